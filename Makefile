@@ -1,0 +1,75 @@
+# make demo   sets everything up and runs the main job on the model that comes with the package
+# make test   sets everything up and runs linters, type checks and tests
+# make help   lists the rest
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+SHARED ?= ../shared
+PYTHON_TARGETS := 3.11 3.12 3.13 3.14
+
+.PHONY: help demo test lint types unit stress bench wheels format clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+$(BIN)/python:
+ifdef UV
+	uv venv --quiet --python $(PYTHON) $(VENV)
+else
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+endif
+
+$(VENV)/.package: pyproject.toml | $(BIN)/python
+ifdef UV
+	uv pip install --quiet --python $(BIN)/python --editable .
+else
+	$(BIN)/python -m pip install --quiet --editable .
+endif
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+ifdef UV
+	uv pip install --quiet --python $(BIN)/python --group test --editable .
+else
+	$(BIN)/python -m pip install --quiet --group test --editable .
+endif
+	@touch $@ $(VENV)/.package
+
+demo: $(VENV)/.package
+	$(BIN)/renderers demo
+
+test: lint types unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.test
+	for version in $(PYTHON_TARGETS); do $(BIN)/mypy --python-version $$version || exit 1; done
+
+unit: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/pytest
+
+# make stress  many processes and threads load while files break: SECONDS=60 by default
+stress: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
+
+# make bench   loading against AutoTokenizer and the incumbent, in one run
+bench: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python benchmarks/load.py
+
+# make wheels  does every dependency have a wheel for every Python that we support?
+wheels: $(VENV)/.test
+	$(BIN)/python scripts/check_wheels.py $(PYTHON_TARGETS)
+
+# make format  puts the code into the form that make lint asks for
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# make clean   removes what the other commands made
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

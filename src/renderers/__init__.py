@@ -1,0 +1,73 @@
+"""Chat messages to the exact tokens of an open-weight LLM, and back.
+
+Names that need more than the standard library are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from renderers.errors import (
+    TokenIdError,
+    TokenizerCheckError,
+    TokenizerFileError,
+    TokenizerLoadError,
+    TokenizerNotFoundError,
+    UnencodableTextError,
+)
+from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+
+if TYPE_CHECKING:
+    from renderers.tokenizer import (
+        TRUSTED_REVISIONS,
+        ForeignTokenizer,
+        LoadedTokenizer,
+        adopt_tokenizer,
+        load_tokenizer,
+    )
+
+__all__ = [
+    "EMBEDDED",
+    "TRUSTED_REVISIONS",
+    "ChatTemplateTokenizer",
+    "ForeignTokenizer",
+    "LoadedTokenizer",
+    "OffsetTokenizer",
+    "TokenIdError",
+    "Tokenizer",
+    "TokenizerCheckError",
+    "TokenizerFileError",
+    "TokenizerLoadError",
+    "TokenizerNotFoundError",
+    "UnencodableTextError",
+    "__version__",
+    "adopt_tokenizer",
+    "load_tokenizer",
+]
+
+__version__ = "0.2.0"
+
+EMBEDDED = Path(__file__).parent / "embedded"
+"""A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
+
+_LAZY = {
+    "TRUSTED_REVISIONS": "renderers.tokenizer",
+    "ForeignTokenizer": "renderers.tokenizer",
+    "LoadedTokenizer": "renderers.tokenizer",
+    "adopt_tokenizer": "renderers.tokenizer",
+    "load_tokenizer": "renderers.tokenizer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

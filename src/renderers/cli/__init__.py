@@ -1,0 +1,41 @@
+"""The `renderers` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from renderers import EMBEDDED, TokenizerLoadError, UnencodableTextError, __version__
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.command == "demo":
+            from renderers.cli.demo import demo
+
+            print(demo())
+        else:
+            from renderers.cli.inspect import inspect
+
+            print(inspect(arguments.model, revision=arguments.revision, text=arguments.text))
+    except (TokenizerLoadError, UnencodableTextError) as error:
+        print(f"renderers: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="renderers", description="Chat messages to exact tokens, and back.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("demo", help="run the main job on the model that comes with the package")
+    inspect = commands.add_parser("inspect", help="show what a tokenizer's files say")
+    inspect.add_argument("model", nargs="?", default=str(EMBEDDED), help="a directory, a file or a repository")
+    inspect.add_argument("--revision", help="a branch, tag or commit of the repository")
+    inspect.add_argument("--text", help="a text to show the tokens of")
+    return parser

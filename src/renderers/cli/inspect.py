@@ -1,0 +1,63 @@
+"""`renderers inspect`: what a tokenizer's files say, and the tokens of a text."""
+
+from __future__ import annotations
+
+from renderers import LoadedTokenizer, load_tokenizer
+
+__all__ = ["describe", "inspect", "show_tokens"]
+
+_SHOWN = 12
+
+
+def inspect(model: str, *, revision: str | None, text: str | None) -> str:
+    """Returns a description of a tokenizer and, where a text is given, of the text's tokens."""
+    tokenizer = load_tokenizer(model, revision=revision)
+    parts = [describe(tokenizer)]
+    if text is not None:
+        parts.append(show_tokens(tokenizer, tokenizer.encode(text, add_special_tokens=False)))
+    return "\n\n".join(parts)
+
+
+def describe(tokenizer: LoadedTokenizer) -> str:
+    """Returns a table of what is known about a tokenizer."""
+    source = tokenizer.source
+    at = f" at {source.commit}" if source.commit else ""
+    stops = tokenizer.stop_token_ids
+    rows = {
+        "name": tokenizer.name_or_path,
+        "read from": source.location + at,
+        "files": ", ".join(source.files),
+        "missing": ", ".join(f"{file} ({reason})" for file, reason in source.missing.items()) or "nothing",
+        "vocabulary": f"{tokenizer.vocab_size} tokens, {len(tokenizer)} with added ones",
+        "byte-level": _yes_or_no(tokenizer.byte_level),
+        "hard walls": f"{_yes_or_no(tokenizer.hard_walls)} ({len(tokenizer.wall_ids)} added tokens)",
+        "added tokens": _tokens(tokenizer, list(tokenizer.added_tokens.values())),
+        "special tokens": ", ".join(f"{role} {text}" for role, text in tokenizer.special_tokens_map.items()) or "none",
+        "stop tokens": "not said" if stops is None else _tokens(tokenizer, list(stops)),
+        "chat templates": ", ".join(
+            f"{name} ({len(text)} characters)" for name, text in tokenizer.chat_templates.items()
+        )
+        or "none",
+        "takes images": _yes_or_no(tokenizer.takes_images),
+        "takes audio": _yes_or_no(tokenizer.takes_audio),
+    }
+    width = max(map(len, rows))
+    return "\n".join(f"{key:<{width}}  {value}" for key, value in rows.items())
+
+
+def show_tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
+    """Returns a line for each token: position, id, and the text that it stands for.
+
+    A token that is only a part of a character shows U+FFFD for it.
+    """
+    return "\n".join(f"{at:>4}  {number:>7}  {tokenizer.decode(number)!r}" for at, number in enumerate(ids))
+
+
+def _tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
+    shown = [f"{tokenizer.convert_ids_to_tokens(number)!r} {number}" for number in ids[:_SHOWN]]
+    rest = len(ids) - len(shown)
+    return ", ".join(shown) + (f", and {rest} more" if rest else "")
+
+
+def _yes_or_no(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: "not said"}[value]

@@ -1,0 +1,18 @@
+"""Tokenizers: loading them from files, and taking over those that callers bring."""
+
+from __future__ import annotations
+
+from renderers.tokenizer.adopt import ForeignTokenizer, adopt_tokenizer
+from renderers.tokenizer.load import load_tokenizer
+from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.repositories import MIRRORS, TRUSTED_REVISIONS
+
+__all__ = [
+    "MIRRORS",
+    "TRUSTED_REVISIONS",
+    "ForeignTokenizer",
+    "LoadedTokenizer",
+    "Source",
+    "adopt_tokenizer",
+    "load_tokenizer",
+]

@@ -1,0 +1,73 @@
+"""File contents to a checked `LoadedTokenizer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from renderers.errors import TokenizerFileError, TokenizerLoadError
+from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
+from renderers.tokenizer.companions import Companions, read_companions
+from renderers.tokenizer.files import TokenizerFiles, digest
+from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.vocabulary import build_vocabulary
+
+__all__ = ["assemble", "build"]
+
+
+def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> LoadedTokenizer:
+    """Builds and checks the tokenizer that these contents describe, or raises a `TokenizerLoadError`."""
+    source = Source(
+        location=files.location,
+        commit=files.commit,
+        files=tuple(files.paths),
+        missing=files.missing,
+        digest=digest(contents),
+    )
+    try:
+        companions = read_companions(contents, name=files.name)
+        return assemble(contents[files.vocabulary], companions, file=files.vocabulary, name=files.name, source=source)
+    except (TokenizerLoadError, MemoryError):
+        raise
+    except BaseException as error:
+        # Whatever a broken file sets off in the Rust side or here, a caller sees one kind of error. A
+        # Rust panic is not an Exception; a Ctrl-C must stay one.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerFileError(
+            f"cannot be understood ({type(error).__name__}: {error}). It may be damaged: download it again.",
+            name=files.name,
+            file=files.vocabulary,
+        ) from error
+
+
+def assemble(content: bytes, companions: Companions, *, file: str, name: str, source: Source) -> LoadedTokenizer:
+    """Puts a vocabulary and its companions together, and checks that they agree."""
+    vocabulary = build_vocabulary(content, file=file, companions=companions, name=name)
+    tokenizer = vocabulary.tokenizer
+    roles = {**vocabulary.special_tokens, **companions.special_tokens}
+    named = {*roles.values(), *companions.extra_special_tokens}
+    check_tokenizer(
+        tokenizer,
+        declared={**vocabulary.declared, **companions.added_tokens},
+        special_tokens=named,
+        stop_token_ids=companions.stop_token_ids or (),
+        name=name,
+        file=file,
+    )
+    added = tokenizer.get_added_tokens_decoder()
+    special = {number for number, token in added.items() if token.special}
+    special.update(number for text in named if (number := tokenizer.token_to_id(text)) is not None)
+    return LoadedTokenizer(
+        name_or_path=name,
+        source=source,
+        special_tokens_map=roles,
+        added_tokens={token.content: number for number, token in added.items()},
+        all_special_ids=frozenset(special),
+        chat_templates=companions.chat_templates,
+        stop_token_ids=companions.stop_token_ids,
+        takes_images=companions.takes_images,
+        takes_audio=companions.takes_audio,
+        wall_ids=find_walls(tokenizer),
+        byte_level=is_byte_level(tokenizer),
+        _backend=tokenizer,
+    )

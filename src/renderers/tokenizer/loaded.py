@@ -1,0 +1,311 @@
+"""`LoadedTokenizer`: an immutable tokenizer that any number of threads may share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, NoReturn, overload
+
+from tokenizers import Tokenizer
+
+from renderers.errors import TokenIdError, TokenizerFileError, UnencodableTextError
+
+__all__ = ["Encoded", "LoadedTokenizer", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a tokenizer came from, and what was there."""
+
+    location: str
+    """An absolute path, a repository, or the type of the caller's object that it was taken from."""
+    commit: str | None
+    files: tuple[str, ...]
+    """The files that were read; empty where the tokenizer was taken from an object."""
+    missing: Mapping[str, str]
+    """The companion files that were not there, each with the reason."""
+    digest: str
+    """A hash over all that was read: equal digests mean equal tokenizers."""
+
+
+class Encoded(dict[str, Any]):
+    """What a call gives: `input_ids`, `attention_mask` and, on demand, `offset_mapping`; also as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class LoadedTokenizer:
+    """A tokenizer and everything that its files say; made by `load_tokenizer`.
+
+    Nothing about it can be changed, so threads share it without a lock, and no caller can alter the ids
+    that another gets. It pickles by name where it came from files, by content where it did not.
+
+    >>> from renderers import EMBEDDED, load_tokenizer
+    >>> tokenizer = load_tokenizer(EMBEDDED)
+    >>> tokenizer.decode(tokenizer.encode("Hello, world!"))
+    'Hello, world!'
+    """
+
+    name_or_path: str
+    """The name that the caller asked for."""
+    revision: str | None = None
+    """The revision that the caller asked for; `source.commit` is the one that was read."""
+    source: Source
+    special_tokens_map: Mapping[str, str]
+    """`bos_token`, `eos_token`, ...: the tokens that have a part to play."""
+    added_tokens: Mapping[str, int]
+    """Every token that is matched as a whole wherever it stands in a text, special or not."""
+    all_special_ids: frozenset[int]
+    """The control tokens: what `skip_special_tokens` skips."""
+    chat_templates: Mapping[str, str]
+    """All templates by name; `default` is the one that `chat_template` gives."""
+    stop_token_ids: tuple[int, ...] | None
+    """All of `generation_config.json`'s end-of-sequence ids in their order; None where it has none."""
+    takes_images: bool | None
+    takes_audio: bool | None
+    """What `config.json` says of the model's input; None where there is no such file."""
+    wall_ids: frozenset[int]
+    """The added tokens that are hard walls: text on one side never changes the ids on the other."""
+    byte_level: bool
+    """Each token stands for a fixed run of bytes, and all 256 bytes have one."""
+    _backend: Tokenizer = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("special_tokens_map", "added_tokens", "chat_templates"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    # ==================
+    # Encoding
+    # ==================
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Encodes text to token ids.
+
+        The text of an added token (`<|im_end|>`) becomes that token. `add_special_tokens` lets the
+        tokenizer add what its own post-processor adds, a BOS token in most cases that add any.
+        """
+        return self._encode(text, add_special_tokens).ids
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        *,
+        add_special_tokens: bool = True,
+        return_offsets_mapping: bool = False,
+    ) -> Encoded:
+        """Encodes a text, or several, to a mapping with `input_ids` and `attention_mask`.
+
+        With `return_offsets_mapping` also `offset_mapping`: each token's first character and the one
+        after its last.
+        """
+        if isinstance(text, str):
+            encodings = [self._encode(text, add_special_tokens)]
+        else:
+            encodings = [self._encode(one, add_special_tokens) for one in text]
+        columns: dict[str, list[Any]] = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+        }
+        if return_offsets_mapping:
+            columns["offset_mapping"] = [encoding.offsets for encoding in encodings]
+        if isinstance(text, str):
+            return Encoded({key: values[0] for key, values in columns.items()})
+        return Encoded(columns)
+
+    # ==================
+    # Decoding
+    # ==================
+
+    def decode(self, token_ids: int | Iterable[int], skip_special_tokens: bool = False) -> str:
+        """Decodes token ids to text, unaltered: spaces before punctuation stay.
+
+        Ids that the vocabulary does not have give no text. Bytes that are not UTF-8 give U+FFFD.
+        """
+        ids = list(token_ids) if isinstance(token_ids, Iterable) else [token_ids]
+        if skip_special_tokens:
+            ids = [number for number in ids if number not in self.all_special_ids]
+        try:
+            return self._backend.decode(ids, skip_special_tokens=False)
+        except OverflowError:
+            _refuse_ids(ids)
+
+    # ==================
+    # Tokens and ids
+    # ==================
+
+    @overload
+    def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
+    @overload
+    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int | None]: ...
+    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> int | list[int | None] | None:
+        """Returns the id of a token, or of each of several; the unknown token's id (or None) for what is none."""
+        if isinstance(tokens, str):
+            number = self._backend.token_to_id(tokens)
+            return self.unk_token_id if number is None else number
+        return [self.convert_tokens_to_ids(token) for token in tokens]
+
+    @overload
+    def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = False) -> str | None: ...
+    @overload
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str | None]: ...
+    def convert_ids_to_tokens(
+        self, ids: int | Iterable[int], skip_special_tokens: bool = False
+    ) -> str | list[str | None] | None:
+        """Returns the vocabulary's entry for an id, or for each of several; None for an id that it does not have."""
+        if isinstance(ids, Iterable):
+            kept = (number for number in ids if not (skip_special_tokens and number in self.all_special_ids))
+            return [self.convert_ids_to_tokens(number) for number in kept]
+        try:
+            return self._backend.id_to_token(ids)
+        except OverflowError:
+            _refuse_ids([ids])
+
+    def get_vocab(self) -> dict[str, int]:
+        """Returns a new dict of every token and its id, added tokens included."""
+        return self._backend.get_vocab(with_added_tokens=True)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens without those that were added; `len(tokenizer)` counts them all."""
+        return self._backend.get_vocab_size(with_added_tokens=False)
+
+    def __len__(self) -> int:
+        return self._backend.get_vocab_size(with_added_tokens=True)
+
+    @property
+    def hard_walls(self) -> bool:
+        """Whether every control token is a hard wall."""
+        return self.all_special_ids <= self.wall_ids
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The control tokens, in the order of their ids."""
+        tokens = (self._backend.id_to_token(number) for number in sorted(self.all_special_ids))
+        return [token for token in tokens if token is not None]
+
+    # ==================
+    # Special tokens and templates
+    # ==================
+
+    @property
+    def bos_token(self) -> str | None:
+        return self.special_tokens_map.get("bos_token")
+
+    @property
+    def eos_token(self) -> str | None:
+        return self.special_tokens_map.get("eos_token")
+
+    @property
+    def pad_token(self) -> str | None:
+        return self.special_tokens_map.get("pad_token")
+
+    @property
+    def unk_token(self) -> str | None:
+        return self.special_tokens_map.get("unk_token")
+
+    @property
+    def bos_token_id(self) -> int | None:
+        return self._id_of(self.bos_token)
+
+    @property
+    def eos_token_id(self) -> int | None:
+        return self._id_of(self.eos_token)
+
+    @property
+    def pad_token_id(self) -> int | None:
+        return self._id_of(self.pad_token)
+
+    @property
+    def unk_token_id(self) -> int | None:
+        return self._id_of(self.unk_token)
+
+    @property
+    def chat_template(self) -> str | None:
+        """The default template's text; None where there is none."""
+        return self.chat_templates.get("default")
+
+    # ==================
+    # Identity
+    # ==================
+
+    def called(self, name: str, revision: str | None = None) -> LoadedTokenizer:
+        """Returns the same tokenizer under the name that a caller asked for; nothing is copied."""
+        if (name, revision) == (self.name_or_path, self.revision):
+            return self
+        return replace(self, name_or_path=name, revision=revision)
+
+    def __copy__(self) -> LoadedTokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LoadedTokenizer:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.source.files:
+            return _load_again, (
+                self.name_or_path,
+                self.revision,
+                self.source.location,
+                self.source.commit,
+                self.source.digest,
+            )
+        state = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "_backend"}
+        plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in state.items()}
+        return _rebuild, (plain, self._backend.to_str())
+
+    def __repr__(self) -> str:
+        at = f" at {self.source.commit}" if self.source.commit else ""
+        return f"LoadedTokenizer({self.name_or_path!r}, {len(self)} tokens, from {self.source.location}{at})"
+
+    # ==================
+    # Private
+    # ==================
+
+    def _encode(self, text: str, add_special_tokens: bool) -> Any:
+        try:
+            return self._backend.encode(text, add_special_tokens=add_special_tokens)
+        except TypeError:
+            _refuse_text(text)
+
+    def _id_of(self, token: str | None) -> int | None:
+        return None if token is None else self._backend.token_to_id(token)
+
+
+def _load_again(name: str, revision: str | None, source: Source) -> LoadedTokenizer:
+    from renderers.tokenizer.load import load_tokenizer
+
+    loaded = load_tokenizer(source.location, revision=source.commit)
+    if loaded.source.digest != source.digest:
+        raise TokenizerFileError(
+            f"is not what it was when this tokenizer was pickled: the files of {source.location} differ. Give both "
+            "processes the same files.",
+            name=name,
+        )
+    return loaded.called(name, revision)
+
+
+def _rebuild(state: dict[str, Any], backend: str) -> LoadedTokenizer:
+    return LoadedTokenizer(**state, _backend=Tokenizer.from_str(backend))
+
+
+def _refuse_text(text: object) -> NoReturn:
+    """Says why the Rust side would not take a text."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}")
+    at = next(index for index, character in enumerate(text) if "\ud800" <= character <= "\udfff")
+    raise UnencodableTextError(
+        f"character {at} of the text is the lone surrogate U+{ord(text[at]):04X}, which has no UTF-8 form and so no "
+        "token. Decode the source with the right encoding, or replace it with U+FFFD."
+    )
+
+
+def _refuse_ids(ids: Sequence[int]) -> NoReturn:
+    """Says which number the Rust side would not take as a token id."""
+    at = next(index for index, number in enumerate(ids) if not 0 <= number < 2**32)
+    raise TokenIdError(f"{ids[at]} at position {at} is not a token id: ids are from 0 to 4294967295.")

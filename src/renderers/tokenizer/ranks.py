@@ -1,0 +1,62 @@
+"""Byte-pair ranks (tiktoken's form) to a `tokenizers.Tokenizer` with exactly the same ids.
+
+tiktoken joins, at each step, the leftmost neighbours whose union has the lowest rank. A merge list has an
+order of pairs instead, so every way to split a token into two others becomes a merge with that token's
+rank. Ties remain where one token can come of two overlapping pairs: in `x y z` with `x+y == y+z` tiktoken
+takes the left one, so the split whose right part also begins the token goes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
+__all__ = ["BYTE_SYMBOLS", "tokenizer_from_ranks"]
+
+
+def _byte_symbols() -> tuple[str, ...]:
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    stand_ins = iter(range(0x100, 0x200))
+    return tuple(chr(byte if byte in printable else next(stand_ins)) for byte in range(256))
+
+
+BYTE_SYMBOLS = _byte_symbols()
+"""The character that stands for each byte in a byte-level vocabulary."""
+
+_TABLE = dict(enumerate(BYTE_SYMBOLS))
+
+
+def tokenizer_from_ranks(
+    ranks: Mapping[bytes, int], *, pattern: str, special_tokens: Sequence[tuple[str, int]], first_id: int = 0
+) -> Tokenizer:
+    """Builds the tokenizer that gives the ids of tiktoken with these ranks, pattern and special tokens.
+
+    `first_id` is the id of rank 0. Special tokens before it become part of the vocabulary; those after
+    the ranks must follow without a gap. The caller checks that they got the ids asked for.
+    """
+    symbols = {token: token.decode("latin-1").translate(_TABLE) for token in ranks}
+    vocabulary = {symbols[token]: first_id + rank for token, rank in ranks.items()}
+    vocabulary.update((text, number) for text, number in special_tokens if number < first_id)
+    merges = [(symbols[left], symbols[right]) for left, right in _merges(ranks)]
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    in_order = sorted(special_tokens, key=lambda pair: pair[1])
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text, _ in in_order])
+    return tokenizer
+
+
+def _merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+    for token in sorted(ranks, key=ranks.__getitem__):
+        size = len(token)
+        cuts = [cut for cut in range(1, size) if token[:cut] in ranks and token[cut:] in ranks]
+        if len(cuts) > 1:
+            cuts.sort(key=lambda cut: not token.startswith(token[cut:]))
+        for cut in cuts:
+            yield token[:cut], token[cut:]

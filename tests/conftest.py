@@ -1,0 +1,28 @@
+"""Settings for all tests: a Hugging Face cache of their own, filled with real models where these are at hand.
+
+Real models come from the folder that `SHARED` names (`../shared` by default): its `hub/unpack` lays them out as a
+cache. Tests that need them are skipped where there is no such folder, and say so.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.models import CACHE, HUB_AT_HAND, unpack_hub
+
+# Before anything imports huggingface_hub, which reads these once.
+os.environ["HF_HOME"] = str(CACHE)
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ.pop("HF_HUB_CACHE", None)
+
+
+@pytest.fixture(scope="session")
+def hub() -> Path:
+    """The root of a Hugging Face cache with real models in it."""
+    if not HUB_AT_HAND:
+        pytest.skip("real models are not at hand (set SHARED)")
+    return unpack_hub()

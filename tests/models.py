@@ -1,0 +1,46 @@
+"""Which real models are at hand, and where."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["CACHE", "HUB_AT_HAND", "hub_models", "one_model_per_vocabulary", "snapshot_of", "unpack_hub"]
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = (ROOT / os.environ.get("SHARED", "../shared")).resolve()
+CACHE = ROOT / ".cache" / "huggingface"
+HUB_AT_HAND = (SHARED / "hub" / "unpack").is_file()
+
+
+@functools.cache
+def unpack_hub() -> Path:
+    """Lays the real models out as a Hugging Face cache; returns its root."""
+    subprocess.run([sys.executable, SHARED / "hub" / "unpack", CACHE], check=True, capture_output=True)
+    return CACHE
+
+
+@functools.cache
+def hub_models() -> dict[str, dict[str, object]]:
+    """Returns what is known of each real model by its name; empty where there are none."""
+    if not HUB_AT_HAND:
+        return {}
+    models: dict[str, dict[str, object]] = json.loads((SHARED / "hub" / "manifest.json").read_text())["models"]
+    return models
+
+
+def one_model_per_vocabulary() -> list[str]:
+    """Returns a model for each different vocabulary and tokenizer config."""
+    first: dict[tuple[object, object], str] = {}
+    for name, model in hub_models().items():
+        first.setdefault((model["tokenizer"], model["config"]), name)
+    return list(first.values())
+
+
+def snapshot_of(name: str) -> Path:
+    """Returns the directory with a real model's files."""
+    return next((unpack_hub() / "hub" / ("models--" + name.replace("/", "--")) / "snapshots").iterdir())
