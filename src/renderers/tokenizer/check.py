@@ -25,6 +25,8 @@ _WALL_PROBES = (
     ("=", "\u0338"),
 )
 _WALLS_TRIED = 256
+_LONGEST_TOKEN = 512
+"""Looking for overlaps takes the square of a token's length, and files are not to be trusted."""
 
 
 def check_tokenizer(
@@ -41,10 +43,10 @@ def check_tokenizer(
     Every declared token has its declared id, every special token is there and encodes to itself, every
     stop token exists, and a probe text survives encoding and decoding.
     """
-    for text, number in declared.items():
-        if tokenizer.token_to_id(text) != number:
+    for text, due in declared.items():
+        if tokenizer.token_to_id(text) != due:
             raise TokenizerFileError(
-                f"has the token {text!r} as {tokenizer.token_to_id(text)}, and it is declared to be {number}. "
+                f"has the token {text!r} as {tokenizer.token_to_id(text)}, and it is declared to be {due}. "
                 "The vocabulary is truncated, edited, or of another model than the files beside it.",
                 name=name,
                 file=file,
@@ -88,6 +90,8 @@ def find_walls(tokenizer: Tokenizer) -> frozenset[int]:
     those tried fails, only those that were tried and passed count.
     """
     added = tokenizer.get_added_tokens_decoder()
+    if any(len(token.content) > _LONGEST_TOKEN for token in added.values()):
+        return frozenset()
     spoilers = _overlaps({token.content for token in added.values()})
     candidates = [
         number
@@ -115,14 +119,10 @@ def _overlaps(texts: Set[str]) -> set[str]:
     ['<a>', '<a>b', '<b>', 'zz']
     """
     beginnings = {text[:size] for text in texts for size in range(1, len(text))}
-    run_into = set()
-    contained = set()
-    for text in texts:
-        for start in range(1, len(text)):
-            if text[start:] in beginnings:
-                run_into.add(text[start:])
-        for start in range(len(text)):
-            contained.update(text[start:end] for end in range(start + 1, len(text) + 1) if end - start < len(text))
+    run_into = {text[at:] for text in texts for at in range(1, len(text))} & beginnings
+    contained = {
+        text[at:end] for text in texts for at in range(len(text)) for end in range(at + 1, len(text) + (at > 0))
+    }
     return {text for text in texts if text in contained or any(text[:size] in run_into for size in range(1, len(text)))}
 
 

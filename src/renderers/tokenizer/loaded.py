@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from renderers.errors import TokenIdError, TokenizerFileError, UnencodableTextError
 
@@ -142,8 +142,8 @@ class LoadedTokenizer:
     @overload
     def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
     @overload
-    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int | None]: ...
-    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> int | list[int | None] | None:
+    def convert_tokens_to_ids(self, tokens: list[str] | tuple[str, ...]) -> list[int | None]: ...
+    def convert_tokens_to_ids(self, tokens: str | list[str] | tuple[str, ...]) -> int | list[int | None] | None:
         """Returns the id of a token, or of each of several; the unknown token's id (or None) for what is none."""
         if isinstance(tokens, str):
             number = self._backend.token_to_id(tokens)
@@ -267,7 +267,7 @@ class LoadedTokenizer:
     # Private
     # ==================
 
-    def _encode(self, text: str, add_special_tokens: bool) -> Any:
+    def _encode(self, text: str, add_special_tokens: bool) -> Encoding:
         try:
             return self._backend.encode(text, add_special_tokens=add_special_tokens)
         except TypeError:

@@ -1,9 +1,7 @@
 """Byte-pair ranks (tiktoken's form) to a `tokenizers.Tokenizer` with exactly the same ids.
 
-tiktoken joins, at each step, the leftmost neighbours whose union has the lowest rank. A merge list has an
-order of pairs instead, so every way to split a token into two others becomes a merge with that token's
-rank. Ties remain where one token can come of two overlapping pairs: in `x y z` with `x+y == y+z` tiktoken
-takes the left one, so the split whose right part also begins the token goes first.
+tiktoken joins, at each step, the neighbours whose union has the lowest rank. A merge list has an order of
+pairs instead, so every way to split a token into two others becomes a merge with that token's place.
 """
 
 from __future__ import annotations
@@ -54,9 +52,7 @@ def tokenizer_from_ranks(
 
 def _merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
     for token in sorted(ranks, key=ranks.__getitem__):
-        size = len(token)
-        cuts = [cut for cut in range(1, size) if token[:cut] in ranks and token[cut:] in ranks]
-        if len(cuts) > 1:
-            cuts.sort(key=lambda cut: not token.startswith(token[cut:]))
-        for cut in cuts:
-            yield token[:cut], token[cut:]
+        for cut in range(1, len(token)):
+            left, right = token[:cut], token[cut:]
+            if left in ranks and right in ranks:
+                yield left, right
