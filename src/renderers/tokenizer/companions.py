@@ -6,7 +6,7 @@ Nothing here is guessed: what no file says is None or empty.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -153,15 +153,14 @@ def _inline_templates(value: object, file: str, *, name: str) -> dict[str, str]:
         return {}
     if isinstance(value, str):
         return {"default": value}
-    pairs: Iterable[tuple[Any, Any]] = ()
+    pairs: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
-        pairs = value.items()
+        pairs = list(value.items())
     elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
         pairs = [(entry.get("name"), entry.get("template")) for entry in value]
-    templates = dict(pairs)
-    if not templates or not all(isinstance(text, str) for pair in templates.items() for text in pair):
+    if not pairs or not all(isinstance(text, str) for pair in pairs for text in pair):
         raise _unexpected(file, "chat_template", "a template, or templates by name", value, name=name)
-    return templates
+    return dict(pairs)
 
 
 def _stop_token_ids(generation: Mapping[str, Any], *, name: str) -> tuple[int, ...] | None:

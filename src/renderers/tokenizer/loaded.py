@@ -248,13 +248,7 @@ class LoadedTokenizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.source.files:
-            return _load_again, (
-                self.name_or_path,
-                self.revision,
-                self.source.location,
-                self.source.commit,
-                self.source.digest,
-            )
+            return _load_again, (self.name_or_path, self.revision, self.source)
         state = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "_backend"}
         plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in state.items()}
         return _rebuild, (plain, self._backend.to_str())

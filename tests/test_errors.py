@@ -1,0 +1,24 @@
+"""Errors say what, where and what to do, and cross process borders unharmed."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from renderers import errors
+from renderers.errors import TokenizerCheckError, TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError
+
+
+@pytest.mark.parametrize("kind", [TokenizerNotFoundError, TokenizerFileError, TokenizerCheckError])
+def test_every_load_error_is_an_os_error_that_pickles(kind: type[TokenizerLoadError]) -> None:
+    error = kind("is broken. Mend it.", name="org/model", file="tokenizer.json")
+    again = pickle.loads(pickle.dumps(error))
+    assert isinstance(error, OSError)
+    assert (type(again), str(again), again.name, again.file) == (kind, str(error), "org/model", "tokenizer.json")
+    assert str(error) == "org/model: tokenizer.json is broken. Mend it."
+
+
+def test_the_tree_in_the_docstring_names_every_error() -> None:
+    assert errors.__doc__ is not None
+    assert all(name in errors.__doc__ for name in errors.__all__)

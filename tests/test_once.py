@@ -1,0 +1,136 @@
+"""Work is done once for all who ask at the same time, and failures leave no trace."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from renderers.tokenizer.once import Once
+
+THREADS = 16
+
+
+def together(call: object, threads: int = THREADS) -> list[object]:
+    """Calls from many threads at once; exceptions are returned in place of results."""
+    barrier = threading.Barrier(threads)
+
+    def one(_: int) -> object:
+        barrier.wait()
+        try:
+            return call()  # type: ignore[operator]
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, range(threads)))
+
+
+def test_many_threads_share_one_run() -> None:
+    once, runs = Once[object](keep=1), []
+
+    def work() -> object:
+        runs.append(1)
+        time.sleep(0.05)
+        return object()
+
+    results = together(lambda: once.get("key", version=1, work=work))
+    assert len(runs) == 1
+    assert len(set(map(id, results))) == 1
+
+
+def test_without_keeping_those_who_wait_still_share_the_run() -> None:
+    once, runs = Once[int](keep=0), []
+    release = threading.Event()
+
+    def work() -> int:
+        runs.append(1)
+        release.wait(10)
+        return 1
+
+    threads = [threading.Thread(target=lambda: once.get("key", version=1, work=work)) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    release.set()
+    for thread in threads:
+        thread.join()
+    assert len(runs) == 1
+    assert once.get("key", version=1, work=lambda: 2) == 2
+
+
+def test_a_failure_reaches_all_who_wait_and_is_not_kept() -> None:
+    once = Once[int](keep=1)
+
+    def fail() -> int:
+        time.sleep(0.05)
+        raise OSError("broken")
+
+    assert {str(result) for result in together(lambda: once.get("key", version=1, work=fail))} == {"broken"}
+    assert once.get("key", version=1, work=lambda: 5) == 5
+
+
+def test_an_interrupted_leader_does_not_interrupt_the_others() -> None:
+    once, first = Once[int](keep=1), threading.Event()
+
+    def interrupted() -> int:
+        first.set()
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    def lead() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            once.get("key", version=1, work=interrupted)
+
+    leader = threading.Thread(target=lead)
+    leader.start()
+    first.wait(10)
+    assert once.get("key", version=1, work=lambda: 7) == 7
+    leader.join()
+
+
+def test_a_new_version_replaces_the_old_one_and_the_oldest_key_goes_first() -> None:
+    once, built = Once[str](keep=2), []
+
+    def get(key: str, version: int) -> str:
+        return once.get(key, version=version, work=lambda: built.append((key, version)) or f"{key}{version}")
+
+    assert [get("a", 1), get("a", 2), get("a", 2), get("a", 1)] == ["a1", "a2", "a2", "a1"]
+    assert built == [("a", 1), ("a", 2), ("a", 1)]
+    get("b", 1)
+    get("a", 1)
+    get("c", 1)  # pushes b out: a was used after it
+    built.clear()
+    get("a", 1)
+    get("b", 1)
+    assert built == [("b", 1)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_another_thread_builds_can_build_itself() -> None:
+    once, started, release = Once[int](keep=1), threading.Event(), threading.Event()
+
+    def slow() -> int:
+        started.set()
+        release.wait(10)
+        return 1
+
+    builder = threading.Thread(target=lambda: once.get("key", version=1, work=slow))
+    builder.start()
+    started.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if once.get("key", version=1, work=lambda: 2) == 2 else 1)
+    deadline = time.monotonic() + 10
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    release.set()
+    builder.join()
+    assert ended == (child, 0)
