@@ -59,7 +59,7 @@ stress: $(VENV)/.test
 
 # make bench   loading against AutoTokenizer and the incumbent, in one run
 bench: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python benchmarks/load.py
+	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

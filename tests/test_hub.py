@@ -55,7 +55,7 @@ class Machine:
     settings: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
 
-    def load_all(self, name: str, *, revision: str = "", threads: int = 1, **settings: str) -> list[dict[str, Any]]:
+    def load_all(self, name: str, *, revision: str = "", threads: int, **settings: str) -> list[dict[str, Any]]:
         inherited = {
             key: value
             for key, value in os.environ.items()
@@ -75,7 +75,7 @@ class Machine:
         return results
 
     def load(self, name: str = NAME, *, revision: str = "", **settings: str) -> dict[str, Any]:
-        return self.load_all(name, revision=revision, **settings)[0]
+        return self.load_all(name, revision=revision, threads=1, **settings)[0]
 
 
 @pytest.fixture

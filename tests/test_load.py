@@ -29,7 +29,7 @@ def model(tmp_path: Path) -> Path:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what gets built while the test runs."""
     built: list[str] = []
-    build = load_module.build
+    build = load_module.build  # type: ignore[attr-defined]
 
     def counting(files: object, contents: object) -> LoadedTokenizer:
         built.append(files.name)  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def test_files_that_never_stop_changing_are_an_os_error(model: Path, monkeypatch
         return content
 
     monkeypatch.setattr(Path, "read_bytes", meddling)
-    monkeypatch.setattr(load_module.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(TokenizerFileError, match="being written to all the time"):
         load_tokenizer(model)
 
@@ -136,7 +136,7 @@ def test_files_that_never_stop_changing_are_an_os_error(model: Path, monkeypatch
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("damage", ["empty", "half", "garbled", "folder", "dangling"])
-def test_every_file_in_every_state_gives_a_tokenizer_or_our_error(model: Path, file: str, damage: str) -> None:
+def test_a_file_that_is_there_and_damaged_is_an_error_that_names_it(model: Path, file: str, damage: str) -> None:
     path = model / file
     content = path.read_bytes()
     path.unlink()
@@ -146,22 +146,20 @@ def test_every_file_in_every_state_gives_a_tokenizer_or_our_error(model: Path, f
         path.symlink_to(model / "nowhere")
     else:
         path.write_bytes({"empty": b"", "half": content[: len(content) // 2], "garbled": content[::-1]}[damage])
-    try:
-        loaded = load_tokenizer(model)
-    except TokenizerLoadError as error:
-        assert str(model) in str(error)
-        assert file in str(error)
-    else:
-        assert file == "chat_template.jinja"
-        assert damage in ("empty", "half", "garbled")
-        assert loaded.encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+    if file == "chat_template.jinja" and damage in ("empty", "half", "garbled"):
+        assert load_tokenizer(model).encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+        return
+    with pytest.raises(TokenizerLoadError) as caught:
+        load_tokenizer(model)
+    assert str(model) in str(caught.value)
+    assert file in str(caught.value)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_only_the_vocabulary_is_needed(model: Path, file: str) -> None:
     (model / file).unlink()
     if file == "tokenizer.json":
-        with pytest.raises(TokenizerLoadError, match="none of tokenizer.json"):
+        with pytest.raises(TokenizerLoadError, match=r"none of tokenizer\.json"):
             load_tokenizer(model)
     else:
         loaded = load_tokenizer(model)

@@ -96,7 +96,11 @@ def test_a_new_version_replaces_the_old_one_and_the_oldest_key_goes_first() -> N
     once, built = Once[str](keep=2), []
 
     def get(key: str, version: int) -> str:
-        return once.get(key, version=version, work=lambda: built.append((key, version)) or f"{key}{version}")
+        def work() -> str:
+            built.append((key, version))
+            return f"{key}{version}"
+
+        return once.get(key, version=version, work=work)
 
     assert [get("a", 1), get("a", 2), get("a", 2), get("a", 1)] == ["a1", "a2", "a2", "a1"]
     assert built == [("a", 1), ("a", 2), ("a", 1)]

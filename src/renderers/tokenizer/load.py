@@ -8,6 +8,7 @@ import time
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.build import build
 from renderers.tokenizer.files import FilesChangedError, TokenizerFiles
+from renderers.tokenizer.heap import give_back_freed_memory
 from renderers.tokenizer.loaded import LoadedTokenizer
 from renderers.tokenizer.locate import locate
 from renderers.tokenizer.once import Once
@@ -50,4 +51,10 @@ def load_tokenizer(name_or_path: str | os.PathLike[str], *, revision: str | None
 
 def _load(files: TokenizerFiles) -> LoadedTokenizer:
     seen = files.identity()
-    return _LOADED.get(files.paths[files.vocabulary], version=seen, work=lambda: build(files, files.read(as_of=seen)))
+
+    def work() -> LoadedTokenizer:
+        loaded = build(files, files.read(as_of=seen))
+        give_back_freed_memory()
+        return loaded
+
+    return _LOADED.get(files.paths[files.vocabulary], version=seen, work=work)

@@ -53,6 +53,6 @@ def tokenizer_from_ranks(
 def _merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
     for token in sorted(ranks, key=ranks.__getitem__):
         for cut in range(1, len(token)):
-            left, right = token[:cut], token[cut:]
-            if left in ranks and right in ranks:
+            left = token[:cut]
+            if left in ranks and (right := token[cut:]) in ranks:
                 yield left, right

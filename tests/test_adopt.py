@@ -1,0 +1,163 @@
+"""Tokenizer objects of callers: Rust-backed ones are cloned, others wrapped, and those that lie refused."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from transformers import AutoTokenizer
+
+from renderers import (
+    EMBEDDED,
+    ForeignTokenizer,
+    LoadedTokenizer,
+    TokenizerCheckError,
+    adopt_tokenizer,
+    load_tokenizer,
+)
+from renderers.protocols import Tokenizer
+from tests.corpus import nasty_texts
+from tests.models import HUB_AT_HAND
+
+ENCODES = 100_000
+THREADS = 8
+
+
+def test_our_own_is_taken_as_it_is() -> None:
+    loaded = load_tokenizer(EMBEDDED)
+    assert adopt_tokenizer(loaded) is loaded
+
+
+def test_a_transformers_tokenizer_brings_its_names_and_templates() -> None:
+    theirs = AutoTokenizer.from_pretrained(EMBEDDED)
+    adopted = adopt_tokenizer(theirs)
+    assert isinstance(adopted, LoadedTokenizer)
+    ours = load_tokenizer(EMBEDDED)
+    for name in "eos_token_id pad_token_id bos_token_id chat_template all_special_ids wall_ids byte_level".split():
+        assert getattr(adopted, name) == getattr(ours, name), name
+    assert adopted.name_or_path == str(EMBEDDED)
+    assert adopted.source.files == ()
+    assert "transformers" in adopted.source.location
+
+
+def test_a_raw_tokenizer_is_cloned() -> None:
+    raw = tokenizers.Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    raw.enable_truncation(2)
+    raw.enable_padding(length=50)
+    adopted = adopt_tokenizer(raw)
+    text = "This is more than two tokens."
+    assert adopted.encode(text) == load_tokenizer(EMBEDDED).encode(text)
+    raw.add_tokens(["more than"])
+    assert adopted.encode(text) == load_tokenizer(EMBEDDED).encode(text)
+    assert len(raw.encode(text).ids) == 50
+
+
+def test_a_transformers_tokenizer_with_several_templates_keeps_them() -> None:
+    theirs = AutoTokenizer.from_pretrained(EMBEDDED)
+    theirs.chat_template = {"default": "a", "tool_use": "b"}
+    assert dict(adopt_tokenizer(theirs).chat_templates) == {"default": "a", "tool_use": "b"}
+
+
+class Letters:
+    """A caller's own tokenizer: a token for each character, and the least surface there is."""
+
+    name_or_path = "letters"
+    eos_token_id = 0
+    unk_token_id = None
+    chat_template = "{{ messages }}"
+
+    def encode(self, text: str) -> list[int]:
+        return list(map(ord, text))
+
+    def decode(self, token_ids: list[int]) -> str:
+        return "".join(map(chr, token_ids))
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return ord(token)
+
+
+class LettersWithStart(Letters):
+    """The same with a start token, unless told otherwise."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return [1] * add_special_tokens + super().encode(text)
+
+
+@pytest.mark.parametrize("kind", [Letters, LettersWithStart])
+def test_any_object_with_the_three_methods_is_wrapped(kind: type[Letters]) -> None:
+    adopted = adopt_tokenizer(kind())
+    assert isinstance(adopted, ForeignTokenizer)
+    assert isinstance(adopted, Tokenizer)
+    assert adopted.encode("ab") == [97, 98]
+    assert adopted.decode(iter([97, 98])) == "ab"
+    assert adopted.convert_tokens_to_ids("a") == 97
+    assert (adopted.name_or_path, adopted.eos_token_id, adopted.unk_token_id) == ("letters", 0, None)
+    assert adopted.chat_template == "{{ messages }}"
+    assert adopted.wall_ids == frozenset()
+
+
+class AlwaysStarts(Letters):
+    def encode(self, text: str, **_: Any) -> list[int]:
+        return [1, *super().encode(text)]
+
+
+class Loses(Letters):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.lower())
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [(AlwaysStarts, r"encodes no text to \[1\]"), (Loses, "back as 'is it all there")]
+)
+def test_a_tokenizer_that_adds_or_loses_is_refused(kind: type[Letters], says: str) -> None:
+    with pytest.raises(TokenizerCheckError, match=f"{kind.__name__} .*{says}"):
+        adopt_tokenizer(kind())
+
+
+def test_what_is_no_tokenizer_is_a_type_error_that_lists_what_is_lacking() -> None:
+    with pytest.raises(TypeError, match=r"str cannot be used .* no decode, convert_tokens_to_ids"):
+        adopt_tokenizer("Qwen/Qwen3-8B")
+    with pytest.raises(TypeError, match="NoneType"):
+        adopt_tokenizer(None)
+
+
+def test_a_caller_who_truncates_in_other_threads_cannot_change_our_ids(request: pytest.FixtureRequest) -> None:
+    name: str | Path = EMBEDDED
+    if HUB_AT_HAND:
+        request.getfixturevalue("hub")
+        name = "Qwen/Qwen3-8B"
+    theirs = AutoTokenizer.from_pretrained(name)
+    adopted = adopt_tokenizer(theirs)
+    texts = [text for text in nasty_texts(code_files=0, random_texts=150) if len(text) < 200]
+    expected = [load_tokenizer(name).encode(text, add_special_tokens=False) for text in texts]
+    done, hostile_calls = threading.Event(), itertools.count()
+
+    def truncate() -> None:
+        while not done.is_set():
+            theirs("a longer text than two tokens", truncation=True, max_length=2, padding="max_length")
+            next(hostile_calls)
+
+    def work(worker: int) -> int:
+        wrong = 0
+        for turn in range(ENCODES // THREADS):
+            at = (worker + turn) % len(texts)
+            wrong += adopted.encode(texts[at]) != expected[at]
+        return wrong
+
+    hostile = [threading.Thread(target=truncate) for _ in range(2)]
+    for thread in hostile:
+        thread.start()
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            wrong = sum(pool.map(work, range(THREADS)))
+    finally:
+        done.set()
+        for thread in hostile:
+            thread.join()
+    assert wrong == 0
+    assert next(hostile_calls) > 100

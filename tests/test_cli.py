@@ -1,0 +1,50 @@
+"""The command line shows what the files say, and fails with one clear line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import renderers
+from renderers.cli import main
+
+
+def test_the_demo_shows_the_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for expected in ("tokenizer.json", "byte-level      yes", "'<|turn|>'", "the same text: yes", "{#- One turn"):
+        assert expected in shown
+
+
+def test_inspecting_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--text", "Hello<|end|>"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "stop tokens     '<|end|>' 870" in lines
+    assert "special tokens  eos_token <|end|>, pad_token <|pad|>" in lines
+    assert lines[-1].split() == ["3", "870", "'<|end|>'"]
+
+
+def test_inspecting_a_bare_vocabulary_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tokenizer.json").write_bytes((renderers.EMBEDDED / "tokenizer.json").read_bytes())
+    assert main(["inspect", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for expected in ("takes images    not said", "stop tokens     not said", "chat templates  none"):
+        assert expected in lines
+    assert any(line.startswith("missing") and "tokenizer_config.json (not there)" in line for line in lines)
+
+
+def test_an_error_is_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "/no/such/place"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("renderers: /no/such/place: is neither")
+    assert captured.err.count("\n") == 1
+
+
+def test_the_installed_command_runs() -> None:
+    command = Path(sys.executable).parent / "renderers"
+    done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == renderers.__version__

@@ -1,0 +1,48 @@
+"""What the package declares is what it imports, and what consumers ask for is there."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from importlib.metadata import metadata, requires, version
+from pathlib import Path
+
+import renderers
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "renderers"
+
+
+def test_the_version_is_above_what_consumers_ask_for() -> None:
+    assert version("renderers") == renderers.__version__ == "0.2.0"
+
+
+def test_the_extras_that_consumers_name_are_there() -> None:
+    assert {"transformers", "multimodal"} <= set(metadata("renderers").get_all("Provides-Extra") or ())
+
+
+def test_everything_imported_is_declared_and_everything_declared_is_imported() -> None:
+    imported = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.partition(".")[0])
+    needed = imported - set(sys.stdlib_module_names) - {"renderers"}
+    declared = {line.split(">")[0] for line in requires("renderers") or () if "extra ==" not in line}
+    assert needed == declared
+
+
+def test_the_package_is_marked_as_typed_and_carries_its_model() -> None:
+    assert (SOURCE / "py.typed").is_file()
+    assert (SOURCE / "embedded" / "tokenizer.json").is_file()
+
+
+def test_the_type_checked_versions_are_those_that_we_claim() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    prefix = "Programming Language :: Python :: 3."
+    claimed = [line.removeprefix(prefix) for line in project["classifiers"] if line.startswith(prefix)]
+    targets = next(line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith("PYTHON_TARGETS"))
+    assert targets.split(":= ")[1].split() == [f"3.{minor}" for minor in claimed]
