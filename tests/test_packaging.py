@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from importlib.metadata import metadata, requires, version
@@ -23,7 +24,7 @@ def test_the_extras_that_consumers_name_are_there() -> None:
 
 
 def test_everything_imported_is_declared_and_everything_declared_is_imported() -> None:
-    imported = set()
+    imported: set[str] = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
@@ -31,7 +32,8 @@ def test_everything_imported_is_declared_and_everything_declared_is_imported() -
             elif isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module.partition(".")[0])
     needed = imported - set(sys.stdlib_module_names) - {"renderers"}
-    declared = {line.split(">")[0] for line in requires("renderers") or () if "extra ==" not in line}
+    lines = [line for line in requires("renderers") or () if "extra ==" not in line]
+    declared = {re.split(r"[<>=]", line)[0].replace("-", "_") for line in lines}
     assert needed == declared
 
 
