@@ -60,7 +60,7 @@ def test_its_template_writes_reasoning_tools_calls_and_results() -> None:
 
 def test_its_template_takes_arguments_as_text_and_no_system_message() -> None:
     call: dict[str, object] = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a":1}'}}]}
-    asked = [{"role": "user", "content": "Go."}, call]
+    asked: list[dict[str, object]] = [{"role": "user", "content": "Go."}, call]
     assert render(asked).endswith('<|turn|>assistant\n<|call|>{"name": "f", "arguments": {"a":1}}<|/call|><|end|>\n')
     assert render(asked[:1]) == "<|turn|>user\nGo.<|end|>\n"
     assert render(asked[:1], add_generation_prompt=True).endswith("<|turn|>assistant\n")

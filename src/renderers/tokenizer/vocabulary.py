@@ -84,6 +84,13 @@ def build_vocabulary(content: bytes, *, file: str, companions: Companions, name:
 
 
 def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
+    if re.search(rb'"continuing_subword_prefix"\s*:\s*"[^"]', content):
+        # In a BPE it makes the Rust side abort the process unless every merge has it, so it is never tried.
+        raise TokenizerFileError(
+            "has a continuing_subword_prefix: it does not keep the spaces of a text, and no chat model has one.",
+            name=name,
+            file=file,
+        )
     try:
         tokenizer = Tokenizer.from_buffer(content)
     except Exception as error:  # the Rust side raises plain Exception and ValueError alike

@@ -1,0 +1,44 @@
+"""The examples in the docs run as pasted, and the docs name what exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import renderers
+from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = [
+    pytest.param(code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_an_example_runs_as_pasted(code: str) -> None:
+    exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_architecture_page_names_every_module() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    package = Path(renderers.__file__).parent
+    for module in (*package.glob("*.py"), *package.glob("tokenizer/*.py")):
+        assert module.stem == "__init__" or module.name in text, module.name
+
+
+def test_the_loading_page_names_every_file_and_every_error() -> None:
+    text = (ROOT / "docs" / "loading.md").read_text()
+    errors = [name for name in renderers.__all__ if name.endswith("Error")]
+    for name in (*VOCABULARY_FILES, *COMPANION_FILES, *errors):
+        assert f"`{name}`" in text, name
