@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 
-from renderers import EMBEDDED, load_tokenizer
+from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
 
@@ -55,6 +55,28 @@ def test_a_tokenizer_that_loses_text_is_refused() -> None:
     mute.decoder = decoders.WordPiece()
     with pytest.raises(TokenizerCheckError, match="does not give back what it encoded"):
         check(mute)
+
+
+def test_a_post_processor_that_adds_unknown_tokens_is_refused() -> None:
+    framing = embedded()
+    framing.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 5000)])
+    with pytest.raises(TokenizerCheckError, match=r"adds tokens that it does not have .*\[5000,"):
+        check(framing)
+
+
+def test_a_post_processor_that_makes_the_backend_panic_is_our_error(tmp_path: Path) -> None:
+    data = json.loads((EMBEDDED / "tokenizer.json").read_text())
+    data["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    with pytest.raises(TokenizerFileError, match="PanicException"):
+        load_tokenizer(tmp_path)
+    with pytest.raises(TokenizerFileError, match="PanicException"):
+        adopt_tokenizer(Tokenizer.from_file(str(tmp_path / "tokenizer.json")))
 
 
 def test_an_id_that_a_file_declares_and_the_backend_moves_is_found(tmp_path: Path) -> None:

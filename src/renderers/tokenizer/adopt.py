@@ -10,7 +10,7 @@ from typing import Any
 import tokenizers
 
 from renderers.errors import TokenizerCheckError
-from renderers.tokenizer.build import assemble
+from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions
 from renderers.tokenizer.loaded import LoadedTokenizer, Source
 
@@ -101,7 +101,8 @@ def _clone(backend: tokenizers.Tokenizer, companions: Companions, *, name: str, 
         missing={},
         digest=hashlib.sha256(content).hexdigest(),
     )
-    return assemble(content, companions, file="tokenizer.json", name=name, source=source)
+    with only_load_errors(name=name, file=source.location):
+        return assemble(content, companions, file="tokenizer.json", name=name, source=source)
 
 
 def _companions_of(tokenizer: Any) -> Companions:

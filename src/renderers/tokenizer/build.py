@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
@@ -11,7 +12,7 @@ from renderers.tokenizer.files import TokenizerFiles, digest
 from renderers.tokenizer.loaded import LoadedTokenizer, Source
 from renderers.tokenizer.vocabulary import build_vocabulary
 
-__all__ = ["assemble", "build"]
+__all__ = ["assemble", "build", "only_load_errors"]
 
 
 def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> LoadedTokenizer:
@@ -23,20 +24,28 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> LoadedTokeniz
         missing=files.missing,
         digest=digest(contents),
     )
-    try:
+    with only_load_errors(name=files.name, file=files.vocabulary):
         companions = read_companions(contents, name=files.name)
         return assemble(contents[files.vocabulary], companions, file=files.vocabulary, name=files.name, source=source)
+
+
+@contextlib.contextmanager
+def only_load_errors(*, name: str, file: str) -> Iterator[None]:
+    """Turns whatever a broken file sets off, in the Rust side or here, into a `TokenizerFileError`.
+
+    A Rust panic is not an Exception, and is turned too; a Ctrl-C stays one, and so does running out of memory.
+    """
+    try:
+        yield
     except (TokenizerLoadError, MemoryError):
         raise
     except BaseException as error:
-        # Whatever a broken file sets off in the Rust side or here, a caller sees one kind of error. A
-        # Rust panic is not an Exception; a Ctrl-C must stay one.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise TokenizerFileError(
             f"cannot be understood ({type(error).__name__}: {error}). It may be damaged: download it again.",
-            name=files.name,
-            file=files.vocabulary,
+            name=name,
+            file=file,
         ) from error
 
 

@@ -41,7 +41,7 @@ def check_tokenizer(
     """Raises an error of ours unless the tokenizer agrees with its files.
 
     Every declared token has its declared id, every special token is there and encodes to itself, every
-    stop token exists, and a probe text survives encoding and decoding.
+    stop token exists, a probe text survives encoding and decoding, and what is put around it exists.
     """
     for text, due in declared.items():
         if tokenizer.token_to_id(text) != due:
@@ -79,6 +79,11 @@ def check_tokenizer(
             f"does not give back what it encoded: {probe!r} came back as {back!r}. Chat needs a lossless tokenizer.",
             name=name,
             file=file,
+        )
+    framed = tokenizer.encode(probe, add_special_tokens=True).ids
+    if any(tokenizer.id_to_token(number) is None for number in framed):
+        raise TokenizerCheckError(
+            f"adds tokens that it does not have when it frames a text: {framed}.", name=name, file=file
         )
 
 
