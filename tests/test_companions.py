@@ -20,7 +20,7 @@ def read(**files: object) -> Companions:
 
 def test_no_files_say_nothing() -> None:
     nothing = read()
-    assert nothing == Companions(None, {}, (), {}, {}, None, None, None)
+    assert nothing == Companions(None, {}, (), {}, frozenset(), {}, None, None, None)
 
 
 def test_special_tokens_are_texts_or_objects_and_switches_are_none() -> None:
@@ -42,10 +42,14 @@ def test_the_older_map_counts_only_where_the_config_lists_no_added_tokens() -> N
     older = {"eos_token": {"content": "<old>"}, "pad_token": "<pad>"}
     config: dict[str, Any] = {"eos_token": "<new>"}
     assert read(tokenizer_config=config, special_tokens_map=older).special_tokens["eos_token"] == "<old>"
-    config["added_tokens_decoder"] = {"7": {"content": "<new>", "special": True}}
+    config["added_tokens_decoder"] = {
+        "7": {"content": "<new>", "special": True},
+        "8": {"content": "<x>", "special": False},
+    }
     got = read(tokenizer_config=config, special_tokens_map=older)
     assert got.special_tokens == {"eos_token": "<new>"}
-    assert got.added_tokens == {"<new>": 7}
+    assert got.added_tokens == {"<new>": 7, "<x>": 8}
+    assert got.ordinary_tokens == {"<x>"}
 
 
 @pytest.mark.parametrize(("value", "ids"), [(5, (5,)), ([5, 7, 5], (5, 7)), (None, None), ([], ())])

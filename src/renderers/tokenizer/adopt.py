@@ -113,6 +113,7 @@ def _companions_of(tokenizer: Any) -> Companions:
         special_tokens={role: text for role, text in roles.items() if isinstance(text, str)},
         extra_special_tokens=tuple(map(str, getattr(tokenizer, "all_special_tokens", ()))),
         added_tokens={},
+        ordinary_tokens=frozenset(),
         chat_templates=_templates_of(tokenizer),
         stop_token_ids=None,
         takes_images=None,

@@ -34,6 +34,8 @@ class Companions:
     """Further tokens that are control tokens, without a part of their own."""
     added_tokens: Mapping[str, int]
     """Tokens that `tokenizer_config.json` gives an id."""
+    ordinary_tokens: frozenset[str]
+    """Those among them that it says are not special."""
     chat_templates: Mapping[str, str]
     stop_token_ids: tuple[int, ...] | None
     takes_images: bool | None
@@ -43,7 +45,7 @@ class Companions:
 def read_companions(contents: Mapping[str, bytes], *, name: str) -> Companions:
     """Reads all companions there are; a file that is there and cannot be understood is an error."""
     config = _object(contents, "tokenizer_config.json", name=name) or {}
-    added = _added_tokens(config, name=name)
+    added, ordinary = _added_tokens(config, name=name)
     # As transformers has it: the older map is for configs that do not list their added tokens.
     older = {} if added else _object(contents, "special_tokens_map.json", name=name) or {}
     roles, extra = _special_tokens({**config, **older}, name=name)
@@ -55,6 +57,7 @@ def read_companions(contents: Mapping[str, bytes], *, name: str) -> Companions:
         special_tokens=roles,
         extra_special_tokens=extra,
         added_tokens=added,
+        ordinary_tokens=ordinary,
         chat_templates=_chat_templates(contents, config, name=name),
         stop_token_ids=_stop_token_ids(generation, name=name),
         takes_images=None if model is None else _mentions(model, _IMAGE_KEYS),
@@ -82,17 +85,19 @@ def _object(contents: Mapping[str, bytes], file: str, *, name: str) -> dict[str,
     return value
 
 
-def _added_tokens(config: Mapping[str, Any], *, name: str) -> dict[str, int]:
+def _added_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, int], frozenset[str]]:
     listed = config.get("added_tokens_decoder") or {}
     if not isinstance(listed, dict):
         raise _unexpected("tokenizer_config.json", "added_tokens_decoder", "an object", listed, name=name)
-    tokens = {}
+    tokens, ordinary = {}, set()
     for number, entry in listed.items():
         content = _token_text(entry)
         if content is None or not number.isdecimal():
             raise _unexpected("tokenizer_config.json", f"added_tokens_decoder[{number!r}]", "a token", entry, name=name)
         tokens[content] = int(number)
-    return tokens
+        if isinstance(entry, dict) and entry.get("special") is False:
+            ordinary.add(content)
+    return tokens, frozenset(ordinary)
 
 
 def _special_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, str], tuple[str, ...]]:

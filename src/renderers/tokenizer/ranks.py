@@ -6,7 +6,7 @@ pairs instead, so every way to split a token into two others becomes a merge wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
@@ -26,16 +26,22 @@ _TABLE = dict(enumerate(BYTE_SYMBOLS))
 
 
 def tokenizer_from_ranks(
-    ranks: Mapping[bytes, int], *, pattern: str, special_tokens: Sequence[tuple[str, int]], first_id: int = 0
+    ranks: Mapping[bytes, int],
+    *,
+    pattern: str,
+    added_tokens: Mapping[str, int],
+    ordinary_tokens: Set[str] = frozenset(),
+    first_id: int = 0,
 ) -> Tokenizer:
-    """Builds the tokenizer that gives the ids of tiktoken with these ranks, pattern and special tokens.
+    """Builds the tokenizer that gives the ids of tiktoken with these ranks, pattern and added tokens.
 
-    `first_id` is the id of rank 0. Special tokens before it become part of the vocabulary; those after
-    the ranks must follow without a gap. The caller checks that they got the ids asked for.
+    `first_id` is the id of rank 0. Added tokens before it become part of the vocabulary; those after
+    the ranks must follow without a gap. The caller checks that they got the ids asked for. All but
+    the ordinary ones are special.
     """
     symbols = {token: token.decode("latin-1").translate(_TABLE) for token in ranks}
     vocabulary = {symbols[token]: first_id + rank for token, rank in ranks.items()}
-    vocabulary.update((text, number) for text, number in special_tokens if number < first_id)
+    vocabulary.update((text, number) for text, number in added_tokens.items() if number < first_id)
     merges = [(symbols[left], symbols[right]) for left, right in _merges(ranks)]
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -45,8 +51,8 @@ def tokenizer_from_ranks(
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    in_order = sorted(special_tokens, key=lambda pair: pair[1])
-    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text, _ in in_order])
+    in_order = sorted(added_tokens, key=added_tokens.__getitem__)
+    tokenizer.add_tokens([AddedToken(text, special=text not in ordinary_tokens, normalized=False) for text in in_order])
     return tokenizer
 
 

@@ -148,9 +148,11 @@ def _from_ranks(content: bytes, *, file: str, companions: Companions, name: str)
             name=name,
             file=file,
         )
-    special = [(listed.get(number, layout.reserved.format(number)), number) for number in special_ids]
-    tokenizer = tokenizer_from_ranks(ranks, pattern=layout.pattern, special_tokens=special)
-    return Vocabulary(tokenizer, declared=dict(special), special_tokens={})
+    added = {listed.get(number, layout.reserved.format(number)): number for number in special_ids}
+    tokenizer = tokenizer_from_ranks(
+        ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=companions.ordinary_tokens
+    )
+    return Vocabulary(tokenizer, declared=added, special_tokens={})
 
 
 def _parse_ranks(content: bytes, *, file: str, name: str) -> dict[bytes, int]:
@@ -193,21 +195,18 @@ def _from_tekken(content: bytes, *, file: str, name: str) -> Vocabulary:
         ranks = {base64.b64decode(entry["token_bytes"], validate=True): entry["rank"] for entry in entries}
         if list(ranks.values()) != list(range(size)):
             raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
-        tokenizer = tokenizer_from_ranks(
-            ranks, pattern=config["pattern"], special_tokens=special, first_id=special_count
-        )
+        tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
     except Exception as error:
         raise TokenizerFileError(
             f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again.",
             name=name,
             file=file,
         ) from error
-    names = {text for text, _ in special}
-    roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in names}
-    return Vocabulary(tokenizer, declared=dict(special), special_tokens=roles)
+    roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in special}
+    return Vocabulary(tokenizer, declared=special, special_tokens=roles)
 
 
-def _tekken_special_tokens(listed: Any, count: int) -> list[tuple[str, int]]:
+def _tekken_special_tokens(listed: Any, count: int) -> dict[str, int]:
     known = (
         dict(enumerate(_TEKKEN_SPECIAL_TOKENS))
         if listed is None
@@ -215,4 +214,7 @@ def _tekken_special_tokens(listed: Any, count: int) -> list[tuple[str, int]]:
     )
     if any(number not in range(count) for number in known):
         raise ValueError(f"a special token's rank is not below {count}")
-    return [(known.get(number, f"<SPECIAL_{number}>"), number) for number in range(count)]
+    tokens = {known.get(number, f"<SPECIAL_{number}>"): number for number in range(count)}
+    if len(tokens) != count:
+        raise ValueError("two special tokens have the same text")
+    return tokens
