@@ -111,7 +111,8 @@ def main() -> None:
     models = real_models() if HUB_AT_HAND else stand_in_models()
     pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]
     results = measure_all(pairs, rounds=rounds)
-    for lines in (table(results), goals(results, incumbent=incumbent), facts(rounds=rounds)):
+    parts = (table(results), goals(results, incumbent=incumbent), import_line(rounds=rounds), facts(rounds=rounds))
+    for lines in parts:
         print(*lines, sep="\n", end="\n\n")
 
 
@@ -238,6 +239,14 @@ def goals(results: Mapping[Pair, Run], *, incumbent: Contestant | None) -> Itera
 def goal(text: str, ratios: Mapping[str, float], *, met: bool) -> str:
     numbers = ", ".join(f"{label} {ratio:.2f}" for label, ratio in ratios.items())
     return f"Goal, {text}: " + (f"{'met' if met else 'not met'} ({numbers})" if ratios else "not measured")
+
+
+def import_line(*, rounds: int) -> Iterator[str]:
+    """Yields the least time that `import renderers` takes in a fresh process."""
+    code = "import time; start = time.perf_counter(); import renderers; print(time.perf_counter() - start)"
+    command = [sys.executable, "-I", "-c", code]
+    runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(1 + rounds)]
+    yield f"import renderers: {min(float(run.stdout) for run in runs[1:]):.3f} s"
 
 
 def facts(*, rounds: int) -> Iterator[str]:
