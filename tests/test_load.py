@@ -173,10 +173,13 @@ def test_only_the_vocabulary_is_needed(model: Path, file: str) -> None:
         assert file in loaded.source.missing
 
 
-def test_a_config_that_names_a_slow_class_changes_nothing(model: Path) -> None:
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("name", ["PreTrainedTokenizer", "GPT2Tokenizer", "LlamaTokenizer", "NoSuchTokenizer"])
+def test_a_class_that_a_config_names_changes_nothing(model: Path, file: str, name: str) -> None:
     (model / "tokenizer_config.json").unlink()
-    (model / "config.json").write_text('{"model_type": "glm4_moe", "tokenizer_class": "PreTrainedTokenizer"}')
-    assert load_tokenizer(model).encode("Hello") == load_tokenizer(EMBEDDED).encode("Hello")
+    (model / file).write_text(json.dumps({"model_type": "glm4_moe", "tokenizer_class": name}))
+    text = "os.path don't e\u0301 नि  x"
+    assert load_tokenizer(model).encode(text) == load_tokenizer(EMBEDDED).encode(text)
 
 
 # Not random from run to run: the Rust side can abort the whole process, which no test could report.
