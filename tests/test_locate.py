@@ -95,14 +95,23 @@ def test_an_unreadable_template_folder_is_an_error(model: Path, monkeypatch: pyt
         locate(str(model), None)
 
 
-def test_a_cached_mirror_stands_in_for_a_gated_repository(hub: Path, caplog: pytest.LogCaptureFixture) -> None:
-    gated = "meta-llama/Llama-3.2-1B-Instruct"
-    cached = hub / "hub" / ("models--" + gated.replace("/", "--"))
-    hidden = cached.rename(cached.with_name("hidden"))
-    try:
-        found = locate(gated, None)
-    finally:
-        hidden.rename(cached)
-    assert (found.name, found.location) == (gated, "unsloth/Llama-3.2-1B-Instruct")
-    assert "mirror unsloth/Llama-3.2-1B-Instruct" in caplog.text
+def test_a_cached_mirror_stands_in_for_a_gated_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gated, mirror = "meta-llama/Llama-3.2-1B-Instruct", "unsloth/Llama-3.2-1B-Instruct"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+
+    def cache(name: str) -> None:
+        repository = tmp_path / ("models--" + name.replace("/", "--"))
+        shutil.copytree(EMBEDDED, repository / "snapshots" / "c0ffee")
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text("c0ffee")
+
+    cache(mirror)
+    found = locate(gated, None)
+    assert (found.name, found.location) == (gated, mirror)
+    assert f"mirror {mirror}" in caplog.text
+    with pytest.raises(TokenizerNotFoundError, match=gated):
+        locate(gated, "main")  # a revision of the gated repository is not one of the mirror
+    cache(gated)
     assert locate(gated, None).location == gated
