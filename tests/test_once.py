@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -138,3 +141,34 @@ def test_a_child_forked_while_another_thread_builds_can_build_itself() -> None:
     release.set()
     builder.join()
     assert ended == (child, 0)
+
+
+INTERRUPTS = """
+import random, signal, threading
+from renderers.tokenizer.once import Once
+
+class Stop(BaseException): ...
+def strike(*_): raise Stop
+signal.signal(signal.SIGALRM, strike)
+interrupted = 0
+for turn in range(4000):
+    once, answers = Once(keep=1), []
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 4e-5))
+        once.get("key", version=1, work=lambda: sum(range(50)))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Stop:
+        interrupted += 1
+    asker = threading.Thread(target=lambda: answers.append(once.get("key", version=1, work=lambda: 2)), daemon=True)
+    asker.start()
+    asker.join(10)
+    assert answers, f"turn {turn}: somebody waits for a thread that was interrupted"
+print(interrupted)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_interrupt_at_any_moment_leaves_nobody_waiting() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTS], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 100

@@ -6,12 +6,19 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future
 from typing import Generic, TypeVar
 
 __all__ = ["Once"]
 
 V = TypeVar("V")
+
+
+class _Flight(Generic[V]):
+    """One run of the work: whoever holds the lock does it, and the others find its outcome."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.outcome: tuple[V] | Exception | None = None
 
 
 class Once(Generic[V]):
@@ -36,45 +43,47 @@ class Once(Generic[V]):
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[tuple[Hashable, Hashable], Future[V]] = {}
+        self._running: dict[tuple[Hashable, Hashable], _Flight[V]] = {}
 
     def get(self, key: Hashable, *, version: Hashable, work: Callable[[], V]) -> V:
-        """Returns the result of `work`, running it unless somebody did or does for this key and version."""
-        while True:
-            with self._lock:
-                kept = self._kept.get(key)
-                if kept is not None and kept[0] == version:
-                    self._kept.move_to_end(key)
-                    return kept[1]
-                future = self._running.get((key, version))
-                leads = future is None
-                if future is None:
-                    future = self._running[key, version] = Future()
-            if leads:
-                return self._lead(future, key, version, work)
-            try:
-                return future.result()
-            except CancelledError:
-                # The thread that led was interrupted (Ctrl-C, say), which says nothing of the work.
-                continue
+        """Returns the result of `work`, running it unless somebody did or does for this key and version.
 
-    def _lead(self, future: Future[V], key: Hashable, version: Hashable, work: Callable[[], V]) -> V:
-        try:
-            result = work()
-        except BaseException as error:
-            with self._lock:
-                self._running.pop((key, version), None)
-            if isinstance(error, Exception):
-                future.set_exception(error)
-            else:
-                future.cancel()
-            raise
+        An interrupt may strike anywhere. A lock that is held by a `with` is released then, and the next
+        in line finds no outcome and does the work, so nobody waits for a thread that has gone away.
+        """
         with self._lock:
-            self._running.pop((key, version), None)
-            if self._keep:
-                self._kept[key] = (version, result)
+            kept = self._kept.get(key)
+            if kept is not None and kept[0] == version:
                 self._kept.move_to_end(key)
-                while len(self._kept) > self._keep:
-                    self._kept.popitem(last=False)
-        future.set_result(result)
-        return result
+                return kept[1]
+            flight = self._running.setdefault((key, version), _Flight())
+        with flight.lock:
+            if isinstance(flight.outcome, Exception):
+                raise flight.outcome
+            if flight.outcome is not None:
+                return flight.outcome[0]
+            try:
+                result = work()
+            except Exception as error:
+                self._land(key, version, flight)
+                # Only now, so that nobody who comes later can be given this failure.
+                flight.outcome = error
+                raise
+            self._store(key, version, result)
+            self._land(key, version, flight)
+            flight.outcome = (result,)
+            return result
+
+    def _land(self, key: Hashable, version: Hashable, flight: _Flight[V]) -> None:
+        with self._lock:
+            if self._running.get((key, version)) is flight:
+                del self._running[key, version]
+
+    def _store(self, key: Hashable, version: Hashable, result: V) -> None:
+        if not self._keep:
+            return
+        with self._lock:
+            self._kept[key] = (version, result)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._keep:
+                self._kept.popitem(last=False)
