@@ -17,6 +17,7 @@ from renderers import (
     ForeignTokenizer,
     LoadedTokenizer,
     TokenizerCheckError,
+    TokenizerLoadError,
     adopt_tokenizer,
     load_tokenizer,
 )
@@ -38,7 +39,7 @@ def test_a_transformers_tokenizer_brings_its_names_and_templates() -> None:
     adopted = adopt_tokenizer(theirs)
     assert isinstance(adopted, LoadedTokenizer)
     ours = load_tokenizer(EMBEDDED)
-    for name in "eos_token_id pad_token_id bos_token_id chat_template all_special_ids wall_ids byte_level".split():
+    for name in "eos_token_id pad_token_id bos_token_id chat_template special_ids wall_ids byte_level".split():
         assert getattr(adopted, name) == getattr(ours, name), name
     assert adopted.name_or_path == str(EMBEDDED)
     assert adopted.source.files == ()
@@ -93,7 +94,9 @@ def test_any_object_with_the_three_methods_is_wrapped(kind: type[Letters]) -> No
     adopted = adopt_tokenizer(kind())
     assert isinstance(adopted, ForeignTokenizer)
     assert isinstance(adopted, Tokenizer)
-    assert adopted.encode("ab") == [97, 98]
+    assert adopt_tokenizer(adopted) is adopted
+    assert adopted.encode("ab", add_special_tokens=False) == [97, 98]
+    assert adopted.encode("ab") == [1] * (kind is LettersWithStart) + [97, 98]
     assert adopted.decode(iter([97, 98])) == "ab"
     assert adopted.convert_tokens_to_ids("a") == 97
     assert (adopted.name_or_path, adopted.eos_token_id, adopted.unk_token_id) == ("letters", 0, None)
@@ -111,6 +114,54 @@ class Loses(Letters):
         return super().encode(text.lower())
 
 
+class Unfinished(Letters):
+    def encode(self, text: str, **_: Any) -> list[int]:
+        raise NotImplementedError
+
+
+class Broken(Letters):
+    def decode(self, token_ids: list[int]) -> str:
+        vocabulary: dict[int, str] = {}
+        return vocabulary[token_ids[0]]
+
+
+@pytest.mark.parametrize("kind", [Unfinished, Broken])
+def test_a_tokenizer_whose_methods_fail_is_refused_with_our_error(kind: type[Letters]) -> None:
+    with pytest.raises(TokenizerLoadError, match=rf"{kind.__name__} .*(NotImplementedError|KeyError)"):
+        adopt_tokenizer(kind())
+
+
+def test_a_backend_that_cannot_be_written_down_is_refused_with_our_error() -> None:
+    class Spaces:
+        def pre_tokenize(self, text: Any) -> None: ...
+
+    raw = tokenizers.Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    raw.pre_tokenizer = tokenizers.pre_tokenizers.PreTokenizer.custom(Spaces())
+    with pytest.raises(TokenizerLoadError, match="Tokenizer cannot be understood"):
+        adopt_tokenizer(raw)
+
+
+def test_a_name_for_a_special_token_that_is_not_there_is_refused() -> None:
+    theirs = AutoTokenizer.from_pretrained(EMBEDDED)
+    theirs.pad_token = "<nope>"
+    with pytest.raises(TokenizerLoadError, match=r"does not contain '<nope>', which is named"):
+        adopt_tokenizer(theirs)
+
+
+def test_equal_tokenizers_share_a_clone_whatever_is_switched_on_for_the_moment() -> None:
+    theirs = AutoTokenizer.from_pretrained(EMBEDDED)
+    first = adopt_tokenizer(theirs)
+    theirs("a longer text", truncation=True, max_length=2, padding="max_length")
+    theirs.backend_tokenizer.enable_truncation(2)
+    assert adopt_tokenizer(theirs) is first
+    theirs.chat_template = "another"
+    second = adopt_tokenizer(theirs)
+    assert second.chat_template == "another"
+    assert isinstance(first, LoadedTokenizer)
+    assert isinstance(second, LoadedTokenizer)
+    assert second.source.digest != first.source.digest
+
+
 @pytest.mark.parametrize(
     ("kind", "says"), [(AlwaysStarts, r"encodes no text to \[1\]"), (Loses, "back as 'is it all there")]
 )
@@ -120,7 +171,7 @@ def test_a_tokenizer_that_adds_or_loses_is_refused(kind: type[Letters], says: st
 
 
 def test_what_is_no_tokenizer_is_a_type_error_that_lists_what_is_lacking() -> None:
-    with pytest.raises(TypeError, match=r"str cannot be used .* no decode, convert_tokens_to_ids"):
+    with pytest.raises(TypeError, match=r"builtins.str cannot be used .* no decode, convert_tokens_to_ids"):
         adopt_tokenizer("Qwen/Qwen3-8B")
     with pytest.raises(TypeError, match="NoneType"):
         adopt_tokenizer(None)
@@ -146,7 +197,7 @@ def test_a_caller_who_truncates_in_other_threads_cannot_change_our_ids(request: 
         wrong = 0
         for turn in range(ENCODES // THREADS):
             at = (worker + turn) % len(texts)
-            wrong += adopted.encode(texts[at]) != expected[at]
+            wrong += adopted.encode(texts[at], add_special_tokens=False) != expected[at]
         return wrong
 
     hostile = [threading.Thread(target=truncate) for _ in range(2)]

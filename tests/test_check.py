@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokeniz
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
+from tests.corpus import nasty_texts
 
 
 def embedded() -> Tokenizer:
@@ -129,6 +132,39 @@ def test_a_normaliser_that_joins_marks_to_a_token_spoils_it() -> None:
     assert "<y>" in walls_of(with_token(AddedToken("<y>", normalized=False), tokenizer))
 
 
+def test_plain_tokens_take_the_end_or_the_middle_of_later_ones() -> None:
+    tokenizer = with_token(AddedToken("a<#", normalized=True))
+    assert "a<#" in walls_of(tokenizer)
+    assert "a<#" not in walls_of(with_token(AddedToken("<#x", normalized=False), tokenizer))
+    assert "b#c" not in walls_of(
+        with_token(AddedToken("#", normalized=False), with_token(AddedToken("b#c", normalized=True)))
+    )
+
+
+def test_a_token_that_must_be_a_word_spoils_walls_that_end_in_letters() -> None:
+    tokenizer = with_token(AddedToken("END", normalized=False))
+    assert "END" in walls_of(tokenizer)
+    walls = walls_of(with_token(AddedToken("word", normalized=False, single_word=True), tokenizer))
+    assert "END" not in walls
+    assert "<|end|>" in walls
+
+
+def test_a_normaliser_that_is_not_known_spoils_tokens_matched_after_it() -> None:
+    tokenizer = with_token(AddedToken("[x]", normalized=True))
+    tokenizer.normalizer = normalizers.Replace("q", "r")
+    assert "[x]" not in walls_of(tokenizer)
+    tokenizer.normalizer = normalizers.Sequence([])
+    assert "[x]" in walls_of(tokenizer)
+    tokenizer.normalizer = normalizers.NFC()
+    assert "[x]" in walls_of(tokenizer)
+
+
+def test_many_added_tokens_are_not_looked_at_one_by_one() -> None:
+    tokenizer = embedded()
+    tokenizer.add_tokens([AddedToken(f"<{at:0120}>", normalized=False) for at in range(5000)])
+    assert find_walls(tokenizer) == frozenset()
+
+
 def test_a_prefix_space_at_the_start_of_a_text_leaves_no_walls() -> None:
     tokenizer = embedded()
     first = pre_tokenizers.Metaspace(replacement="_", prepend_scheme="first")
@@ -138,6 +174,36 @@ def test_a_prefix_space_at_the_start_of_a_text_leaves_no_walls() -> None:
 
 def test_a_token_of_absurd_length_leaves_no_walls() -> None:
     assert find_walls(with_token(AddedToken("x" * 100_000, normalized=False))) == frozenset()
+
+
+WALL_MODELS = (
+    "Qwen/Qwen3-8B zai-org/GLM-4.5-Air moonshotai/Kimi-K2-Instruct deepseek-ai/DeepSeek-V3 MiniMaxAI/MiniMax-M2 "
+    "google/gemma-3-4b-it google/gemma-4-31B-it mistralai/Mistral-Small-3.2-24B-Instruct-2506 openai/gpt-oss-20b"
+).split()
+
+
+@pytest.mark.parametrize("name", ["embedded", *WALL_MODELS])
+def test_texts_cut_at_walls_give_the_ids_of_the_whole(request: pytest.FixtureRequest, name: str) -> None:
+    if name != "embedded":
+        request.getfixturevalue("hub")
+    tokenizer = load_tokenizer(EMBEDDED if name == "embedded" else name)
+    chance = random.Random(0)
+    walls = sorted(tokenizer.wall_ids)
+    wall_texts = {number: tokenizer.convert_ids_to_tokens(number) or "" for number in walls}
+    others = [text for text, number in tokenizer.added_tokens.items() if number not in tokenizer.wall_ids]
+    bodies = [*nasty_texts(code_files=0, random_texts=300), *others[:200], *(" " + text for text in others[:50])]
+    bodies = [body for body in bodies if len(body) < 500 and not any(text in body for text in wall_texts.values())]
+    assert walls
+    for _ in range(1500):
+        parts: list[str | int] = []
+        for _ in range(chance.randrange(1, 5)):
+            parts += ["".join(chance.choices(bodies, k=chance.randrange(3))), chance.choice(walls)]
+        parts.append(chance.choice(bodies))
+        whole = "".join(wall_texts[part] if isinstance(part, int) else part for part in parts)
+        pieces = [
+            [part] if isinstance(part, int) else tokenizer.encode(part, add_special_tokens=False) for part in parts
+        ]
+        assert tokenizer.encode(whole, add_special_tokens=False) == list(itertools.chain(*pieces)), whole
 
 
 def test_walls_of_real_models(hub: Path) -> None:

@@ -40,7 +40,7 @@ def test_an_error_is_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str
     assert main(["inspect", "/no/such/place"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("renderers: /no/such/place: is neither")
+    assert captured.err.startswith("renderers: '/no/such/place' is neither")
     assert captured.err.count("\n") == 1
 
 

@@ -38,6 +38,19 @@ def test_special_tokens_are_texts_or_objects_and_switches_are_none() -> None:
     assert got.extra_special_tokens == ("<c>", "<a>", "<b>")
 
 
+def test_keys_that_only_look_like_tokens_and_empty_texts_say_nothing() -> None:
+    got = read(tokenizer_config={"num_image_token": 256, "unk_token": "", "x_token": ["a"], "eos_token": None})
+    assert got.special_tokens == {}
+
+
+def test_a_broken_file_is_an_error_even_where_it_would_not_count() -> None:
+    listed = json.dumps({"added_tokens_decoder": {"1": {"content": "<a>"}}}).encode()
+    with pytest.raises(TokenizerFileError, match="special_tokens_map"):
+        read_companions({"tokenizer_config.json": listed, "special_tokens_map.json": b"{"}, name="")
+    with pytest.raises(TokenizerFileError, match=r"chat_template\.json"):
+        read_companions({"chat_template.jinja": b"x", "chat_template.json": b"{"}, name="")
+
+
 def test_the_older_map_counts_only_where_the_config_lists_no_added_tokens() -> None:
     older = {"eos_token": {"content": "<old>"}, "pad_token": "<pad>"}
     config: dict[str, Any] = {"eos_token": "<new>"}
@@ -90,8 +103,8 @@ def test_templates_inline_by_name_and_as_files() -> None:
         ("tokenizer_config.json", b'{"eos_token": "<|im_', "not valid JSON"),
         ("tokenizer_config.json", b"\x00\x01\x02", "not valid JSON"),
         ("tokenizer_config.json", b"[" * 100_000, "not valid JSON"),
-        ("tokenizer_config.json", b"[]", "an object was expected"),
-        ("tokenizer_config.json", b'{"eos_token": 5}', r"eos_token = 5 where a token was expected"),
+        ("tokenizer_config.json", b"[]", "there should be an object"),
+        ("tokenizer_config.json", b'{"eos_token": 5}', r"eos_token = 5 where there should be a token"),
         ("tokenizer_config.json", b'{"added_tokens_decoder": []}', None),
         ("tokenizer_config.json", b'{"added_tokens_decoder": [1]}', "added_tokens_decoder"),
         ("tokenizer_config.json", b'{"added_tokens_decoder": {"x": {"content": "a"}}}', "added_tokens_decoder"),
@@ -100,10 +113,11 @@ def test_templates_inline_by_name_and_as_files() -> None:
         ("tokenizer_config.json", b'{"chat_template": [{"name": "a"}]}', "chat_template"),
         ("tokenizer_config.json", b'{"chat_template": [{"name": [], "template": "a"}]}', "chat_template"),
         ("special_tokens_map.json", b"{", "not valid JSON"),
+        ("special_tokens_map.json", b'{"eos_token": 5}', "eos_token = 5"),
         ("generation_config.json", b'{"eos_token_id": "</s>"}', "token ids"),
         ("generation_config.json", b'{"eos_token_id": [true]}', "token ids"),
         ("generation_config.json", b'{"eos_token_id": -1}', "token ids"),
-        ("config.json", b"null", "an object was expected"),
+        ("config.json", b"null", "there should be an object"),
         ("chat_template.jinja", b"\xff\xfe", "not UTF-8"),
         ("chat_template.json", b"{", "not valid JSON"),
     ],

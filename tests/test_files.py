@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_a_file_that_is_replaced_by_one_of_equal_size_is_noticed(tmp_path: Path)
     files = files_in(tmp_path, "a")
     seen = files.identity()
     (tmp_path / "new").replace(tmp_path / "a")
+    with pytest.raises(FilesChangedError):
+        files.read(as_of=seen)
+
+
+def test_a_change_is_noticed_though_the_time_of_modification_was_set_back(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    files = files_in(tmp_path, "a")
+    seen, times = files.identity(), (tmp_path / "a").stat()
+    (tmp_path / "a").write_bytes(b"2")
+    os.utime(tmp_path / "a", ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(FilesChangedError):
         files.read(as_of=seen)
 

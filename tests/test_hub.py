@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -147,7 +148,7 @@ def test_a_partial_cache_and_no_hub_is_an_error_not_half_a_tokenizer(machine: Ma
     snapshot = next((machine.home / "hub" / "models--org--model" / "snapshots").iterdir())
     (snapshot / "tokenizer_config.json").unlink()
     refused = machine.load(HF_ENDPOINT="http://127.0.0.1:9")
-    assert refused["error"] == "TokenizerNotFoundError"
+    assert refused["error"] == "TokenizerUnreachableError"
     assert "could not be reached" in refused["text"]
     assert "HF_HUB_OFFLINE=1" in refused["text"]
 
@@ -168,6 +169,47 @@ def test_named_templates_in_their_folder_are_fetched(machine: Machine) -> None:
     machine.hub.publish(NAME, FILES | {"additional_chat_templates/tool_use.jinja": b"{{ tools }}"})
     assert machine.load()["templates"]["tool_use"] == "{{ tools }}"
     assert set(machine.load(HF_HUB_OFFLINE="1")["templates"]) == {"default", "tool_use"}
+
+
+def test_a_fetch_that_broke_off_does_not_lose_named_templates(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES | {"additional_chat_templates/tool_use.jinja": b"{{ tools }}"})
+    answer = machine.hub.answer
+    for broken in ("/tree/", "tool_use.jinja", "/tokenizer_config.json"):
+
+        def failing(path: str, authorization: str | None, broken: str = broken) -> tuple[int, dict[str, str], bytes]:
+            return (500, {}, b"") if broken in path else answer(path, authorization)
+
+        machine.hub.answer = failing  # type: ignore[method-assign]
+        assert machine.load()["error"] == "TokenizerUnreachableError"
+    machine.hub.answer = answer  # type: ignore[method-assign]
+    assert set(machine.load()["templates"]) == {"default", "tool_use"}
+
+
+def test_a_cache_that_cannot_remember_what_is_absent_still_says_so(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    machine.load()
+    absent = machine.home / "hub" / "models--org--model" / ".no_exist"
+    shutil.rmtree(absent)
+    absent.write_text("in the way of the folder")
+    assert machine.load()["missing"]["special_tokens_map.json"] == "not there"
+
+
+def test_a_garbled_branch_in_the_cache_is_asked_for_again(machine: Machine) -> None:
+    commit = machine.hub.publish(NAME, FILES)
+    machine.load()
+    ref = machine.home / "hub" / "models--org--model" / "refs" / "main"
+    for garbage in (b"", b"x", b"../../elsewhere"):
+        ref.write_bytes(garbage)
+        assert machine.load(HF_HUB_OFFLINE="1")["error"] == "TokenizerNotFoundError"
+        assert machine.load()["commit"] == commit
+
+
+def test_a_mirror_is_not_read_because_the_hub_is_down(machine: Machine) -> None:
+    gated, mirror = "meta-llama/Llama-3.2-1B-Instruct", "unsloth/Llama-3.2-1B-Instruct"
+    machine.hub.publish(mirror, FILES)
+    machine.load(mirror)
+    assert machine.load(gated, HF_ENDPOINT="http://127.0.0.1:9")["error"] == "TokenizerUnreachableError"
+    assert machine.load(gated, HF_HUB_OFFLINE="1")["location"] == mirror
 
 
 def test_a_revision_is_a_branch_or_a_commit(machine: Machine) -> None:
@@ -226,8 +268,9 @@ def test_unknown_repositories_and_those_without_a_vocabulary_are_named(machine: 
 def test_a_hub_that_fails_is_an_os_error(machine: Machine) -> None:
     machine.hub.answer = lambda *_: (500, {}, b"")  # type: ignore[method-assign]
     failed = machine.load()
-    assert failed["error"] == "TokenizerNotFoundError"
+    assert failed["error"] == "TokenizerUnreachableError"
     assert NAME in failed["text"]
+    assert "\n" not in failed["text"]
 
 
 def test_proxies_are_honoured(machine: Machine) -> None:

@@ -8,12 +8,15 @@ import functools
 import itertools
 import json
 import operator
+import os
+import pickle
 import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -72,6 +75,27 @@ def test_the_same_files_under_two_names_are_built_once_and_keep_both_names(
     assert len(builds) == 1
     assert (absolute.name_or_path, relative.name_or_path) == (str(model), "model")
     assert absolute._backend is relative._backend
+    assert load_tokenizer(model) is absolute
+    assert load_tokenizer("model") is relative
+
+
+def test_a_repository_and_its_folder_are_the_same_files_but_not_the_same_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builds: list[str]
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    snapshot = Path(shutil.copytree(EMBEDDED, tmp_path / "models--org--model" / "snapshots" / "c0ffee"))
+    (tmp_path / "models--org--model" / "refs").mkdir()
+    (tmp_path / "models--org--model" / "refs" / "main").write_text("c0ffee")
+    folder, named = load_tokenizer(snapshot), load_tokenizer("org/model")
+    assert (folder.source.location, folder.source.commit) == (str(snapshot), None)
+    assert (named.source.location, named.source.commit) == ("org/model", "c0ffee")
+    pinned = load_tokenizer("org/model", revision="main")
+    assert (pinned.revision, load_tokenizer("org/model", revision="main") is pinned) == ("main", True)
+    assert [pickle.loads(pickle.dumps(one)).source for one in (folder, named, pinned)] == [
+        one.source for one in (folder, named, pinned)
+    ]
+    assert pickle.loads(pickle.dumps(pinned)).revision == "main"
+    assert len(builds) == 1
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -210,6 +234,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
         yield from places(part, (*path, key))
 
 
+SENTENCE = "What is the weather like in Paris right now?"
 VOCABULARY = json.loads((EMBEDDED / "tokenizer.json").read_text())
 WRONG: tuple[object, ...] = (None, -1, 2**31, 2**40, "", "(", [], {}, True, 0.5, "\x00")
 
@@ -224,7 +249,28 @@ def test_a_vocabulary_with_a_wrong_part_gives_a_tokenizer_or_our_error(
         part[place[-1]] = wrong
         (tmp_path / "tokenizer.json").write_text(json.dumps(content))
         with contextlib.suppress(TokenizerLoadError):
-            load_tokenizer(tmp_path)
+            loaded = load_tokenizer(tmp_path)
+            ids = loaded.encode(SENTENCE)
+            assert loaded.decode(ids) == SENTENCE
+            assert all(loaded.encode(SENTENCE) == ids for _ in range(5))
+
+
+@pytest.mark.parametrize("name", [5, None, b"Qwen/Qwen3-8B"])
+def test_what_is_no_name_is_a_type_error(name: Any) -> None:
+    with pytest.raises(TypeError):
+        load_tokenizer(name)
+    with pytest.raises(TypeError, match="revision"):
+        load_tokenizer("org/model", revision=5)  # type: ignore[arg-type]
+
+
+def test_a_working_directory_that_is_gone_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(TokenizerLoadError):
+        load_tokenizer(".")
 
 
 # ==================

@@ -10,6 +10,7 @@ import shutil
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,39 @@ def test_decoding_takes_arrays_and_single_ids(ours: LoadedTokenizer) -> None:
     assert ours.decode([]) == ""
 
 
+class Tensor:
+    """A number as tensors have them: equal and hashed by identity, but an index."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_ids_may_be_anything_that_is_an_index(ours: LoadedTokenizer) -> None:
+    ids: list[Any] = [Tensor(number) for number in ours.encode(TEXT)]
+    assert ours.decode(ids) == TEXT
+    assert ours.decode(ids, skip_special_tokens=True) == "user\nHello, wörld! 🙂"
+    assert ours.convert_ids_to_tokens(ids[:1]) == ["<|turn|>"]
+    assert ours.decode(np.array(870)) == "<|end|>"
+
+
+@pytest.mark.parametrize("wrong", ["65", [0.5], None, ["a"]])
+def test_what_is_no_id_is_a_type_error(ours: LoadedTokenizer, wrong: Any) -> None:
+    with pytest.raises(TypeError):
+        ours.decode(wrong)
+    with pytest.raises(TypeError):
+        ours.convert_ids_to_tokens(wrong)
+
+
+def test_encoding_with_wrong_arguments_is_a_type_error(ours: LoadedTokenizer) -> None:
+    with pytest.raises(TypeError):
+        ours.encode("a", "b")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        ours.encode("a", truncation=True)  # type: ignore[call-arg]
+
+
 def test_ids_beyond_the_vocabulary_give_no_text(ours: LoadedTokenizer) -> None:
     assert ours.decode([870, 10**6, 870]) == "<|end|><|end|>"
 
@@ -137,7 +171,9 @@ def test_nothing_can_be_changed(ours: LoadedTokenizer) -> None:
     for field in dataclasses.fields(ours):
         with pytest.raises(AttributeError):
             setattr(ours, field.name, None)
-    for mapping in (ours.special_tokens_map, ours.added_tokens, ours.chat_templates):
+    with pytest.raises(AttributeError):
+        ours.chat_template = "another"  # type: ignore[misc]
+    for mapping in (ours.special_tokens_map, ours.added_tokens, ours.chat_templates, ours.source.missing):
         with pytest.raises(TypeError):
             mapping["x"] = "y"  # type: ignore[index]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from renderers import EMBEDDED
-from renderers.errors import TokenizerFileError, TokenizerNotFoundError
+from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError
 from renderers.tokenizer.locate import locate
 
 
@@ -73,10 +75,40 @@ def test_a_directory_without_a_vocabulary_says_what_was_looked_for(tmp_path: Pat
         locate(str(tmp_path), None)
 
 
-@pytest.mark.parametrize("name", ["", "/no/such/place", "./model", "a b", "a/b/c"])
+@pytest.mark.parametrize("name", ["", "/no/such/place", "./model", "~/model", "a b", "a/b/c", "a\0b", "x" * 5000])
 def test_what_is_neither_a_path_nor_a_repository_is_an_os_error(name: str) -> None:
-    with pytest.raises(TokenizerNotFoundError, match="neither a file nor a directory"):
+    with pytest.raises(TokenizerLoadError, match=r"neither a file nor a directory|too long"):
         locate(name, None)
+
+
+@pytest.mark.parametrize("revision", ["", "a b", "../../x", "-x", "a\0b", "x" * 500])
+def test_what_cannot_be_a_revision_is_an_os_error(revision: str) -> None:
+    with pytest.raises(TokenizerNotFoundError, match="cannot be a revision"):
+        locate("org/model", revision)
+
+
+def test_a_path_that_is_there_but_out_of_reach_is_not_taken_for_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("org").mkdir()
+    Path("org/model").symlink_to(tmp_path / "gone")
+    with pytest.raises(TokenizerFileError, match=r"is a link to .*gone"):
+        locate("org/model", None)
+    Path("org/model").unlink()
+    os.mkfifo("org/model")
+    with pytest.raises(TokenizerFileError, match="neither a file nor a directory"):
+        locate("org/model", None)
+    see = os.stat
+
+    def stale(path: Any, **keywords: Any) -> os.stat_result:
+        if str(path) == "org/model":
+            raise OSError(116, "Stale file handle")
+        return see(path, **keywords)
+
+    monkeypatch.setattr("os.stat", stale)
+    with pytest.raises(TokenizerFileError, match="Stale file handle"):
+        locate("org/model", None)
 
 
 def test_a_repository_that_is_not_cached_is_not_found_offline() -> None:

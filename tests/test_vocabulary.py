@@ -59,6 +59,24 @@ def test_truncation_and_padding_that_a_file_switches_on_are_switched_off() -> No
     )
 
 
+def test_a_dropout_that_a_file_switches_on_is_switched_off() -> None:
+    data = json.loads(EMBEDDED_JSON)
+    data["model"]["dropout"] = 0.5
+    tokenizer = build(json.dumps(data).encode()).tokenizer
+    text = "What is the weather like in Paris right now?"
+    plain = build(EMBEDDED_JSON).tokenizer.encode(text).ids
+    assert all(tokenizer.encode(text).ids == plain for _ in range(50))
+
+
+def test_a_subword_prefix_is_refused_however_it_is_spelt() -> None:
+    data = json.loads(EMBEDDED_JSON)
+    data["model"]["continuing_subword_prefix"] = "##"
+    plain = json.dumps(data).encode()
+    for content in (plain, plain.replace(b"subword_prefix", b"subword_prefi\\u0078")):
+        with pytest.raises(TokenizerFileError, match="continuing_subword_prefix"):
+            build(content)
+
+
 @pytest.mark.parametrize("part", range(20))
 def test_a_truncated_file_is_refused_by_name(part: int) -> None:
     with pytest.raises(TokenizerFileError, match=r"org/model: tokenizer.json .* download it again") as caught:
@@ -215,6 +233,7 @@ def test_tekken_is_known_by_its_content_too() -> None:
         small_tekken(config={}),
         small_tekken(special_tokens=[{"rank": 7, "token_str": "<x>"}]),
         small_tekken(special_tokens=[{"rank": 0, "token_str": "<x>"}, {"rank": 1, "token_str": "<x>"}]),
+        small_tekken(special_tokens=[{"rank": 1, "token_str": "a"}]),
         small_tekken(vocab=[{"rank": 0, "token_bytes": "!!", "token_str": None}] * 256),
         small_tekken(config={"pattern": "(", "default_vocab_size": 258, "default_num_special_tokens": 2}),
     ],

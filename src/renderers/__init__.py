@@ -15,32 +15,40 @@ from renderers.errors import (
     TokenizerFileError,
     TokenizerLoadError,
     TokenizerNotFoundError,
+    TokenizerUnreachableError,
     UnencodableTextError,
 )
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
 
 if TYPE_CHECKING:
     from renderers.tokenizer import (
+        MIRRORS,
         TRUSTED_REVISIONS,
+        Encoded,
         ForeignTokenizer,
         LoadedTokenizer,
+        Source,
         adopt_tokenizer,
         load_tokenizer,
     )
 
 __all__ = [
     "EMBEDDED",
+    "MIRRORS",
     "TRUSTED_REVISIONS",
     "ChatTemplateTokenizer",
+    "Encoded",
     "ForeignTokenizer",
     "LoadedTokenizer",
     "OffsetTokenizer",
+    "Source",
     "TokenIdError",
     "Tokenizer",
     "TokenizerCheckError",
     "TokenizerFileError",
     "TokenizerLoadError",
     "TokenizerNotFoundError",
+    "TokenizerUnreachableError",
     "UnencodableTextError",
     "__version__",
     "adopt_tokenizer",
@@ -53,9 +61,12 @@ EMBEDDED = Path(__file__).parent / "embedded"
 """A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
 
 _LAZY = {
+    "MIRRORS": "renderers.tokenizer",
     "TRUSTED_REVISIONS": "renderers.tokenizer",
+    "Encoded": "renderers.tokenizer",
     "ForeignTokenizer": "renderers.tokenizer",
     "LoadedTokenizer": "renderers.tokenizer",
+    "Source": "renderers.tokenizer",
     "adopt_tokenizer": "renderers.tokenizer",
     "load_tokenizer": "renderers.tokenizer",
 }

@@ -3,6 +3,7 @@
 OSError
 └── TokenizerLoadError            a tokenizer could not be loaded
     ├── TokenizerNotFoundError    nothing usable under that name
+    ├── TokenizerUnreachableError the hub did not answer, and the cache does not do
     ├── TokenizerFileError        a file is unreadable, broken, or contradicts another
     └── TokenizerCheckError       the built tokenizer does not do what its files say
 ValueError
@@ -18,6 +19,7 @@ __all__ = [
     "TokenizerFileError",
     "TokenizerLoadError",
     "TokenizerNotFoundError",
+    "TokenizerUnreachableError",
     "UnencodableTextError",
 ]
 
@@ -41,6 +43,10 @@ class TokenizerLoadError(OSError):
 
 class TokenizerNotFoundError(TokenizerLoadError):
     """Nothing from which a tokenizer can be built was found under the name."""
+
+
+class TokenizerUnreachableError(TokenizerLoadError):
+    """The hub could not be reached or failed, and the cache lacks what was asked for; later it may work."""
 
 
 class TokenizerFileError(TokenizerLoadError):

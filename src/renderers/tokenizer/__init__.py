@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from renderers.tokenizer.adopt import ForeignTokenizer, adopt_tokenizer
 from renderers.tokenizer.load import load_tokenizer
-from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.loaded import Encoded, LoadedTokenizer, Source
 from renderers.tokenizer.repositories import MIRRORS, TRUSTED_REVISIONS
 
 __all__ = [
     "MIRRORS",
     "TRUSTED_REVISIONS",
+    "Encoded",
     "ForeignTokenizer",
     "LoadedTokenizer",
     "Source",

@@ -2,66 +2,68 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import tokenizers
 
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.build import assemble, only_load_errors
-from renderers.tokenizer.companions import Companions
+from renderers.tokenizer.companions import Companions, read_templates
+from renderers.tokenizer.files import digest
+from renderers.tokenizer.heap import give_back_freed_memory
 from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.once import Once
 
 __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
 
 _NEEDED = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
+_CLONES: Once[LoadedTokenizer] = Once(keep=8)
+"""By content, so that many renderers of one tokenizer share one clone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ForeignTokenizer:
-    """A caller's tokenizer that is neither ours nor Rust-backed, behind the names that we use.
+    """A caller's tokenizer that is neither ours nor Rust-backed, behind the names that `LoadedTokenizer` has.
 
-    It is called as it is: whether threads may share it is up to the caller's class.
+    Its methods are called as they are: whether threads may share it is up to the caller's class.
     """
 
     wrapped: Any
     takes_add_special_tokens: bool
-    wall_ids = frozenset[int]()
-    byte_level = False
-
-    @property
-    def name_or_path(self) -> str:
-        return str(getattr(self.wrapped, "name_or_path", ""))
-
-    @property
-    def eos_token_id(self) -> int | None:
-        return getattr(self.wrapped, "eos_token_id", None)
-
-    @property
-    def unk_token_id(self) -> int | None:
-        return getattr(self.wrapped, "unk_token_id", None)
-
-    @property
-    def chat_templates(self) -> Mapping[str, str]:
-        return _templates_of(self.wrapped)
+    name_or_path: str
+    bos_token_id: int | None
+    eos_token_id: int | None
+    pad_token_id: int | None
+    unk_token_id: int | None
+    chat_templates: Mapping[str, str]
+    stop_token_ids: tuple[int, ...] | None = None
+    takes_images: bool | None = None
+    takes_audio: bool | None = None
+    wall_ids: frozenset[int] = frozenset()
+    byte_level: bool = False
 
     @property
     def chat_template(self) -> str | None:
+        """The default template's text; None where there is none."""
         return self.chat_templates.get("default")
 
-    def encode(self, text: str) -> list[int]:
-        """Encodes text to token ids, with nothing added at either end."""
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""
         if self.takes_add_special_tokens:
-            return list(self.wrapped.encode(text, add_special_tokens=False))
+            return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
         return list(self.wrapped.encode(text))
 
     def decode(self, token_ids: Iterable[int]) -> str:
+        """Decodes token ids to text."""
         return str(self.wrapped.decode(list(token_ids)))
 
     def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        """Returns what the caller's class returns for these tokens."""
         return self.wrapped.convert_tokens_to_ids(tokens)
 
 
@@ -70,39 +72,53 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
 
     A `LoadedTokenizer` is returned as it is. Of a transformers fast tokenizer or a `tokenizers.Tokenizer` a
     private clone is made, without truncation and padding, as transformers sets these on the shared object
-    for a single call. Any other object with encode, decode and convert_tokens_to_ids is wrapped.
+    for a single call; equal tokenizers share a clone. Any other object with encode, decode and
+    convert_tokens_to_ids is wrapped.
 
     Raises:
         TypeError: The object lacks one of these methods.
-        TokenizerLoadError: It has them, but does not give back what it encoded.
+        TokenizerLoadError: It has them, but they fail, or do not give back what was encoded.
 
     >>> from tokenizers import Tokenizer
     >>> from renderers import EMBEDDED
     >>> adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))).byte_level
     True
     """
-    if isinstance(tokenizer, LoadedTokenizer):
+    if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
-    if isinstance(tokenizer, tokenizers.Tokenizer):
-        return _clone(tokenizer, _companions_of(None), name="", owner=tokenizer)
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if isinstance(backend, tokenizers.Tokenizer):
-        name = str(getattr(tokenizer, "name_or_path", ""))
-        return _clone(backend, _companions_of(tokenizer), name=name, owner=tokenizer)
-    return _wrap(tokenizer)
+    kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
+    with only_load_errors(name=_name_of(tokenizer), file=kind):
+        if isinstance(tokenizer, tokenizers.Tokenizer):
+            return _clone(tokenizer, _companions_of(None), name="", kind=kind)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if isinstance(backend, tokenizers.Tokenizer):
+            return _clone(backend, _companions_of(tokenizer), name=_name_of(tokenizer), kind=kind)
+    lacking = [method for method in _NEEDED if not callable(getattr(tokenizer, method, None))]
+    if lacking:
+        raise TypeError(
+            f"{kind} cannot be used as a tokenizer: it has no {', '.join(lacking)}. Pass the result of load_tokenizer, "
+            "a transformers fast tokenizer, or an object with these methods."
+        )
+    with only_load_errors(name=_name_of(tokenizer), file=kind):
+        return _wrap(tokenizer, kind=kind)
 
 
-def _clone(backend: tokenizers.Tokenizer, companions: Companions, *, name: str, owner: object) -> LoadedTokenizer:
-    content = backend.to_str().encode()
+def _clone(backend: tokenizers.Tokenizer, companions: Companions, *, name: str, kind: str) -> LoadedTokenizer:
+    # What another thread has switched on for the moment is not part of the tokenizer.
+    momentary = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
+    content = re.sub(momentary, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
+    said = json.dumps(asdict(companions), sort_keys=True, default=sorted).encode()
     source = Source(
-        location=f"{type(owner).__module__}.{type(owner).__qualname__}",
-        commit=None,
-        files=(),
-        missing={},
-        digest=hashlib.sha256(content).hexdigest(),
+        location=kind, commit=None, files=(), missing={}, digest=digest({"tokenizer": content, "companions": said})
     )
-    with only_load_errors(name=name, file=source.location):
-        return assemble(content, companions, file="tokenizer.json", name=name, source=source)
+
+    def work() -> LoadedTokenizer:
+        cloned = assemble(content, companions, file=kind, name=name, source=source)
+        give_back_freed_memory()
+        return cloned
+
+    cloned = _CLONES.get(source.digest, version=kind, work=work)
+    return cloned if cloned.name_or_path == name else cloned.seen_as(name, None, source)
 
 
 def _companions_of(tokenizer: Any) -> Companions:
@@ -123,26 +139,33 @@ def _companions_of(tokenizer: Any) -> Companions:
 
 def _templates_of(tokenizer: Any) -> dict[str, str]:
     template = getattr(tokenizer, "chat_template", None)
-    if isinstance(template, str):
-        return {"default": template}
-    return dict(template or {})
+    return read_templates(template, file=type(tokenizer).__qualname__, name=_name_of(tokenizer))
 
 
-def _wrap(tokenizer: Any) -> ForeignTokenizer:
-    lacking = [method for method in _NEEDED if not callable(getattr(tokenizer, method, None))]
-    if lacking:
-        raise TypeError(
-            f"{type(tokenizer).__name__} cannot be used as a tokenizer: it has no {', '.join(lacking)}. Pass the "
-            "result of load_tokenizer, a transformers fast tokenizer, or an object with these methods."
-        )
+def _name_of(tokenizer: object) -> str:
+    name = getattr(tokenizer, "name_or_path", None)
+    return "" if name is None else str(name)
+
+
+def _wrap(tokenizer: Any, *, kind: str) -> ForeignTokenizer:
     try:
         tokenizer.encode("", add_special_tokens=False)
         takes_add_special_tokens = True
     except TypeError:
         takes_add_special_tokens = False
-    foreign = ForeignTokenizer(tokenizer, takes_add_special_tokens)
-    added, back = foreign.encode(""), foreign.decode(foreign.encode(_PROBE))
+    foreign = ForeignTokenizer(
+        wrapped=tokenizer,
+        takes_add_special_tokens=takes_add_special_tokens,
+        name_or_path=_name_of(tokenizer),
+        bos_token_id=getattr(tokenizer, "bos_token_id", None),
+        eos_token_id=getattr(tokenizer, "eos_token_id", None),
+        pad_token_id=getattr(tokenizer, "pad_token_id", None),
+        unk_token_id=getattr(tokenizer, "unk_token_id", None),
+        chat_templates=_templates_of(tokenizer),
+    )
+    added = foreign.encode("", add_special_tokens=False)
+    back = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
     if added or back != _PROBE:
         fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {back!r}"
-        raise TokenizerCheckError(f"{type(tokenizer).__name__} {fault}. Its encode must add nothing and lose nothing.")
+        raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.", file=kind)
     return foreign

@@ -8,25 +8,37 @@ from collections.abc import Iterator, Mapping
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
 from renderers.tokenizer.companions import Companions, read_companions
-from renderers.tokenizer.files import TokenizerFiles, digest
+from renderers.tokenizer.files import FilesChangedError, TokenizerFiles, digest
 from renderers.tokenizer.loaded import LoadedTokenizer, Source
 from renderers.tokenizer.vocabulary import build_vocabulary
 
-__all__ = ["assemble", "build", "only_load_errors"]
+__all__ = ["assemble", "build", "only_load_errors", "source_of"]
 
 
 def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> LoadedTokenizer:
     """Builds and checks the tokenizer that these contents describe, or raises a `TokenizerLoadError`."""
-    source = Source(
+    beside = ", ".join(file for file in files.paths if file != files.vocabulary)
+    with only_load_errors(name=files.name, file=beside):
+        companions = read_companions(contents, name=files.name)
+    with only_load_errors(name=files.name, file=files.vocabulary):
+        return assemble(
+            contents[files.vocabulary],
+            companions,
+            file=files.vocabulary,
+            name=files.name,
+            source=source_of(files, digest(contents)),
+        )
+
+
+def source_of(files: TokenizerFiles, digest_of_contents: str) -> Source:
+    """Returns where a tokenizer came from, by its files."""
+    return Source(
         location=files.location,
         commit=files.commit,
         files=tuple(files.paths),
         missing=files.missing,
-        digest=digest(contents),
+        digest=digest_of_contents,
     )
-    with only_load_errors(name=files.name, file=files.vocabulary):
-        companions = read_companions(contents, name=files.name)
-        return assemble(contents[files.vocabulary], companions, file=files.vocabulary, name=files.name, source=source)
 
 
 @contextlib.contextmanager
@@ -37,7 +49,7 @@ def only_load_errors(*, name: str, file: str) -> Iterator[None]:
     """
     try:
         yield
-    except (TokenizerLoadError, MemoryError):
+    except (TokenizerLoadError, FilesChangedError, MemoryError):
         raise
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -71,7 +83,7 @@ def assemble(content: bytes, companions: Companions, *, file: str, name: str, so
         source=source,
         special_tokens_map=roles,
         added_tokens={token.content: number for number, token in added.items()},
-        all_special_ids=frozenset(special),
+        special_ids=frozenset(special),
         chat_templates=companions.chat_templates,
         stop_token_ids=companions.stop_token_ids,
         takes_images=companions.takes_images,

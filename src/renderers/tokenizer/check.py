@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -25,7 +25,8 @@ _WALL_PROBES = (
     ("=", "\u0338"),
 )
 _WALLS_TRIED = 256
-_LONGEST_TOKEN = 512
+_LONGEST_TOKEN = 128
+_MOST_CHARACTERS = 1 << 18
 """Looking for overlaps takes the square of a token's length, and files are not to be trusted."""
 
 
@@ -56,8 +57,8 @@ def check_tokenizer(
         number = tokenizer.token_to_id(text)
         if number is None:
             raise TokenizerFileError(
-                f"does not contain {text!r}, which the files beside it name as a special token. "
-                "They are of different models, or one is out of date.",
+                f"does not contain {text!r}, which is named as one of its special tokens. The vocabulary and that name "
+                "are of different models, or one is out of date.",
                 name=name,
                 file=file,
             )
@@ -90,45 +91,71 @@ def check_tokenizer(
 def find_walls(tokenizer: Tokenizer) -> frozenset[int]:
     """Returns the added tokens that are hard walls: text on one side never changes the ids on the other.
 
-    A token that strips its surroundings or can overlap another added token is none. The rest is tried
-    out between probe texts, which finds prefix spaces and normalisers that reach across; where one of
-    those tried fails, only those that were tried and passed count.
+    A token that strips its surroundings, can overlap another added token, or can be spoilt by the
+    normaliser is none. The rest is tried out between probe texts, which finds prefix spaces; where one of
+    those tried fails, there are no walls.
     """
     added = tokenizer.get_added_tokens_decoder()
-    if any(len(token.content) > _LONGEST_TOKEN for token in added.values()):
+    texts = {token.content for token in added.values()}
+    if sum(map(len, texts)) > _MOST_CHARACTERS or max(map(len, texts), default=0) > _LONGEST_TOKEN:
         return frozenset()
-    spoilers = _overlaps({token.content for token in added.values()})
-    candidates = [
+    plain = {token.content for token in added.values() if not token.normalized}
+    whole_words = any(token.single_word for token in added.values())
+    normalizers = _component_types(tokenizer.normalizer)
+    spoilt = _overlapped(texts, by=texts)
+    # Plain tokens are matched first, so they can also take the end or the middle of one that is not plain.
+    late = texts - plain
+    from_right = _overlapped({text[::-1] for text in late}, by={text[::-1] for text in plain})
+    spoilt.update(text[::-1] for text in from_right)
+    spoilt.update(text for text in late if _parts(text, plain))
+    walls = frozenset(
         number
         for number, token in added.items()
-        if not (token.lstrip or token.rstrip or token.single_word or token.content in spoilers)
-    ]
-    # Tokens that are matched after normalisation are the ones that a neighbour can spoil.
-    tried = sorted(candidates, key=lambda number: (not added[number].normalized, number))[:_WALLS_TRIED]
+        if not (token.lstrip or token.rstrip or token.single_word)
+        and token.content not in spoilt
+        and (not token.normalized or _survives(token.content, normalizers))
+        and not (whole_words and (_is_word(token.content[0]) or _is_word(token.content[-1])))
+    )
     alone = {text: _ids(tokenizer, text) for pair in _WALL_PROBES for text in pair}
-    passed = [
-        number
-        for number in tried
-        if all(
-            _ids(tokenizer, left + added[number].content + right) == [*alone[left], number, *alone[right]]
-            for left, right in _WALL_PROBES
-        )
-    ]
-    return frozenset(candidates if passed == tried else passed)
+    for number in sorted(walls)[:_WALLS_TRIED]:
+        for left, right in _WALL_PROBES:
+            text = left + added[number].content + right
+            if _ids(tokenizer, text) != [*alone[left], number, *alone[right]]:
+                return frozenset()
+    return walls
 
 
-def _overlaps(texts: Set[str]) -> set[str]:
-    """Returns the texts that another one contains, or that another one (or itself) can run into from the left.
+def _overlapped(texts: Set[str], *, by: Set[str]) -> set[str]:
+    """Returns the texts that one of `by` contains, or can run into from the left.
 
-    >>> sorted(_overlaps({"<a>", "<a>b", "<b>", "x<", "zz"}))
+    >>> tokens = {"<a>", "<a>b", "<b>", "x<", "zz"}
+    >>> sorted(_overlapped(tokens, by=tokens))
     ['<a>', '<a>b', '<b>', 'zz']
     """
     beginnings = {text[:size] for text in texts for size in range(1, len(text))}
-    run_into = {text[at:] for text in texts for at in range(1, len(text))} & beginnings
-    contained = {
-        text[at:end] for text in texts for at in range(len(text)) for end in range(at + 1, len(text) + (at > 0))
-    }
+    run_into = {text[at:] for text in by for at in range(1, len(text))} & beginnings
+    contained = {part for text in by for part in _parts(text, texts) if part != text}
     return {text for text in texts if text in contained or any(text[:size] in run_into for size in range(1, len(text)))}
+
+
+def _parts(text: str, texts: Set[str]) -> set[str]:
+    """Returns those of the texts that occur in this one."""
+    sizes = {len(other) for other in texts if len(other) <= len(text)}
+    return {text[at : at + size] for size in sizes for at in range(len(text) - size + 1)} & texts
+
+
+def _survives(text: str, normalizers: Sequence[str]) -> bool:
+    """Says whether a token is found in normalised text whatever stands beside it.
+
+    Known for no normaliser and for NFC: a token of ASCII, unless a mark can join its last character.
+    """
+    if set(normalizers) <= {"NFC"}:
+        return not normalizers or (text.isascii() and not text[-1].isalpha() and text[-1] not in "<=>")
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def is_byte_level(tokenizer: Tokenizer) -> bool:
@@ -148,7 +175,7 @@ def _component_types(component: Any) -> list[str]:
 
 
 def _types_in(state: Mapping[str, Any]) -> Iterable[str]:
-    parts = state.get("pretokenizers") or state.get("decoders")
+    parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
     if parts is None:
         yield state["type"]
     else:

@@ -14,12 +14,13 @@ from typing import Any
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.files import TEMPLATE_FOLDER
 
-__all__ = ["Companions", "read_companions", "read_json"]
+__all__ = ["Companions", "read_companions", "read_json", "read_templates"]
 
 _IMAGE_KEYS = frozenset(
     "vision_config vision_tower mm_vision_tower visual image_token_id image_token_index img_processor".split()
 )
 _AUDIO_KEYS = frozenset("audio_config audio_token_id audio_token_index audio_processor sound_config".split())
+_ROLES = frozenset("bos_token eos_token unk_token sep_token pad_token cls_token mask_token".split())
 _NESTED_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
@@ -40,15 +41,19 @@ class Companions:
     stop_token_ids: tuple[int, ...] | None
     takes_images: bool | None
     takes_audio: bool | None
+    """Whether `config.json` has one of the keys by which models of that kind are known."""
 
 
 def read_companions(contents: Mapping[str, bytes], *, name: str) -> Companions:
     """Reads all companions there are; a file that is there and cannot be understood is an error."""
     config = _object(contents, "tokenizer_config.json", name=name) or {}
     added, ordinary = _added_tokens(config, name=name)
+    roles, extra = _special_tokens(config, "tokenizer_config.json", name=name)
+    older_map = _object(contents, "special_tokens_map.json", name=name) or {}
+    older_roles, older_extra = _special_tokens(older_map, "special_tokens_map.json", name=name)
     # As transformers has it: the older map is for configs that do not list their added tokens.
-    older = {} if added else _object(contents, "special_tokens_map.json", name=name) or {}
-    roles, extra = _special_tokens({**config, **older}, name=name)
+    if not added:
+        roles, extra = {**roles, **older_roles}, tuple(dict.fromkeys((*extra, *older_extra)))
     model = _object(contents, "config.json", name=name)
     generation = _object(contents, "generation_config.json", name=name) or {}
     tokenizer_class = config.get("tokenizer_class")
@@ -100,15 +105,16 @@ def _added_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, in
     return tokens, frozenset(ordinary)
 
 
-def _special_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+def _special_tokens(config: Mapping[str, Any], file: str, *, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
     roles = {}
     for key, value in config.items():
-        # add_bos_token and the like are switches that end in the same word.
-        if key.endswith("_token") and value is not None and not isinstance(value, bool):
-            text = _token_text(value)
-            if text is None:
-                raise _unexpected("tokenizer_config.json", key, "a token", value, name=name)
-            roles[key] = text
+        text = _token_text(value)
+        if text:
+            # A model's own roles (image_token, ...) count as well.
+            if key.endswith("_token"):
+                roles[key] = text
+        elif key in _ROLES and value is not None and text is None:
+            raise _unexpected(file, key, "a token", value, name=name)
     extra: list[str] = []
     for key in ("extra_special_tokens", "additional_special_tokens"):
         listed = config.get(key) or ()
@@ -116,8 +122,8 @@ def _special_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, 
             listed = tuple(listed.values())
         texts = [_token_text(value) for value in listed] if isinstance(listed, (list, tuple)) else [None]
         if None in texts:
-            raise _unexpected("tokenizer_config.json", key, "a list of tokens", listed, name=name)
-        extra.extend(text for text in texts if text is not None)
+            raise _unexpected(file, key, "a list of tokens", listed, name=name)
+        extra.extend(text for text in texts if text)
     return roles, tuple(dict.fromkeys(extra))
 
 
@@ -135,14 +141,10 @@ def _chat_templates(contents: Mapping[str, bytes], config: Mapping[str, Any], *,
         for file, content in contents.items()
         if file == "chat_template.jinja" or file.startswith(f"{TEMPLATE_FOLDER}/")
     }
-    # As transformers has it: where there are template files, whatever the config says is not looked at.
-    if files:
-        return files
-    inline = _inline_templates(config.get("chat_template"), "tokenizer_config.json", name=name)
-    if inline:
-        return inline
+    inline = read_templates(config.get("chat_template"), file="tokenizer_config.json", name=name)
     processor = _object(contents, "chat_template.json", name=name) or {}
-    return _inline_templates(processor.get("chat_template"), "chat_template.json", name=name)
+    # As transformers has it: where there are template files, whatever the config says does not count.
+    return files or inline or read_templates(processor.get("chat_template"), file="chat_template.json", name=name)
 
 
 def _template_text(content: bytes, file: str, *, name: str) -> str:
@@ -153,7 +155,8 @@ def _template_text(content: bytes, file: str, *, name: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _inline_templates(value: object, file: str, *, name: str) -> dict[str, str]:
+def read_templates(value: object, *, file: str, name: str) -> dict[str, str]:
+    """Returns templates by name, given as a text, by name, or as a list of names and texts."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -189,4 +192,4 @@ def _unexpected(file: str, key: str, wanted: str, value: object, *, name: str) -
     place = f"has {key} = " if key else "holds "
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
-    return TokenizerFileError(f"{place}{shown} where {wanted} was expected.", name=name, file=file)
+    return TokenizerFileError(f"{place}{shown} where there should be {wanted}.", name=name, file=file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -16,11 +15,14 @@ __all__ = [
     "COMPANION_FILES",
     "TEMPLATE_FOLDER",
     "VOCABULARY_FILES",
+    "FileIdentity",
     "FilesChangedError",
     "Identity",
     "TokenizerFiles",
     "digest",
     "file_identity",
+    "look",
+    "unreadable",
 ]
 
 VOCABULARY_FILES = ("tokenizer.json", "tiktoken.model", "tekken.json")
@@ -39,8 +41,10 @@ COMPANION_FILES = (
 TEMPLATE_FOLDER = "additional_chat_templates"
 """A folder of further named templates, `NAME.jinja` each."""
 
-Identity = tuple[tuple[str, int, int, int, int], ...]
-"""Path, device, inode, size and time of change of each file: equal for as long as nobody touches them."""
+FileIdentity = tuple[str, int, int, int, int, int]
+"""Path, device, inode, size and two times of a file: equal for as long as nobody touches it."""
+
+Identity = tuple[FileIdentity, ...]
 
 
 class FilesChangedError(Exception):
@@ -73,7 +77,7 @@ class TokenizerFiles:
             raise FilesChangedError
         return contents
 
-    def _identity_of(self, file: str) -> tuple[str, int, int, int, int]:
+    def _identity_of(self, file: str) -> FileIdentity:
         path = self.paths[file]
         found = file_identity(path, name=self.name)
         if found is None:
@@ -86,30 +90,38 @@ class TokenizerFiles:
         except FileNotFoundError as error:
             raise FilesChangedError from error
         except OSError as error:
-            raise _unreadable(self.paths[file], error, name=self.name) from error
+            raise unreadable(self.paths[file], error, name=self.name) from error
 
 
-def file_identity(path: Path, *, name: str) -> tuple[str, int, int, int, int] | None:
-    """Returns what tells this file from another or a later one; None where there is no file.
-
-    Anything else that keeps us from the file (no permission, a dangling link, a folder of that name) is
-    a `TokenizerFileError`: a file that is there but out of reach must not pass for a missing one.
-    """
-    try:
-        seen = os.stat(path)
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            raise _unreadable(path, error, name=name) from error
-        if os.path.islink(path):
-            raise TokenizerFileError(
-                f"is a link to {os.readlink(path)}, which does not exist. Remove it, or download the file again.",
-                name=name,
-                file=str(path),
-            ) from error
+def file_identity(path: Path, *, name: str) -> FileIdentity | None:
+    """Returns what tells this file from another or a later one; None where there is no file."""
+    seen = look(path, name=name)
+    if seen is None:
         return None
     if not stat.S_ISREG(seen.st_mode):
         raise TokenizerFileError("is not a regular file.", name=name, file=str(path))
-    return (str(path), seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    # The time of change as well: some tools set the time of modification back after they wrote.
+    return (str(path), seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+
+
+def look(path: str | Path, *, name: str) -> os.stat_result | None:
+    """Returns what the file system knows of a path; None where nothing is there.
+
+    Anything else that keeps us from it (no permission, a dangling link, a server that does not answer) is
+    a `TokenizerFileError`: what is there but out of reach must not pass for missing.
+    """
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not os.path.islink(path):
+            return None
+        raise TokenizerFileError(
+            f"is a link to {os.readlink(path)}, which does not exist. Remove it, or put the file back.",
+            name=name,
+            file=str(path),
+        ) from error
+    except OSError as error:
+        raise unreadable(path, error, name=name) from error
 
 
 def digest(contents: Mapping[str, bytes]) -> str:
@@ -122,7 +134,8 @@ def digest(contents: Mapping[str, bytes]) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def _unreadable(path: Path, error: OSError, *, name: str) -> TokenizerFileError:
+def unreadable(path: str | Path, error: OSError, *, name: str) -> TokenizerFileError:
+    """Returns the error that says that a path is there but cannot be read."""
     return TokenizerFileError(
         f"cannot be read ({error.strerror or error}). Check its permissions and the file system.",
         name=name,

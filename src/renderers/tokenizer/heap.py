@@ -15,8 +15,10 @@ def give_back_freed_memory() -> None:
     """Asks glibc to return freed blocks to the system; does nothing where there is another C library."""
     if not sys.platform.startswith("linux"):
         return
-    import ctypes
-
+    try:
+        import ctypes
+    except ImportError:  # an interpreter that was built without it
+        return
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -15,19 +15,36 @@ from typing import TypeVar
 
 from huggingface_hub import constants
 
-from renderers.tokenizer.files import COMPANION_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES
+from renderers.errors import TokenizerFileError
+from renderers.tokenizer.files import COMPANION_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, look, unreadable
 from renderers.tokenizer.once import Once
 
-__all__ = ["HubUnavailableError", "Snapshot", "cached_snapshot", "fetch", "is_offline", "is_repository_name"]
+__all__ = [
+    "HubClosedError",
+    "HubUnreachableError",
+    "Snapshot",
+    "cached_snapshot",
+    "fetch",
+    "is_offline",
+    "is_repository_name",
+    "is_revision",
+]
 
 Answer = TypeVar("Answer")
 
 _REPOSITORY_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
-_FETCHES: Once[None] = Once(keep=0)
+_REVISION = re.compile(r"[\w][\w./+-]*", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{6,64}")
+_LONGEST_NAME = 200
+_FETCHES: Once[frozenset[str]] = Once(keep=0)
 
 
-class HubUnavailableError(Exception):
-    """The hub could not or would not give a repository's files; the message says why and what to do."""
+class HubClosedError(Exception):
+    """The hub answered, and does not give us this repository: it is gated, or not there."""
+
+
+class HubUnreachableError(Exception):
+    """The hub did not answer, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,12 @@ class Snapshot:
 
 def is_repository_name(name: str) -> bool:
     """Says whether the hub could have a repository of that name."""
-    return _REPOSITORY_NAME.fullmatch(name) is not None
+    return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
+
+
+def is_revision(revision: str) -> bool:
+    """Says whether a repository could have a revision of that name."""
+    return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
 
 
 def is_offline() -> bool:
@@ -53,50 +75,67 @@ def is_offline() -> bool:
 def cached_snapshot(repository: str, revision: str) -> Snapshot | None:
     """Returns what the cache holds of a revision; None where it does not know the revision."""
     root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
-    commit = revision
-    if not (root / "snapshots" / commit).is_dir():
-        try:
-            commit = (root / "refs" / revision).read_text().strip()
-        except (OSError, UnicodeDecodeError):
-            return None
+    commit: str | None = revision
+    if look(root / "snapshots" / revision, name=repository) is None:
+        commit = _cached_ref(root / "refs" / revision, repository)
+    if commit is None:
+        return None
     known_absent = root / ".no_exist" / commit
     return Snapshot(
         commit=commit,
         directory=root / "snapshots" / commit,
-        absent=frozenset(file for file in (*VOCABULARY_FILES, *COMPANION_FILES) if (known_absent / file).is_file()),
+        absent=frozenset(
+            file for file in (*VOCABULARY_FILES, *COMPANION_FILES) if look(known_absent / file, name=repository)
+        ),
     )
 
 
-def fetch(repository: str, revision: str) -> None:
+def _cached_ref(path: Path, repository: str) -> str | None:
+    """Returns the commit that the cache takes a branch for; None where it has none, or garbage."""
+    if look(path, name=repository) is None:
+        return None
+    try:
+        commit = path.read_bytes().decode("ascii", errors="replace").strip()
+    except OSError as error:
+        raise unreadable(path, error, name=repository) from error
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def fetch(repository: str, revision: str) -> frozenset[str]:
     """Brings what the hub has of a repository's tokenizer files into the cache, all of one commit.
 
-    What the hub does not have is remembered in the cache, so that the next process need not ask again.
+    Returns the files that the hub does not have. It is remembered in the cache where that can be
+    written, so that the next process need not ask again.
     """
-    _FETCHES.get((repository, revision), version=None, work=lambda: _fetch(repository, revision))
+    return _FETCHES.get((repository, revision), version=None, work=lambda: _fetch(repository, revision))
 
 
-def _fetch(repository: str, revision: str) -> None:
+def _fetch(repository: str, revision: str) -> frozenset[str]:
     from huggingface_hub import HfApi, hf_hub_download
 
-    def download(file: str) -> bool:
+    absent = set()
+
+    def commit() -> str:
         # The first answer fixes the commit: from then on the cache knows what `revision` means, and a
         # branch that moves meanwhile cannot mix the files of two commits.
         snapshot = cached_snapshot(repository, revision)
-        commit = snapshot.commit if snapshot else revision
-        return _ask(repository, lambda: hf_hub_download(repository, file, revision=commit)) is not None
+        return snapshot.commit if snapshot else revision
+
+    def download(file: str) -> bool:
+        found = _ask(repository, lambda: hf_hub_download(repository, file, revision=commit())) is not None
+        if not found:
+            absent.add(file)
+        return found
 
     any(download(file) for file in VOCABULARY_FILES)
+    # Before the companions: as long as one of these is not known, the next load will ask again.
+    tree = _ask(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
+    for entry in tree or ():
+        if entry.path.endswith(".jinja"):
+            download(entry.path)
     for file in COMPANION_FILES:
         download(file)
-    snapshot = cached_snapshot(repository, revision)
-    commit = snapshot.commit if snapshot else revision
-    listing = _ask(
-        repository,
-        lambda: [entry.path for entry in HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit)],
-    )
-    for file in listing or ():
-        if file.endswith(".jinja"):
-            download(file)
+    return frozenset(absent)
 
 
 def _ask(repository: str, question: Callable[[], Answer]) -> Answer | None:
@@ -106,22 +145,32 @@ def _ask(repository: str, question: Callable[[], Answer]) -> Answer | None:
     try:
         return question()
     except errors.LocalEntryNotFoundError as error:
-        raise HubUnavailableError(
-            f"the hub could not be reached for {repository} ({error.__cause__ or error}). Check the network, "
-            "HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."
-        ) from error
+        raise _unreachable(repository, error) from error
     except errors.EntryNotFoundError:
         return None
     except errors.GatedRepoError as error:
-        raise HubUnavailableError(
-            f"{repository} is gated: ask for access on its page, and set HF_TOKEN to a token that has it."
+        raise HubClosedError(
+            f"{repository} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it."
         ) from error
     except errors.RepositoryNotFoundError as error:
-        raise HubUnavailableError(
-            f"the hub has no repository {repository}, or it is private: check the name, and HF_TOKEN."
+        raise HubClosedError(
+            f"the hub has no repository {repository}, or it is private. Check the name, and HF_TOKEN."
         ) from error
     except errors.RevisionNotFoundError as error:
-        raise HubUnavailableError(f"{repository} has no such revision: {error}") from error
+        raise HubClosedError(f"{repository} has no such revision. Check its branches and tags.") from error
+    except TokenizerFileError:
+        raise
     except Exception as error:
         # The client raises its transport's own errors too, and the transport differs between releases.
-        raise HubUnavailableError(f"the hub failed for {repository} ({type(error).__name__}: {error}).") from error
+        raise _unreachable(repository, error) from error
+
+
+def _unreachable(repository: str, error: BaseException) -> HubUnreachableError:
+    """Returns an error with the kind and the first line of what went wrong at the bottom of it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    reason = (str(error).strip().splitlines() or ["no more is said"])[0]
+    return HubUnreachableError(
+        f"the hub could not be reached, or failed, for {repository} ({type(error).__name__}: {reason}). Check the "
+        "network, HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."
+    )

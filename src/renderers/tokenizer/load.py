@@ -6,7 +6,7 @@ import os
 import time
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.build import build
+from renderers.tokenizer.build import build, only_load_errors, source_of
 from renderers.tokenizer.files import FilesChangedError, TokenizerFiles
 from renderers.tokenizer.heap import give_back_freed_memory
 from renderers.tokenizer.loaded import LoadedTokenizer
@@ -15,7 +15,12 @@ from renderers.tokenizer.once import Once
 
 __all__ = ["load_tokenizer"]
 
-_LOADED: Once[LoadedTokenizer] = Once(keep=8)
+_BUILT: Once[LoadedTokenizer] = Once(keep=8)
+"""By the vocabulary's path."""
+
+_SEEN: Once[LoadedTokenizer] = Once(keep=8)
+"""By the name and revision that callers asked for, so that each of them gets the same object every time."""
+
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds between attempts while somebody writes to the files."""
 
@@ -40,16 +45,19 @@ def load_tokenizer(name_or_path: str | os.PathLike[str], *, revision: str | None
     '<|end|>'
     """
     name = os.fspath(name_or_path)
+    if not isinstance(name, str) or not isinstance(revision, str | None):
+        raise TypeError("a name or path, and a revision, must be text")
     for pause in (*_PAUSES, None):
         try:
-            return _load(locate(name, revision)).called(name, revision)
+            with only_load_errors(name=name, file=""):
+                return _load(locate(name, revision), revision)
         except FilesChangedError:
             if pause is not None:
                 time.sleep(pause)
     raise TokenizerFileError("is being written to all the time. Wait until the download or copy is done.", name=name)
 
 
-def _load(files: TokenizerFiles) -> LoadedTokenizer:
+def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
     seen = files.identity()
 
     def work() -> LoadedTokenizer:
@@ -57,4 +65,10 @@ def _load(files: TokenizerFiles) -> LoadedTokenizer:
         give_back_freed_memory()
         return loaded
 
-    return _LOADED.get(files.paths[files.vocabulary], version=seen, work=work)
+    def view() -> LoadedTokenizer:
+        # The files may have been built for another name: a repository and its folder are the same files.
+        built = _BUILT.get(files.paths[files.vocabulary], version=seen, work=work)
+        return built.seen_as(files.name, revision, source_of(files, built.source.digest))
+
+    found = (seen, files.location, files.commit, tuple(files.missing.items()))
+    return _SEEN.get((files.name, revision), version=found, work=view)

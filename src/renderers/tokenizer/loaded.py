@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -28,6 +29,12 @@ class Source:
     digest: str
     """A hash over all that was read: equal digests mean equal tokenizers."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", MappingProxyType(dict(self.missing)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Source, (self.location, self.commit, self.files, dict(self.missing), self.digest)
+
 
 class Encoded(dict[str, Any]):
     """What a call gives: `input_ids`, `attention_mask` and, on demand, `offset_mapping`; also as attributes."""
@@ -39,7 +46,7 @@ class Encoded(dict[str, Any]):
             raise AttributeError(name) from None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LoadedTokenizer:
     """A tokenizer and everything that its files say; made by `load_tokenizer`.
 
@@ -61,7 +68,7 @@ class LoadedTokenizer:
     """`bos_token`, `eos_token`, ...: the tokens that have a part to play."""
     added_tokens: Mapping[str, int]
     """Every token that is matched as a whole wherever it stands in a text, special or not."""
-    all_special_ids: frozenset[int]
+    special_ids: frozenset[int]
     """The control tokens: what `skip_special_tokens` skips."""
     chat_templates: Mapping[str, str]
     """All templates by name; `default` is the one that `chat_template` gives."""
@@ -69,7 +76,7 @@ class LoadedTokenizer:
     """All of `generation_config.json`'s end-of-sequence ids in their order; None where it has none."""
     takes_images: bool | None
     takes_audio: bool | None
-    """What `config.json` says of the model's input; None where there is no such file."""
+    """Whether `config.json` has a key by which such models are known; None where there is no such file."""
     wall_ids: frozenset[int]
     """The added tokens that are hard walls: text on one side never changes the ids on the other."""
     byte_level: bool
@@ -127,9 +134,9 @@ class LoadedTokenizer:
 
         Ids that the vocabulary does not have give no text. Bytes that are not UTF-8 give U+FFFD.
         """
-        ids = list(token_ids) if isinstance(token_ids, Iterable) else [token_ids]
+        ids = _as_ids(token_ids)
         if skip_special_tokens:
-            ids = [number for number in ids if number not in self.all_special_ids]
+            ids = [number for number in ids if number not in self.special_ids]
         try:
             return self._backend.decode(ids, skip_special_tokens=False)
         except OverflowError:
@@ -158,13 +165,16 @@ class LoadedTokenizer:
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | list[str | None] | None:
         """Returns the vocabulary's entry for an id, or for each of several; None for an id that it does not have."""
-        if isinstance(ids, Iterable):
-            kept = (number for number in ids if not (skip_special_tokens and number in self.all_special_ids))
-            return [self.convert_ids_to_tokens(number) for number in kept]
+        numbers = _as_ids(ids)
         try:
-            return self._backend.id_to_token(ids)
+            tokens = [
+                self._backend.id_to_token(number)
+                for number in numbers
+                if not (skip_special_tokens and number in self.special_ids)
+            ]
         except OverflowError:
-            _refuse_ids([ids])
+            _refuse_ids(numbers)
+        return tokens if isinstance(ids, Iterable) else tokens[0] if tokens else None
 
     def get_vocab(self) -> dict[str, int]:
         """Returns a new dict of every token and its id, added tokens included."""
@@ -181,13 +191,18 @@ class LoadedTokenizer:
     @property
     def hard_walls(self) -> bool:
         """Whether every control token is a hard wall."""
-        return self.all_special_ids <= self.wall_ids
+        return self.special_ids <= self.wall_ids
 
     @property
     def all_special_tokens(self) -> list[str]:
         """The control tokens, in the order of their ids."""
-        tokens = (self._backend.id_to_token(number) for number in sorted(self.all_special_ids))
+        tokens = (self._backend.id_to_token(number) for number in self.all_special_ids)
         return [token for token in tokens if token is not None]
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        """The ids of the control tokens, in order."""
+        return sorted(self.special_ids)
 
     # ==================
     # Special tokens and templates
@@ -234,11 +249,9 @@ class LoadedTokenizer:
     # Identity
     # ==================
 
-    def called(self, name: str, revision: str | None = None) -> LoadedTokenizer:
-        """Returns the same tokenizer under the name that a caller asked for; nothing is copied."""
-        if (name, revision) == (self.name_or_path, self.revision):
-            return self
-        return replace(self, name_or_path=name, revision=revision)
+    def seen_as(self, name: str, revision: str | None, source: Source) -> LoadedTokenizer:
+        """Returns the same tokenizer as one caller asked for it and found it; the vocabulary is shared."""
+        return replace(self, name_or_path=name, revision=revision, source=source)
 
     def __copy__(self) -> LoadedTokenizer:
         return self
@@ -264,8 +277,8 @@ class LoadedTokenizer:
     def _encode(self, text: str, add_special_tokens: bool) -> Encoding:
         try:
             return self._backend.encode(text, add_special_tokens=add_special_tokens)
-        except TypeError:
-            _refuse_text(text)
+        except TypeError as error:
+            _refuse_text(text, error)
 
     def _id_of(self, token: str | None) -> int | None:
         return None if token is None else self._backend.token_to_id(token)
@@ -281,22 +294,34 @@ def _load_again(name: str, revision: str | None, source: Source) -> LoadedTokeni
             "processes the same files.",
             name=name,
         )
-    return loaded.called(name, revision)
+    if (name, revision) == (loaded.name_or_path, loaded.revision):
+        return loaded
+    return loaded.seen_as(name, revision, loaded.source)
 
 
 def _rebuild(state: dict[str, Any], backend: str) -> LoadedTokenizer:
     return LoadedTokenizer(**state, _backend=Tokenizer.from_str(backend))
 
 
-def _refuse_text(text: object) -> NoReturn:
+def _refuse_text(text: object, error: TypeError) -> NoReturn:
     """Says why the Rust side would not take a text."""
     if not isinstance(text, str):
-        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}")
-    at = next(index for index, character in enumerate(text) if "\ud800" <= character <= "\udfff")
+        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
+    surrogates = (index for index, character in enumerate(text) if "\ud800" <= character <= "\udfff")
+    at = next(surrogates, None)
+    if at is None:
+        raise error
     raise UnencodableTextError(
         f"character {at} of the text is the lone surrogate U+{ord(text[at]):04X}, which has no UTF-8 form and so no "
         "token. Decode the source with the right encoding, or replace it with U+FFFD."
-    )
+    ) from None
+
+
+def _as_ids(ids: int | Iterable[int]) -> list[int]:
+    """Returns plain numbers for one id or many: ints, arrays and tensors, and what is in them."""
+    if hasattr(ids, "tolist"):
+        ids = ids.tolist()
+    return list(map(operator.index, ids)) if isinstance(ids, Iterable) else [operator.index(ids)]
 
 
 def _refuse_ids(ids: Sequence[int]) -> NoReturn:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError
+from renderers.errors import (
+    TokenizerFileError,
+    TokenizerLoadError,
+    TokenizerNotFoundError,
+    TokenizerUnreachableError,
+)
 from renderers.tokenizer import hub
 from renderers.tokenizer.files import (
     COMPANION_FILES,
@@ -16,6 +22,7 @@ from renderers.tokenizer.files import (
     VOCABULARY_FILES,
     TokenizerFiles,
     file_identity,
+    look,
 )
 from renderers.tokenizer.repositories import MIRRORS, TRUSTED_REVISIONS
 
@@ -32,14 +39,22 @@ def locate(name: str, revision: str | None) -> TokenizerFiles:
 
     `revision` speaks of a repository and is not looked at for a local path.
     """
-    if os.path.isdir(name):
-        return _directory(name, Path(os.path.abspath(name)))
-    if os.path.isfile(name):
-        return _single_file(name, Path(os.path.abspath(name)))
+    # A path with a NUL cannot be looked at, and is no name either.
+    seen = look(name, name=name) if name and "\0" not in name else None
+    if seen is not None:
+        path = Path(os.path.abspath(name))
+        if stat.S_ISDIR(seen.st_mode):
+            return _directory(name, path)
+        if stat.S_ISREG(seen.st_mode):
+            return _single_file(name, path)
+        raise TokenizerFileError("is neither a file nor a directory.", name=name)
     if not hub.is_repository_name(name):
+        hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
-            "is neither a file nor a directory here, and cannot be the name of a repository.", name=name
+            f"{name!r} is neither a file nor a directory here{hint}, and cannot be the name of a repository."
         )
+    if revision is not None and not hub.is_revision(revision):
+        raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.", name=name)
     return _repository(name, revision)
 
 
@@ -60,17 +75,19 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
     places = [(name, revision or TRUSTED_REVISIONS.get(name, "main"))]
     if revision is None and name in MIRRORS:
         places.append((MIRRORS[name], "main"))
-    reasons = []
+    refusals: list[str] = []
     for repository, wanted in places:
         try:
             files = _cached_or_fetched(name, repository, wanted)
-        except hub.HubUnavailableError as error:
-            reasons.append(str(error))
+        except hub.HubClosedError as error:
+            refusals.append(str(error))
             continue
-        if repository != name:
-            logger.warning("%s: %s Reading its mirror %s instead.", name, reasons[0], repository)
+        except hub.HubUnreachableError as error:
+            raise TokenizerUnreachableError(str(error), name=name) from error
+        if refusals:
+            logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
         return files
-    raise TokenizerNotFoundError(" ".join(reasons), name=name)
+    raise TokenizerNotFoundError(" ".join(refusals), name=name)
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
@@ -84,27 +101,33 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
         return files
     if hub.is_offline():
         if files is None:
-            raise hub.HubUnavailableError(
-                f"the tokenizer of {repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE "
-                "forbids to ask the hub. Unset it, or fill the cache first."
+            raise hub.HubClosedError(
+                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE forbids to ask the "
+                "hub. Unset it, or fill the cache first."
             )
         return files
-    hub.fetch(repository, revision)
-    files = _cached(name, repository, revision)
+    absent = hub.fetch(repository, revision)
+    files = _cached(name, repository, revision, absent=absent)
     if files is None:
-        raise hub.HubUnavailableError(f"the cache lost {repository} while it was being fetched. Try again.")
+        raise hub.HubUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
 
 
-def _cached(name: str, repository: str, revision: str) -> TokenizerFiles | None:
-    """Returns a repository's files as the cache has them; None where it lacks a vocabulary that may exist."""
+def _cached(
+    name: str, repository: str, revision: str, *, absent: frozenset[str] = frozenset()
+) -> TokenizerFiles | None:
+    """Returns a repository's files as the cache has them; None where it lacks a vocabulary that may exist.
+
+    `absent` are files that the hub is known not to have, beside those that the cache knows of.
+    """
     snapshot = hub.cached_snapshot(repository, revision)
     if snapshot is None:
         return None
     paths = _present(snapshot.directory, name=name)
     vocabulary = _vocabulary_of(paths)
+    absent |= snapshot.absent
     if vocabulary is None:
-        if snapshot.absent.issuperset(VOCABULARY_FILES):
+        if absent.issuperset(VOCABULARY_FILES):
             raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory, name=name)
         return None
     return _found(
@@ -113,7 +136,7 @@ def _cached(name: str, repository: str, revision: str) -> TokenizerFiles | None:
         commit=snapshot.commit,
         vocabulary=vocabulary,
         paths=paths,
-        reasons={file: _NOT_CACHED for file in COMPANION_FILES if file not in snapshot.absent},
+        reasons={file: _NOT_CACHED for file in COMPANION_FILES if file not in absent},
     )
 
 

@@ -42,6 +42,8 @@ def tokenizer_from_ranks(
     symbols = {token: token.decode("latin-1").translate(_TABLE) for token in ranks}
     vocabulary = {symbols[token]: first_id + rank for token, rank in ranks.items()}
     vocabulary.update((text, number) for text, number in added_tokens.items() if number < first_id)
+    if len(vocabulary) != len(ranks) + sum(number < first_id for number in added_tokens.values()):
+        raise ValueError("an added token has the text of an ordinary one")
     merges = [(symbols[left], symbols[right]) for left, right in _merges(ranks)]
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -76,7 +77,7 @@ class Vocabulary:
 
 def build_vocabulary(content: bytes, *, file: str, companions: Companions, name: str) -> Vocabulary:
     """Builds the tokenizer of a vocabulary file, telling the form by the file's name and content."""
-    if not file.endswith(".json"):
+    if not file.endswith(".json") and re.match(rb"\s*\{", content) is None:
         return _from_ranks(content, file=file, companions=companions, name=name)
     if file == "tekken.json" or _is_tekken(content):
         return _from_tekken(content, file=file, name=name)
@@ -84,7 +85,7 @@ def build_vocabulary(content: bytes, *, file: str, companions: Companions, name:
 
 
 def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
-    if re.search(rb'"continuing_subword_prefix"\s*:\s*"[^"]', content):
+    if _has_subword_prefix(content):
         # In a BPE it makes the Rust side abort the process unless every merge has it, so it is never tried.
         raise TokenizerFileError(
             "has a continuing_subword_prefix: it does not keep the spaces of a text, and no chat model has one.",
@@ -99,10 +100,20 @@ def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
             name=name,
             file=file,
         ) from error
-    # Some repositories ship these switched on; a caller who wants them never gets them from here.
+    # Some files have these switched on, and each of them makes other ids than the text's own.
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    if getattr(tokenizer.model, "dropout", None) is not None:
+        tokenizer.model.dropout = None
     return Vocabulary(tokenizer, declared=_declared_tokens(content), special_tokens={})
+
+
+def _has_subword_prefix(content: bytes) -> bool:
+    # A key can be written with escapes, and no honest file escapes letters: only then it is parsed in full.
+    if re.search(rb"\\u00[4-7]", content):
+        with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
+            return bool(json.loads(content).get("model", {}).get("continuing_subword_prefix"))
+    return re.search(rb'"continuing_subword_prefix"\s*:\s*"[^"]', content) is not None
 
 
 def _declared_tokens(content: bytes) -> dict[str, int]:
