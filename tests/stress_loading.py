@@ -2,9 +2,9 @@
 
     python -m tests.stress_loading --seconds 60
 
-In each round, every process starts anew, and all its threads load the same few model directories at the same moment.
-Each directory has one fault. A load must give the ids of the reference tokenizer or raise our OSError; where the
-fault leaves the vocabulary alone, it must give the ids.
+In each round, every process starts anew, and all its threads load the same few models at the same moment, half of them
+by the name of a repository in a Hugging Face cache, half by its folder there. Each model has one fault. A load must
+give the ids of the reference tokenizer or raise our OSError, and where the fault decides which, it must be that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import errno
 import itertools
 import json
 import multiprocessing
@@ -30,10 +31,10 @@ from pathlib import Path
 
 import tiktoken
 import tokenizers
+from huggingface_hub import constants
 
 from renderers import EMBEDDED, TokenizerLoadError, load_tokenizer
-from renderers.tokenizer.vocabulary import _RANKS_FORMATS
-from tests.models import HUB_AT_HAND, snapshot_of
+from tests.models import HUB_AT_HAND, KIMI_PATTERN, snapshot_of
 
 __all__ = ["Case", "make_cases", "stress"]
 
@@ -42,14 +43,17 @@ FAULTS = (
     "none",
     "slow",
     "config missing",
-    "config unreadable",
+    "config dangling",
+    "config forbidden",
     "config garbled",
     "slow class",
     "vocabulary truncated",
     "vocabulary missing",
     "vocabulary being replaced",
 )
-LEAVES_VOCABULARY_ALONE = ("none", "slow", "config missing", "slow class")
+MUST_LOAD = ("none", "slow", "config missing", "slow class")
+MAY_DO_EITHER = ("vocabulary being replaced",)
+COMMIT = "c0ffee"
 PROCESSES = 8
 THREADS = 16
 WAIT = 300.0
@@ -57,16 +61,22 @@ WAIT = 300.0
 
 @dataclass(frozen=True)
 class Case:
-    """A model directory with one fault, and the ids that a load of it must give if it gives any."""
+    """A model with one fault, and the ids that a load of it must give if it gives any."""
 
-    directory: Path
+    cache: Path
+    repository: str
     fault: str
     must_load: bool
+    must_refuse: bool
     ids: list[int]
+
+    @property
+    def directory(self) -> Path:
+        return self.cache / ("models--" + self.repository.replace("/", "--")) / "snapshots" / COMMIT
 
 
 def make_cases(root: Path) -> list[Case]:
-    """Makes a directory for each model and fault."""
+    """Makes a Hugging Face cache with a repository for each model and fault."""
     if HUB_AT_HAND:
         models = [snapshot_of(name) for name in ("zai-org/GLM-4.5-Air", "Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct")]
     else:
@@ -78,13 +88,17 @@ def make_cases(root: Path) -> list[Case]:
 
 
 def _make_case(root: Path, number: int, model: Path, fault: str) -> Case:
-    directory = Path(shutil.copytree(model, root / f"{number} {fault}", ignore=shutil.ignore_patterns("*.py*")))
+    repository = f"stress/{number}-{fault.replace(' ', '-')}"
+    folder = root / ("models--" + repository.replace("/", "--"))
+    directory = Path(shutil.copytree(model, folder / "snapshots" / COMMIT, ignore=shutil.ignore_patterns("*.py*")))
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(COMMIT)
     vocabulary = next(directory / file for file in ("tokenizer.json", "tiktoken.model") if (directory / file).exists())
     ids = _reference_ids(vocabulary)
     config = directory / "tokenizer_config.json"
     if fault in ("config missing", "slow class"):
         config.unlink()
-    if fault == "config unreadable":
+    if fault == "config dangling":
         config.unlink()
         config.symlink_to(directory / "on a disk that is gone")
     if fault == "config garbled":
@@ -97,7 +111,9 @@ def _make_case(root: Path, number: int, model: Path, fault: str) -> Case:
         vocabulary.unlink()
     # Ranks alone do not say how to split a text: there the config is part of the vocabulary.
     complete = vocabulary.name == "tokenizer.json" or config.exists()
-    return Case(directory, fault, fault in LEAVES_VOCABULARY_ALONE and complete, ids)
+    must_load = fault in MUST_LOAD and complete
+    must_refuse = not must_load and fault not in MAY_DO_EITHER
+    return Case(root, repository, fault, must_load, must_refuse, ids)
 
 
 def _reference_ids(vocabulary: Path) -> list[int]:
@@ -105,10 +121,9 @@ def _reference_ids(vocabulary: Path) -> list[int]:
         return tokenizers.Tokenizer.from_file(str(vocabulary)).encode(TEXT, add_special_tokens=False).ids
     lines = vocabulary.read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
-    pattern = _RANKS_FORMATS["TikTokenTokenizer"].pattern
     listed = json.loads((vocabulary.parent / "tokenizer_config.json").read_text())["added_tokens_decoder"]
     special = {entry["content"]: int(number) for number, entry in listed.items()}
-    encoding = tiktoken.Encoding("kimi", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
+    encoding = tiktoken.Encoding("kimi", pat_str=KIMI_PATTERN, mergeable_ranks=ranks, special_tokens=special)
     return encoding.encode(TEXT, allowed_special="all")
 
 
@@ -142,18 +157,21 @@ def _worker(
     barrier: multiprocessing.synchronize.Barrier,
     answers: multiprocessing.Queue[Counter[str]],
 ) -> None:
+    constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE = str(cases[0].cache), True
     if any(case.fault == "slow" for case in cases):
         _slow_down()
+    _forbid([case.directory / "tokenizer_config.json" for case in cases if case.fault == "config forbidden"])
     counts: Counter[str] = Counter()
     lock, start = threading.Lock(), threading.Barrier(threads)
 
-    def load(case: Case) -> None:
+    def load(case: Case, name: str | Path) -> None:
         start.wait(WAIT)
-        outcome = _outcome(case)
+        outcome = _outcome(case, name)
         with lock:
             counts[outcome] += 1
 
-    crowd = [threading.Thread(target=load, args=(cases[at % len(cases)],)) for at in range(threads)]
+    asked = [(case, name) for case in cases for name in (case.repository, case.directory)]
+    crowd = [threading.Thread(target=load, args=asked[at % len(asked)]) for at in range(threads)]
     barrier.wait(WAIT)
     for thread in crowd:
         thread.start()
@@ -162,13 +180,15 @@ def _worker(
     answers.put(counts)
 
 
-def _outcome(case: Case) -> str:
+def _outcome(case: Case, name: str | Path) -> str:
     try:
-        ids = load_tokenizer(case.directory).encode(TEXT, add_special_tokens=False)
+        ids = load_tokenizer(name).encode(TEXT, add_special_tokens=False)
     except TokenizerLoadError as error:
         return f"WRONG: no need to refuse: {error}" if case.must_load else f"our error, {case.fault}"
     except BaseException as error:
         return f"WRONG: {case.fault}: {type(error).__name__}: {error}"
+    if case.must_refuse:
+        return f"WRONG: should have been refused: {case.fault}"
     return f"right ids, {case.fault}" if ids == case.ids else f"WRONG: ids, {case.fault}"
 
 
@@ -190,6 +210,18 @@ def _slow_down() -> None:
 
     os.stat = slow_stat
     Path.read_bytes = slow_read  # type: ignore[method-assign, assignment]
+
+
+def _forbid(files: list[Path]) -> None:
+    """Takes this process's right to read these files; a superuser has it whatever the permissions say."""
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path in files:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read(path)
+
+    Path.read_bytes = refuse  # type: ignore[method-assign, assignment]
 
 
 @contextlib.contextmanager

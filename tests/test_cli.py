@@ -44,6 +44,12 @@ def test_an_error_is_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str
     assert captured.err.count("\n") == 1
 
 
+def test_a_terminal_that_cannot_show_a_character_gets_its_escape() -> None:
+    command = [str(Path(sys.executable).parent / "renderers"), "demo"]
+    done = subprocess.run(command, check=True, capture_output=True, env={"PYTHONIOENCODING": "ascii"})
+    assert b"\\ufffd" in done.stdout
+
+
 def test_the_installed_command_runs() -> None:
     command = Path(sys.executable).parent / "renderers"
     done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)

@@ -16,9 +16,9 @@ from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 from renderers import EMBEDDED
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.companions import Companions, read_companions
-from renderers.tokenizer.vocabulary import _RANKS_FORMATS, Vocabulary, build_vocabulary
+from renderers.tokenizer.vocabulary import Vocabulary, build_vocabulary
 from tests.corpus import code_points, nasty_texts
-from tests.models import snapshot_of
+from tests.models import KIMI_PATTERN, snapshot_of
 
 NOTHING = read_companions({}, name="")
 EMBEDDED_JSON = (EMBEDDED / "tokenizer.json").read_bytes()
@@ -161,9 +161,8 @@ def kimi(hub: Path) -> tuple[Vocabulary, tiktoken.Encoding]:
     content = (snapshot / "tiktoken.model").read_bytes()
     built = build(content, "tiktoken.model", read_companions(config, name=""))
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, content.splitlines())}
-    pattern = _RANKS_FORMATS["TikTokenTokenizer"].pattern
     special = dict(built.declared)
-    return built, tiktoken.Encoding("kimi", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
+    return built, tiktoken.Encoding("kimi", pat_str=KIMI_PATTERN, mergeable_ranks=ranks, special_tokens=special)
 
 
 def test_kimi_gives_the_ids_of_tiktoken(kimi: tuple[Vocabulary, tiktoken.Encoding]) -> None:
