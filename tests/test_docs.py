@@ -33,7 +33,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_architecture_page_names_every_module() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     package = Path(renderers.__file__).parent
-    for module in (*package.glob("*.py"), *package.glob("tokenizer/*.py")):
+    for module in (*package.glob("*.py"), *package.glob("tokenizer/*.py"), *package.glob("trace/*.py")):
         assert module.stem == "__init__" or module.name in text, module.name
 
 

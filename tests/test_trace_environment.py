@@ -1,0 +1,152 @@
+"""The environment follows transformers' rules, keeps owners through filters, and gives templates nothing more."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from jinja2.exceptions import TemplateError
+from transformers.utils.chat_template_utils import _compile_jinja_template
+
+from renderers.spans import Trace
+from renderers.trace import ChatTemplate
+
+MESSAGES: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": "first line\n\n <b>third</b> & last",
+        "n": 12,
+        "x": 0.5,
+        "list": ["p", "q"],
+        "d": {"k": "v"},
+    },
+    {"role": "assistant", "content": "Answer", "none": None, "flag": True},
+]
+C = "messages[0].content"
+
+SAME_TEXT = [
+    f"{{{{ {C} }}}}",
+    f"{{{{ {C} ~ '-' ~ messages[0].n ~ none ~ true }}}}",
+    f"{{{{ 'a' + {C} + 'b' }}}}",
+    f"{{{{ '%s|%s' % ({C}, messages[0].n) }}}}",
+    "{{ '%d%%' % messages[0].n }}",
+    f"{{{{ '{{}}-{{x:>9}}-{{0[0]}}'.format({C}, x=messages[1].content) }}}}",
+    f"{{{{ '{{a}}'.format_map({{'a': {C}}}) }}}}",
+    f"{{{{ ', '.join([{C}, messages[1].content]) }}}}",
+    f"{{{{ [{C}, messages[1].content] | join('; ') }}}}",
+    "{{ messages | join(', ', attribute='role') }}",
+    "{{ messages | map(attribute='content') | list | join }}",
+    f"{{{{ {C} | replace('line', messages[1].content) | replace('z', 'y', 1) }}}}",
+    f"{{{{ 'x-x'.replace('-', {C}) }}}}",
+    f"{{{{ {C} | indent }}}}/{{{{ {C} | indent(2, first=true, blank=true) }}}}/{{{{ {C} | indent('> ', true) }}}}",
+    f"{{{{ {C} | safe }}}}{{{{ ({C} | safe) + '<' }}}}{{{{ '<' + ({C} | safe) }}}}{{{{ ({C}|safe) ~ '<' }}}}",
+    f"{{{{ {C} | upper | lower | title | capitalize }}}}{{{{ {C} | trim | reverse }}}}",
+    f"{{{{ {C} | e }}}}{{{{ {C} | striptags }}}}{{{{ {C} | wordwrap(5) }}}}{{{{ {C} | truncate(9) }}}}",
+    f"{{{{ {C} | urlize }}}}{{{{ {C} | center(60) }}}}{{{{ {C} | wordcount }}}}{{{{ {C} | length }}}}",
+    f"{{{{ {C} | first }}}}{{{{ {C} | last }}}}{{{{ {C} | list | length }}}}{{{{ '%s' | format({C}) }}}}",
+    f"{{{{ {C}.split('\\n')[-1].strip().partition(' ')[0] }}}}{{{{ {C}[2:5] }}}}{{{{ {C}[-1] }}}}",
+    f"{{{{ {C}.startswith('first') and 'line' in {C} and {C} is string }}}}",
+    "{{ messages[0] | tojson }}{{ messages[0].d | tojson(indent=2) }}{{ 'ü<' | tojson(ensure_ascii=true) }}",
+    "{{ {'a': messages[0].content, 'b': [messages[0].n]} | tojson(separators=(',', ':'), sort_keys=true) }}",
+    "{{ messages[0].d }}{{ messages[0].list }}{{ messages[1].none }}{{ messages[1].flag }}{{ messages[0].x }}",
+    "{{ messages[0].n + 1 }}{{ messages[0].n * 2 }}{{ messages[0].x ** 2 }}{{ messages[0].n is integer }}",
+    "{% set x %}<{{ messages[1].content }}>{% endset %}{{ x }}{{ x | length }}",
+    "{% macro m(a) %}[{{ a }}{{ caller() if caller }}]{% endmacro %}"
+    "{{ m(messages[1].content) }}{% call m(1) %}c{% endcall %}",
+    "{% filter upper %}a{{ messages[1].content }}{% endfilter %}",
+    "{% generation %}{% set y = 1 %}{{ messages[1].content }}{% endgeneration %}{{ y is defined }}",
+    "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}"
+    "{{ loop.index }}{{ m.role }}{% break %}{% endfor %}",
+    "{% set ns = namespace(a='') %}{% for m in messages %}{% set ns.a = ns.a + m.role %}{% endfor %}{{ ns.a }}",
+    "{{ dict(a=1) }}{{ dict.fromkeys(['b'], 2) }}",
+    "{% autoescape true %}{{ messages[0].content ~ '<' }}{% endautoescape %}",
+    "  {% if true %}\n  x\n  {% endif %}\n  y",
+    "{{ messages | groupby('role') | list | length }}{{ messages | selectattr('role', 'eq', 'user') | list | length }}",
+    "{{ messages[0]['content'] }}{{ messages[0].get('role') }}",
+    "{% for k, v in messages[0].d.items() %}{{ k }}={{ v }}{% endfor %}",
+]
+
+
+@pytest.mark.parametrize("source", SAME_TEXT)
+def test_the_text_is_that_of_the_plain_environment(source: str) -> None:
+    expected = _compile_jinja_template(source).render(messages=MESSAGES, tools=None, documents=None)
+    assert ChatTemplate(source).run(MESSAGES).text == expected
+
+
+def owned(trace: Trace, message: int, *path: str) -> str:
+    return "".join(
+        trace.text[span.start : span.end] for span in trace.spans if (span.message, span.path) == (message, path)
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 'a' ~ messages[1].content }}",
+        "{{ '%s!' % messages[1].content }}",
+        "{{ ['-', messages[1].content] | join('+') }}",
+        "{{ 'x' | replace('x', messages[1].content) }}",
+        "{{ ('\\n' + messages[1].content) | indent }}",
+        "{{ messages[1].content | safe }}",
+        "{{ messages[1].content | trim | string }}",
+        "{% set x %}-{{ messages[1].content }}{% endset %}{{ x }}",
+        "{% macro m(a) %}[{{ a }}]{% endmacro %}{{ m(messages[1].content) }}",
+        "{% generation %}{{ messages[1].content }}{% endgeneration %}",
+    ],
+)
+def test_a_body_keeps_its_owner(source: str) -> None:
+    assert owned(ChatTemplate(source).run(MESSAGES), 1, "content") == "Answer"
+
+
+def test_json_of_a_container_belongs_to_the_container() -> None:
+    trace = ChatTemplate("<{{ messages[0].d | tojson }}>").run(MESSAGES)
+    assert owned(trace, 0, "d") == '{"k": "v"}'
+
+
+ESCAPES = [
+    "{{ messages[0].content.__class__ }}",
+    "{{ messages[0].content._runs }}",
+    "{{ messages[0]._owner }}",
+    "{{ messages[0].content | attr('__class__') }}",
+    "{{ messages[0].content | attr('_runs') }}",
+    "{{ messages[0].content.strip.__func__ }}",
+    "{{ messages[0].content.strip.__globals__ }}",
+    "{{ messages | map(attribute='__class__') | list }}",
+    "{{ '{0.__class__}'.format(messages[0].content) }}",
+    "{{ ('{0._runs}' | attr('format'))(messages[0].content) }}",
+    "{% set f = '{a.__class__}'.format_map %}{{ f({'a': messages[0].content}) }}",
+    "{{ messages[0].update({'a': 1}) }}",
+    "{{ messages.append(1) }}",
+    "{{ messages[0].list.pop() }}",
+    "{{ messages[0].clear() }}",
+    "{% set ns = namespace() %}{% set ns._x = 1 %}",
+    "{{ namespace(_x=1) }}",
+    "{{ dict.__class__ }}",
+    "{{ dict.mro() }}",
+    "{{ range(10000000) }}",
+]
+
+
+@pytest.mark.parametrize("source", ESCAPES)
+def test_a_template_gets_no_more_than_with_plain_strings(source: str) -> None:
+    try:
+        expected: str | type = _compile_jinja_template(source).render(messages=MESSAGES)
+    except Exception as error:
+        expected = type(error)
+    try:
+        got: str | type = ChatTemplate(source).run(MESSAGES).text
+    except Exception as error:
+        got = type(error)
+    assert got == expected
+    assert isinstance(got, type) or not re.search("<class|Owner|Run", got)
+
+
+def test_a_templates_own_refusal_is_its_text() -> None:
+    with pytest.raises(TemplateError, match=r"^no Answer$"):
+        ChatTemplate("{{ raise_exception('no ' + messages[1].content) }}").run(MESSAGES)
+
+
+def test_data_that_is_not_json_is_refused_by_its_place() -> None:
+    with pytest.raises(TypeError, match=r"a template takes JSON data, and content\.0 is a object"):
+        ChatTemplate("").run([{"content": [object()]}])
