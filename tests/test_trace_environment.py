@@ -52,12 +52,16 @@ SAME_TEXT = [
     "{{ messages[0].d }}{{ messages[0].list }}{{ messages[1].none }}{{ messages[1].flag }}{{ messages[0].x }}",
     "{{ messages[0].n + 1 }}{{ messages[0].n * 2 }}{{ messages[0].x ** 2 }}{{ messages[0].n is integer }}",
     "{% set x %}<{{ messages[1].content }}>{% endset %}{{ x }}{{ x | length }}",
-    "{% macro m(a) %}[{{ a }}{{ caller() if caller }}]{% endmacro %}"
-    "{{ m(messages[1].content) }}{% call m(1) %}c{% endcall %}",
+    (
+        "{% macro m(a) %}[{{ a }}{{ caller() if caller }}]{% endmacro %}"
+        "{{ m(messages[1].content) }}{% call m(1) %}c{% endcall %}"
+    ),
     "{% filter upper %}a{{ messages[1].content }}{% endfilter %}",
     "{% generation %}{% set y = 1 %}{{ messages[1].content }}{% endgeneration %}{{ y is defined }}",
-    "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}"
-    "{{ loop.index }}{{ m.role }}{% break %}{% endfor %}",
+    (
+        "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}"
+        "{{ loop.index }}{{ m.role }}{% break %}{% endfor %}"
+    ),
     "{% set ns = namespace(a='') %}{% for m in messages %}{% set ns.a = ns.a + m.role %}{% endfor %}{{ ns.a }}",
     "{{ dict(a=1) }}{{ dict.fromkeys(['b'], 2) }}",
     "{% autoescape true %}{{ messages[0].content ~ '<' }}{% endautoescape %}",
