@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -107,7 +107,7 @@ def find_walls(tokenizer: Tokenizer) -> frozenset[int]:
     late = texts - plain
     from_right = _overlapped({text[::-1] for text in late}, by={text[::-1] for text in plain})
     spoilt.update(text[::-1] for text in from_right)
-    spoilt.update(text for text in late if _parts(text, plain))
+    spoilt.update(text for text, _ in _contained(late, plain))
     walls = frozenset(
         number
         for number, token in added.items()
@@ -134,14 +134,16 @@ def _overlapped(texts: Set[str], *, by: Set[str]) -> set[str]:
     """
     beginnings = {text[:size] for text in texts for size in range(1, len(text))}
     run_into = {text[at:] for text in by for at in range(1, len(text))} & beginnings
-    contained = {part for text in by for part in _parts(text, texts) if part != text}
+    contained = {part for text, part in _contained(by, texts) if part != text}
     return {text for text in texts if text in contained or any(text[:size] in run_into for size in range(1, len(text)))}
 
 
-def _parts(text: str, texts: Set[str]) -> set[str]:
-    """Returns those of the texts that occur in this one."""
-    sizes = {len(other) for other in texts if len(other) <= len(text)}
-    return {text[at : at + size] for size in sizes for at in range(len(text) - size + 1)} & texts
+def _contained(within: Set[str], texts: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yields each text of `within` with each of the texts that occur in it."""
+    sizes = {len(text) for text in texts}
+    for text in within:
+        parts = {text[at : at + size] for size in sizes for at in range(len(text) - size + 1)}
+        yield from ((text, part) for part in parts & texts)
 
 
 def _survives(text: str, normalizers: Sequence[str]) -> bool:
