@@ -18,6 +18,7 @@ os.environ["HF_HOME"] = str(CACHE)
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ.pop("HF_HUB_CACHE", None)
+os.environ["RENDERERS_VERIFY"] = "1"  # every run of a template is compared with a plain one
 
 
 @pytest.fixture(scope="session")

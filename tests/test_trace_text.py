@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from renderers.trace.text import Owner, Run, TracedMarkup, TracedStr, join_traced, plain, runs_of
+from renderers.trace.text import Owner, Run, TracedMarkup, TracedStr, Unsettled, join_traced, plain, runs_of
 
 FIRST, SECOND = Owner(0, ("content",)), Owner(3, ("tool_calls", 0, "function", "name"))
 ALPHABETS = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}
@@ -35,9 +35,9 @@ some = st.text("".join(OWNERS), min_size=1, max_size=2)
 number = st.integers(-8, 12)
 
 
-def owners(text: str) -> list[Owner | None]:
+def owners(text: str) -> list[Owner | Unsettled | None]:
     """Returns the owner of each character, and checks the runs' form on the way."""
-    found: list[Owner | None] = [None] * len(text)
+    found: list[Owner | Unsettled | None] = [None] * len(text)
     last = 0
     for start, end, owner in runs_of(text):
         assert last <= start <= end <= len(text)

@@ -8,18 +8,34 @@ OSError
     └── TokenizerCheckError       the built tokenizer does not do what its files say
 ValueError
 ├── UnencodableTextError          text that no tokenizer can encode
-└── TokenIdError                  a number that cannot be a token id
+├── TokenIdError                  a number that cannot be a token id
+├── MessageError                  a message, a tool or an argument that no template can take
+└── TemplateError                 a chat template cannot give a text
+    ├── TemplateMissingError      there is no template
+    ├── TemplateSourceError       its text is not a template
+    ├── TemplateRefusalError      it refuses these messages, in its own words
+    ├── TemplateRunError          it fails on these messages
+    ├── TemplateLimitError        it uses more than it may
+    └── TraceMismatchError        a traced run gave another text than a plain one (only with verify)
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "MessageError",
+    "TemplateError",
+    "TemplateLimitError",
+    "TemplateMissingError",
+    "TemplateRefusalError",
+    "TemplateRunError",
+    "TemplateSourceError",
     "TokenIdError",
     "TokenizerCheckError",
     "TokenizerFileError",
     "TokenizerLoadError",
     "TokenizerNotFoundError",
     "TokenizerUnreachableError",
+    "TraceMismatchError",
     "UnencodableTextError",
 ]
 
@@ -63,3 +79,83 @@ class UnencodableTextError(ValueError):
 
 class TokenIdError(ValueError):
     """A token id is negative or does not fit a token id's 32 bits."""
+
+
+class MessageError(ValueError):
+    """What a caller gave cannot be rendered by any template; the text says where it is, and what is wrong with it.
+
+    `message` is the message's number, None for what is not in a message; `path` leads to the fault.
+
+    >>> str(MessageError("is a set, which is not JSON data", message=2, path=("content",)))
+    'message 2: content is a set, which is not JSON data'
+    """
+
+    def __init__(self, fault: str, *, message: int | None = None, path: tuple[str | int, ...] = ()) -> None:
+        where = "" if message is None else f"message {message}: "
+        super().__init__(where + " ".join([*filter(None, [".".join(map(str, path))]), fault]))
+        self.fault = fault
+        self.message = message
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_message_error, (self.fault, self.message, self.path)
+
+
+def _rebuild_message_error(fault: str, message: int | None, path: tuple[str | int, ...]) -> MessageError:
+    return MessageError(fault, message=message, path=path)
+
+
+class TemplateError(ValueError):
+    """A chat template gave no text. `message` is the number of the message that it was at, where that is known."""
+
+    def __init__(self, text: str, message: int | None = None) -> None:
+        super().__init__(text)
+        self.message = message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (*self.args, self.message)
+
+
+class TemplateMissingError(TemplateError):
+    """Neither the tokenizer nor the caller has a chat template."""
+
+
+class TemplateSourceError(TemplateError):
+    """The text is not a template that can be compiled."""
+
+
+class TemplateRefusalError(TemplateError):
+    """The template calls `raise_exception`; `reason` is what it says.
+
+    >>> print(TemplateRefusalError("Only user and assistant roles are supported!", message=1))
+    the chat template refuses message 1: Only user and assistant roles are supported!
+    """
+
+    def __init__(self, reason: str, message: int | None = None) -> None:
+        what = "these messages" if message is None else f"message {message}"
+        super().__init__(f"the chat template refuses {what}: {reason}", message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason, self.message)
+
+
+class TemplateRunError(TemplateError):
+    """The template fails on these messages, for a reason that it did not foresee; the cause is attached."""
+
+
+class TemplateLimitError(TemplateError):
+    """The template uses more than it may; `limit` says of what, `most` how much that is."""
+
+    def __init__(self, limit: str, most: int | None = None, message: int | None = None) -> None:
+        bound = "" if most is None else f": at most {most:,} are allowed"
+        super().__init__(f"the chat template uses too much of {limit}{bound}", message)
+        self.limit = limit
+        self.most = most
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.limit, self.most, self.message)
+
+
+class TraceMismatchError(TemplateError):
+    """A traced run and a plain run of the same template differ, which is a fault of this package."""

@@ -1,46 +1,45 @@
-"""The Jinja environment of chat templates, with traced strings.
+"""The Jinja environments of chat templates: the rules of transformers, and the same rules with traced strings.
 
-The rules are those of transformers. What is used of Jinja beyond its documented interface is in this module alone:
-`CodeGenerator.visit_Concat`, `Environment.code_generator_class` and `Environment.concat`.
+What is used of Jinja beyond its documented interface is in this module alone: the methods of `CodeGenerator` that are
+overridden here, `Environment.code_generator_class`, `context_class` and `concat`, and how filters say what they take.
+`tests/test_jinja_inside.py` says what they have to be like.
 """
 
 from __future__ import annotations
 
-import functools
 import json
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jinja2.ext
 import jinja2.nodes
 import jinja2.parser
-from jinja2 import TemplateError
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.exceptions import SecurityError
-from jinja2.filters import make_attrgetter
-from jinja2.nodes import EvalContext
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace, pass_eval_context
-from markupsafe import Markup
+from jinja2.utils import Namespace, generate_lorem_ipsum, pass_context
 
-from renderers.trace.text import TracedMarkup, TracedStr, join_traced, plain, runs_of
-from renderers.trace.values import owner_runs
+from renderers.errors import TemplateLimitError
+from renderers.trace.budget import Budget, size_of_binary, size_of_method, size_of_text
+from renderers.trace.filters import TEXT_FILTERS, TRACED_FILTERS, size_of_filter, trace_format
+from renderers.trace.scopes import Scope, Scopes
+from renderers.trace.text import NOBODY, TracedStr, fill_gaps, join_traced, plain
+from renderers.trace.values import blur
 
-__all__ = ["TracingEnvironment"]
+__all__ = ["ChatEnvironment", "RaisedByTemplateError", "TracingContext", "TracingEnvironment"]
+
+_PROMPT_FLAG = "add_generation_prompt"
 
 
-class _TracingCodeGenerator(CodeGenerator):
-    """Writes `a ~ b` so that it keeps provenance."""
+# ==================
+# The rules
+# ==================
 
-    def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
-        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
-            super().visit_Concat(node, frame)
-            return
-        self.write("environment.join_values((")
-        for part in node.nodes:
-            self.visit(part, frame)
-            self.write(", ")
-        self.write("))")
+
+class RaisedByTemplateError(TemplateError):
+    """What `raise_exception` raises."""
 
 
 class _Generation(jinja2.ext.Extension):
@@ -82,110 +81,290 @@ class _TemplateNamespace(Namespace):
         super().__setitem__(name, value)
 
 
-class TracingEnvironment(ImmutableSandboxedEnvironment):
-    """The environment that chat templates are compiled and run in. It holds no state of a run."""
-
-    code_generator_class = _TracingCodeGenerator
-    intercepted_binops = frozenset({"%"})
-    concat = staticmethod(join_traced)
+class ChatEnvironment(ImmutableSandboxedEnvironment):
+    """The environment of transformers: its rules, its names, nothing else."""
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
-        self.filters = {name: _blurring(function) for name, function in self.filters.items()}
-        self.filters |= {
-            "indent": _indent,
-            "join": _join,
-            "replace": _replace,
-            "safe": _safe,
-            "string": _string,
-            "tojson": _tojson,
-        }
+        self.filters["tojson"] = _tojson
         self.globals |= {
             "dict": _TemplateDict(),
             "namespace": _TemplateNamespace,
             "raise_exception": _raise_exception,
         }
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        return super().getattr(_promoted(obj), attribute)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        return super().call_binop(context, operator, _promoted(left), right)
-
-    def join_values(self, values: Iterable[Any]) -> TracedStr:
-        """Joins values as `~` does."""
-        return join_traced(map(str, values))
-
-
-def _promoted(value: Any) -> Any:
-    """Returns a plain string as a traced one, so that what its methods take in keeps its owners."""
-    return TracedStr(value) if type(value) is str else value
-
-
-def _blurring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives what a filter makes of traced values an owner, where they all have the same one."""
-
-    @functools.wraps(function)
-    def blurred(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        if type(result) is str:
-            return TracedStr(result, owner_runs((*args, *kwargs.values()), len(result)))
-        if type(result) is Markup:
-            return TracedMarkup(result, owner_runs((*args, *kwargs.values()), len(result)))
-        return result
-
-    return blurred
-
-
-@pass_eval_context
-def _join(context: EvalContext, value: Iterable[Any], d: str = "", attribute: str | int | None = None) -> Any:
-    if attribute is not None:
-        value = map(make_attrgetter(context.environment, attribute), value)
-    if context.autoescape:
-        return Markup(d).join(value)
-    return _promoted(str(d)).join(map(str, value))
-
-
-@pass_eval_context
-def _replace(context: EvalContext, s: Any, old: Any, new: Any, count: int | None = None) -> Any:
-    if context.autoescape:
-        return jinja2.filters.do_replace(context, s, old, new, count)
-    return _promoted(str(s)).replace(str(old), str(new), -1 if count is None else count)
-
-
-def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> Any:
-    text = jinja2.filters.do_indent(Markup(plain(s)) if isinstance(s, Markup) else plain(s), width, first, blank)
-    padding = width if isinstance(width, str) else " " * width
-    lines = (_promoted(s) + "\n").splitlines()
-    padded = [
-        line if at == 0 and not first else padding + line if line or blank or at == 0 else line
-        for at, line in enumerate(lines)
-    ]
-    followed = join_traced(part for line in padded for part in ("\n", line))[1:]
-    runs = runs_of(followed) if plain(followed) == plain(text) else owner_runs((s,), len(text))
-    return TracedMarkup(text, runs) if isinstance(text, Markup) else TracedStr(text, runs)
-
-
-def _safe(value: Any) -> Any:
-    marked = Markup(plain(value) if isinstance(value, str) else value)
-    return TracedMarkup(marked, runs_of(value) if isinstance(value, str) else owner_runs((value,), len(marked)))
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
-
 
 def _tojson(
     x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
-) -> TracedStr:
-    text = json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    return TracedStr(text, owner_runs(x, len(text)))
+) -> str:
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _raise_exception(message: Any) -> None:
-    raise TemplateError(plain(message) if isinstance(message, str) else message)
+    raise RaisedByTemplateError(plain(message) if isinstance(message, str) else str(message))
 
 
 def _refuse_underscore(name: Any) -> None:
     if isinstance(name, str) and name.startswith("_"):
         raise SecurityError(f"a chat template may not keep {name!r} in a namespace: it begins with an underscore")
+
+
+# ==================
+# The rules, traced
+# ==================
+
+
+class TracingContext(Context):
+    """What a run of a template knows: its variables, as Jinja has them, its scopes and what it has used up."""
+
+    scopes: Scopes
+    budget: Budget
+
+    def derived(self, locals: dict[str, Any] | None = None) -> TracingContext:  # noqa: A002
+        context = super().derived(locals)
+        assert isinstance(context, TracingContext)
+        context.scopes, context.budget = self.scopes, self.budget
+        return context
+
+    def begin_iteration(self, outer: Scope, item: Any) -> None:
+        """Is called at the start of every iteration of a loop."""
+        self.budget.step()
+        self.scopes.iterate(outer, item)
+
+    def buffer(self) -> _Buffer:
+        """Makes the list that a macro, or anything else that is not written at once, collects its text in."""
+        self.budget.step()
+        return _Buffer(self)
+
+    def shown(self, value: Any) -> str:
+        """Returns what `{{ value }}` writes."""
+        if isinstance(value, dict | list | tuple):
+            self.budget.grow(size_of_text(value))
+        return str(value)
+
+    def joined(self, values: tuple[Any, ...]) -> TracedStr:
+        """Joins values as `~` does."""
+        self.budget.grow(sum(map(size_of_text, values)))
+        return join_traced(map(str, values))
+
+    def nobodys(self, value: Any) -> Any:
+        """Returns text that is there for the generation prompt."""
+        return fill_gaps(value, NOBODY) if isinstance(value, str) else value
+
+
+class _Buffer(list[str]):
+    """A list of texts that gives what nobody owns to the scope that it was written in."""
+
+    def __init__(self, context: TracingContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def append(self, text: str) -> None:
+        self._context.budget.grow(len(text))
+        super().append(self._context.scopes.owned(text))
+
+    def extend(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.append(text)
+
+
+class _TracingCodeGenerator(CodeGenerator):
+    """Writes code that tells the context what it does.
+
+    The current scope is kept in a variable before a loop or an `if`, set anew at the start of each
+    iteration or branch, and set back after it, so that a `break` or `continue` cannot leave it wrong.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._openings: dict[int, Callable[[Frame], None]] = {}
+        """What to write at the start of a body, by the identity of its list of nodes."""
+        self._depth = 0
+        """How many loops and macros are around: branches in them are no scopes, they belong to the iteration."""
+
+    def blockvisit(self, nodes: Iterable[jinja2.nodes.Node], frame: Frame) -> None:
+        opening = self._openings.pop(id(nodes), None)
+        if opening is not None:
+            opening(frame)
+        super().blockvisit(nodes, frame)
+
+    def visit_For(self, node: jinja2.nodes.For, frame: Frame) -> None:  # noqa: N802
+        outer = self._keep_scope()
+
+        def opening(frame: Frame) -> None:
+            if node.recursive:
+                # Its body is a function that calls itself, so one variable cannot hold all the outer scopes.
+                self.writeline("context.budget.step()")
+                return
+            self.writeline(f"context.begin_iteration({outer}, ")
+            self.visit(node.target, frame)
+            self.write(")")
+
+        self._openings[id(node.body)] = opening
+        self._depth += 1
+        super().visit_For(node, frame)
+        self._depth -= 1
+        self.writeline(f"context.scopes.leave({outer})")
+
+    def visit_If(self, node: jinja2.nodes.If, frame: Frame) -> None:  # noqa: N802
+        branches = list(_branches(node))
+        if self._depth and not any(prompt for _, prompt in branches):
+            super().visit_If(node, frame)
+            return
+        outer = self._keep_scope()
+        for body, prompt in branches:
+            self._openings[id(body)] = lambda _, prompt=prompt: self.writeline(  # type: ignore[misc]
+                f"context.scopes.branch({outer}, prompt={prompt})"
+            )
+        super().visit_If(node, frame)
+        self.writeline(f"context.scopes.leave({outer})")
+
+    def visit_CondExpr(self, node: jinja2.nodes.CondExpr, frame: Frame) -> None:  # noqa: N802
+        about = _about_prompt(node.test)
+        if about is None or node.expr2 is None:
+            super().visit_CondExpr(node, frame)
+            return
+        for part, prompt in ((node.expr1, about), (None, None), (node.expr2, not about)):
+            if part is None:
+                self.write(" if ")
+                self.visit(node.test, frame.soft())
+                self.write(" else ")
+            else:
+                self.write("(context.nobodys(" if prompt else "((")
+                self.visit(part, frame.soft())
+                self.write("))")
+
+    def visit_Assign(self, node: jinja2.nodes.Assign, frame: Frame) -> None:  # noqa: N802
+        super().visit_Assign(node, frame)
+        if self._depth and isinstance(node.target, jinja2.nodes.Name):
+            self.writeline(f"context.scopes.notice({frame.symbols.ref(node.target.name)})")
+
+    def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super().visit_Concat(node, frame)
+            return
+        self.write("context.joined((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+    def macro_body(self, node: Any, frame: Frame) -> Any:
+        self._depth += 1
+        body = super().macro_body(node, frame)
+        self._depth -= 1
+        return body
+
+    def buffer(self, frame: Frame) -> None:
+        frame.buffer = self.temporary_identifier()
+        self.writeline(f"{frame.buffer} = context.buffer()")
+
+    def _output_child_pre(self, node: jinja2.nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super()._output_child_pre(node, frame, finalize)
+            return
+        self.write("context.shown(")
+
+    def _keep_scope(self) -> str:
+        name = self.temporary_identifier()
+        self.writeline(f"{name} = context.scopes.current")
+        return name
+
+
+def _branches(node: jinja2.nodes.If) -> Iterable[tuple[list[jinja2.nodes.Node], bool]]:
+    """Yields the bodies of an `if`, and whether each is there for the generation prompt."""
+    refused = False
+    for branch in (node, *node.elif_):
+        about = _about_prompt(branch.test)
+        yield branch.body, refused or about is True
+        refused = refused or about is False
+    if node.else_:
+        yield node.else_, refused
+
+
+def _about_prompt(test: jinja2.nodes.Node) -> bool | None:
+    """Says whether a test can only be true (True) or false (False) with a generation prompt; None for neither."""
+    if isinstance(test, jinja2.nodes.Name):
+        return True if test.name == _PROMPT_FLAG else None
+    if isinstance(test, jinja2.nodes.Not):
+        inner = _about_prompt(test.node)
+        return None if inner is None else not inner
+    if isinstance(test, jinja2.nodes.And):
+        sides = _about_prompt(test.left), _about_prompt(test.right)
+        return True if True in sides else None
+    if isinstance(test, jinja2.nodes.Or):
+        sides = _about_prompt(test.left), _about_prompt(test.right)
+        return False if False in sides else True if sides == (True, True) else None
+    return None
+
+
+class TracingEnvironment(ChatEnvironment):
+    """The same environment with traced strings. It holds no state of a run, so threads share it."""
+
+    code_generator_class = _TracingCodeGenerator
+    context_class = TracingContext
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    concat = staticmethod(join_traced)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
+        self.globals |= {"lipsum": _lipsum, "range": _range}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        # A plain string becomes a traced one, so that what its methods take in keeps its owners.
+        return super().getattr(TracedStr(obj) if type(obj) is str else obj, attribute)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        assert isinstance(context, TracingContext)
+        context.budget.grow(size_of_binary(operator, left, right))
+        if operator == "%" and type(left) is str:
+            left = TracedStr(left)
+        return super().call_binop(context, operator, left, right)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        formatted = super().wrap_str_format(value)
+        return None if formatted is None else trace_format(formatted, value)
+
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        assert isinstance(context, TracingContext)
+        context.budget.step()
+        method = getattr(function, "__wrapped__", function)
+        if isinstance(method, types.MethodType | types.BuiltinMethodType):
+            context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
+        return super().call(context, function, *args, **kwargs)
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a filter count what it uses, and gives the text that it makes of traced values an owner."""
+    passed = getattr(function, "jinja_pass_arg", None)
+
+    @pass_context
+    def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
+        steps, size = size_of_filter(name, args, kwargs)
+        context.budget.step(steps)
+        context.budget.grow(size)
+        if passed is None:
+            result = function(*args, **kwargs)
+        else:
+            givers = {"context": context, "environment": context.environment, "eval_context": context.eval_ctx}
+            result = function(givers[passed.name], *args, **kwargs)
+        return blur(result, (*args, *kwargs.values())) if name in TEXT_FILTERS else result
+
+    return guarded
+
+
+@pass_context
+def _range(context: TracingContext, *args: int) -> range:
+    numbers = range(*args)
+    most = context.budget.limits.range
+    # Not len(), which fails where there are more than fit a machine word.
+    if numbers and (numbers[-1] - numbers[0]) // numbers.step >= most:
+        raise TemplateLimitError("range", most)
+    return numbers
+
+
+@pass_context
+def _lipsum(context: TracingContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> Any:  # noqa: A002
+    context.budget.grow(n * max * 16)
+    return generate_lorem_ipsum(n, html, min, max)

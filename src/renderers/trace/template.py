@@ -4,31 +4,54 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jinja2
 
-from renderers.spans import Span, Trace
-from renderers.trace.environment import TracingEnvironment
-from renderers.trace.text import Owner, TracedStr, join_traced, plain, runs_of
+from renderers.errors import (
+    TemplateError,
+    TemplateLimitError,
+    TemplateRefusalError,
+    TemplateRunError,
+    TemplateSourceError,
+    TraceMismatchError,
+)
+from renderers.spans import Trace
+from renderers.trace.budget import LIMITS, Budget, Limits
+from renderers.trace.environment import ChatEnvironment, RaisedByTemplateError, TracingContext, TracingEnvironment
+from renderers.trace.scopes import Scopes, settle
+from renderers.trace.text import Owner, plain
 from renderers.trace.values import trace_value
 
 __all__ = ["ChatTemplate"]
+
+_OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with", "autoescape"}
+_CLOSING = {f"end{name}" for name in _OPENING}
 
 
 class ChatTemplate:
     """A chat template. Compiled once for each text; any number of threads may run it at once.
 
+    `verify` compares every text with that of a plain run, without tracing; None asks the environment
+    variable `RENDERERS_VERIFY`. `limits` is what one run may use up.
+
+    Raises:
+        TemplateSourceError: The text is not a template.
+        TemplateLimitError: It is too long, or too deeply nested.
+
     >>> template = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}")
     >>> trace = template.run([{"role": "user", "content": " Hi "}])
-    >>> trace.text, [(span.path, trace.text[span.start : span.end]) for span in trace.spans]
-    ('<user>Hi', [((), '<'), (('role',), 'user'), ((), '>'), (('content',), 'Hi')])
+    >>> trace.text, [(span.message, span.path, trace.text[span.start : span.end]) for span in trace.spans]
+    ('<user>Hi', [(0, (), '<'), (0, ('role',), 'user'), (0, (), '>'), (0, ('content',), 'Hi')])
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, limits: Limits = LIMITS, verify: bool | None = None) -> None:
         self.source = source
-        self._compiled = _compile(source)
+        self.limits = limits
+        self.verify = os.environ.get("RENDERERS_VERIFY", "") not in ("", "0") if verify is None else verify
+        self._compiled = _compile(source, limits)
 
     def run(
         self,
@@ -41,40 +64,144 @@ class ChatTemplate:
     ) -> Trace:
         """Renders messages, and says whose every character is.
 
-        `messages` and `tools` are JSON data. `now` is the time that `strftime_now` tells. `switches` are whatever
-        else the template takes.
+        `messages`, `tools` and `switches` are JSON data, as `renderers.messages` makes them of what
+        callers send. `now` is the time that `strftime_now` tells. A switch whose name ends in `_token`
+        is a control token of the tokenizer: text of the template's own, not of a field.
+
+        Raises:
+            TemplateRefusalError: The template refuses the messages; its own words are in the text.
+            TemplateRunError: It fails on them.
+            TemplateLimitError: It uses more than it may.
         """
         time = now or datetime.datetime.now()
-        variables = {
-            "messages": [trace_value(message, Owner(at, ())) for at, message in enumerate(messages)],
-            "tools": None if tools is None else trace_value(list(tools), Owner(-1, ("tools",))),
+        fixed = {
             "documents": None,
             "add_generation_prompt": add_generation_prompt,
-            "strftime_now": time.strftime,
-            **switches,
+            "strftime_now": lambda format: time.strftime(format),  # noqa: A006
         }
+        variables = {
+            **fixed,
+            "messages": [trace_value(message, Owner(at, ())) for at, message in enumerate(messages)],
+            "tools": None if tools is None else trace_value(list(tools), Owner(-1, ("tools",))),
+            **{name: _switch(name, value) for name, value in switches.items()},
+        }
+        if not self.verify:
+            return self._traced(variables, messages)
+        return self._verified(variables, messages, {**fixed, "messages": messages, "tools": tools, **switches})
+
+    def _traced(self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]]) -> Trace:
         context = self._compiled.new_context(variables)
-        return _trace(join_traced(self._compiled.root_render_func(context)))
+        assert isinstance(context, TracingContext)
+        context.scopes, context.budget = Scopes(), Budget(self.limits)
+        pieces = []
+        try:
+            for piece in self._compiled.root_render_func(context):
+                context.budget.step()
+                context.budget.grow(len(piece))
+                pieces.append((piece, context.scopes.current))
+        except Exception as error:
+            raise _mapped(error, context.scopes) from (error.__cause__ if isinstance(error, TemplateError) else error)
+        text = "".join([plain(piece) for piece, _ in pieces])
+        bos = variables.get("bos_token")
+        roles = [message.get("role") for message in messages]
+        leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
+        return Trace(text, settle(pieces, roles=roles, bos=leading))
+
+    def _verified(
+        self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]], untraced: dict[str, Any]
+    ) -> Trace:
+        """Runs the template twice, the second time without tracing, and refuses to let them differ."""
+        outcome: Trace | TemplateError
+        try:
+            outcome = self._traced(variables, messages)
+        except TemplateLimitError:
+            # Nothing would stop a plain run.
+            raise
+        except TemplateError as error:
+            outcome = error
+        expected: str | Exception
+        try:
+            expected = _compile_plain(self.source).render(untraced)
+        except Exception as error:
+            expected = error
+        if isinstance(outcome, Trace) and outcome.text == expected:
+            return outcome
+        if isinstance(outcome, TemplateError) and isinstance(expected, Exception):
+            raise outcome
+        raise TraceMismatchError(f"a traced run gives {outcome!r}, a plain run {expected!r}: please report this")
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(source: str) -> jinja2.Template:
-    return _environment().from_string(source)
+def _compile(source: str, limits: Limits) -> jinja2.Template:
+    environment = _tracing_environment()
+    if len(source) > limits.source:
+        raise TemplateLimitError("source", limits.source)
+    return _only_template_errors(lambda: _checked(environment, source, limits))
+
+
+def _checked(environment: jinja2.Environment, source: str, limits: Limits) -> jinja2.Template:
+    if _nesting(environment, source) > limits.nesting:
+        raise TemplateLimitError("nesting", limits.nesting)
+    return environment.from_string(source)
+
+
+@functools.lru_cache(maxsize=64)
+def _compile_plain(source: str) -> jinja2.Template:
+    return _plain_environment().from_string(source)
 
 
 @functools.cache
-def _environment() -> TracingEnvironment:
+def _tracing_environment() -> TracingEnvironment:
     return TracingEnvironment()
 
 
-def _trace(text: TracedStr) -> Trace:
-    spans: list[Span] = []
-    at = 0
-    for start, end, owner in runs_of(text):
-        if at < start:
-            spans.append(Span(at, start, -1, ()))
-        spans.append(Span(start, end, owner.message, owner.path))
-        at = end
-    if at < len(text):
-        spans.append(Span(at, len(text), -1, ()))
-    return Trace(plain(text), tuple(spans))
+@functools.cache
+def _plain_environment() -> ChatEnvironment:
+    return ChatEnvironment()
+
+
+def _nesting(environment: jinja2.Environment, source: str) -> int:
+    """Returns how many blocks and brackets of a template are open at the same time, at most."""
+    deepest = depth = 0
+    before = ""
+    for _, kind, value in environment.lex(source):
+        if kind == "whitespace":
+            continue
+        opens = (kind == "operator" and value in "([{") or (before == "block_begin" and value in _OPENING)
+        closes = (kind == "operator" and value in ")]}") or (before == "block_begin" and value in _CLOSING)
+        depth += opens - closes
+        deepest = max(deepest, depth)
+        before = kind
+    return deepest
+
+
+def _only_template_errors(compile_: Callable[[], jinja2.Template]) -> jinja2.Template:
+    """Turns whatever a text that is no template sets off in Jinja and in Python's own compiler into one error."""
+    try:
+        return compile_()
+    except TemplateError:
+        raise
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateSourceError(f"the chat template is not one, at line {error.lineno}: {error.message}") from error
+    except (RecursionError, MemoryError) as error:
+        raise TemplateLimitError("nesting") from error
+    except Exception as error:
+        raise TemplateSourceError(f"the chat template cannot be compiled: {error}") from error
+
+
+def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
+    """Returns what went wrong in a run as an error of our own, with the message that the template was at."""
+    message = scopes.current.speaks_for()
+    message = None if message == -1 else message
+    if isinstance(error, TemplateLimitError):
+        return TemplateLimitError(error.limit, error.most, message)
+    if isinstance(error, RaisedByTemplateError):
+        return TemplateRefusalError(error.message or "", message)
+    if isinstance(error, RecursionError | MemoryError):
+        return TemplateLimitError("recursion" if isinstance(error, RecursionError) else "memory", message=message)
+    where = "" if message is None else f" at message {message}"
+    return TemplateRunError(f"the chat template fails{where}: {type(error).__name__}: {error}", message)
+
+
+def _switch(name: str, value: Any) -> Any:
+    return value if name.endswith("_token") or callable(value) else trace_value(value, Owner(-1, (name,)))

@@ -7,13 +7,27 @@ from where, the result has one owner if all that went into it had the same one, 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 from markupsafe import Markup
 
-__all__ = ["Owner", "Run", "TracedMarkup", "TracedStr", "join_traced", "plain", "runs_of"]
+__all__ = [
+    "NOBODY",
+    "Owner",
+    "Run",
+    "Runs",
+    "TracedMarkup",
+    "TracedStr",
+    "Unsettled",
+    "coarse_owner",
+    "fill_gaps",
+    "join_traced",
+    "plain",
+    "runs_of",
+]
 
 
 class Owner(NamedTuple):
@@ -23,12 +37,21 @@ class Owner(NamedTuple):
     path: tuple[str | int, ...]
 
 
+NOBODY = Owner(-1, ())
+
+
+class Unsettled:
+    """Owns text while a template runs, until it is known whose it is."""
+
+    __slots__ = ()
+
+
 class Run(NamedTuple):
     """A part of a string, from `start` up to `end`, and its owner."""
 
     start: int
     end: int
-    owner: Owner
+    owner: Owner | Unsettled
 
 
 Runs = tuple[Run, ...]
@@ -97,10 +120,45 @@ def _cut(runs: Runs, start: int, end: int) -> Runs:
     return tuple(kept)
 
 
+def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
+    """Returns the smallest field that all owners are in; None where they are of different messages, or there are none.
+
+    >>> coarse_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
+    Owner(message=0, path=('tool_calls',))
+    """
+    fields = {owner for owner in owners if isinstance(owner, Owner)}
+    if len({owner.message for owner in fields}) != 1:
+        return None
+    paths = [owner.path for owner in fields]
+    same = itertools.takewhile(lambda keys: len(set(keys)) == 1, zip(*paths, strict=False))
+    return Owner(next(iter(fields)).message, tuple(keys[0] for keys in same))
+
+
+def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
+    """Gives what no run covers to an owner; a text without gaps is returned as it is.
+
+    >>> hello = TracedStr("<Hello>", (Run(1, 6, Owner(0, ("content",))),))
+    >>> [run[:2] for run in runs_of(fill_gaps(hello, NOBODY))]
+    [(0, 1), (1, 6), (6, 7)]
+    """
+    runs: list[Run] = []
+    at = 0
+    for run in runs_of(text):
+        if at < run.start:
+            runs.append(Run(at, run.start, owner))
+        runs.append(run)
+        at = run.end
+    if at < len(text):
+        runs.append(Run(at, len(text), owner))
+    if len(runs) == len(runs_of(text)):
+        return text
+    return TracedMarkup(text, tuple(runs)) if isinstance(text, Markup) else TracedStr(text, tuple(runs))
+
+
 def _coarse(size: int, parts: Iterable[object]) -> Runs:
-    """Returns one run over everything where all parts have the same owner."""
-    owners = {run.owner for part in parts for run in runs_of(part)}
-    return tuple(Run(0, size, owner) for owner in owners) if len(owners) == 1 else ()
+    """Returns one run over everything, of the smallest field that all parts are in."""
+    owner = coarse_owner(run.owner for part in parts for run in runs_of(part))
+    return () if owner is None else (Run(0, size, owner),)
 
 
 class _Traced(str):

@@ -4,23 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from renderers.trace.text import Owner, Run, Runs, TracedMarkup, TracedStr, runs_of
+from markupsafe import Markup
 
-__all__ = ["TracedDict", "TracedFloat", "TracedInt", "TracedList", "owner_runs", "trace_value"]
+from renderers.trace.text import Owner, Run, Runs, TracedMarkup, TracedStr, Unsettled, coarse_owner, plain, runs_of
+
+__all__ = [
+    "TracedDict",
+    "TracedFloat",
+    "TracedInt",
+    "TracedList",
+    "blur",
+    "message_of",
+    "owner_runs",
+    "owners_in",
+    "trace_value",
+    "whole_message",
+]
 
 
 class TracedDict(dict[Any, Any]):
-    """A dict that remembers its field."""
+    """A dict that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner",)
     _owner: Owner
+
+    def __str__(self) -> str:
+        return _written(dict.__repr__(self), self._owner)
 
 
 class TracedList(list[Any]):
-    """A list that remembers its field."""
+    """A list that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner",)
     _owner: Owner
+
+    def __str__(self) -> str:
+        return _written(list.__repr__(self), self._owner)
 
 
 class TracedInt(int):
@@ -69,23 +88,46 @@ def trace_value(value: Any, owner: Owner) -> Any:
 
 
 def owner_runs(value: object, size: int) -> Runs:
-    """Returns the runs of a text that was made of a value: one over all of it where the value has one owner."""
-    if isinstance(value, TracedDict | TracedList | TracedInt | TracedFloat):
-        return (Run(0, size, value._owner),)
-    owners = _owners_in(value)
-    return tuple(Run(0, size, owner) for owner in owners) if len(owners) == 1 else ()
+    """Returns the runs of a text that was made of a value: one over all of it where the value is of one message."""
+    owner = coarse_owner(owners_in(value))
+    return () if owner is None else (Run(0, size, owner),)
 
 
-def _owners_in(value: object) -> set[Owner]:
+def blur(result: Any, values: tuple[Any, ...]) -> Any:
+    """Gives a plain text that was made of values the smallest owner that they have in common; the rest as it is."""
+    if type(result) is str:
+        return TracedStr(result, owner_runs(values, len(result)))
+    if type(result) is Markup:
+        return TracedMarkup(plain(result), owner_runs(values, len(result)))
+    return result
+
+
+def owners_in(value: object) -> set[Owner | Unsettled]:
+    """Returns whatever owns a value or a part of it."""
     if isinstance(value, TracedStr | TracedMarkup):
         return {run.owner for run in runs_of(value)}
     if isinstance(value, TracedDict | TracedList | TracedInt | TracedFloat):
         return {value._owner}
     if isinstance(value, dict):
-        return {owner for pair in value.items() for part in pair for owner in _owners_in(part)}
+        return {owner for pair in value.items() for part in pair for owner in owners_in(part)}
     if isinstance(value, list | tuple):
-        return {owner for part in value for owner in _owners_in(part)}
+        return {owner for part in value for owner in owners_in(part)}
     return set()
+
+
+def message_of(value: object) -> int | None:
+    """Returns the message that a value is, or is a part of, or was made from; None for none or several.
+
+    >>> message_of(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
+    2
+    """
+    messages = {owner.message for owner in owners_in(value) if isinstance(owner, Owner) and owner.message >= 0}
+    return messages.pop() if len(messages) == 1 else None
+
+
+def whole_message(value: object) -> int | None:
+    """Returns the number of a message, where the value is one as a whole."""
+    return value._owner.message if isinstance(value, TracedDict) and not value._owner.path else None
 
 
 def _written(text: str, owner: Owner) -> TracedStr:

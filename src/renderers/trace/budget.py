@@ -1,0 +1,180 @@
+"""What a template may use up: steps and characters, counted before they are spent.
+
+A template is a program of somebody else's. Nothing can stop a single call into C, so every operation that can make much
+out of little says beforehand how much it will make.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderers.errors import TemplateLimitError
+from renderers.trace.text import plain
+
+__all__ = ["LIMITS", "Budget", "Limits", "size_of_binary", "size_of_method", "size_of_text", "width_of_percent"]
+
+_DIGITS = re.compile(r"\d+")
+_PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?")
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one run of a template may use at most, and how large its text may be."""
+
+    steps: int = 20_000_000
+    """Iterations, calls, filters and pieces of output."""
+    characters: int = 2**28
+    """Characters of all strings, items of all lists and bits of all numbers that it makes."""
+    source: int = 2**20
+    """Characters of the template's own text."""
+    nesting: int = 100
+    """Blocks and brackets of the template's own text that are open at the same time."""
+    range: int = 100_000
+    """Numbers that one `range` gives."""
+
+
+LIMITS = Limits()
+
+
+class Budget:
+    """What one run has used so far."""
+
+    __slots__ = ("_characters", "_steps", "limits")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._steps = 0
+        self._characters = 0
+
+    def step(self, count: int = 1) -> None:
+        """Counts steps before they are taken."""
+        self._steps += count
+        if self._steps > self.limits.steps:
+            raise TemplateLimitError("steps", self.limits.steps)
+
+    def grow(self, size: int) -> None:
+        """Counts characters before they are made."""
+        self._characters += size
+        if self._characters > self.limits.characters:
+            raise TemplateLimitError("characters", self.limits.characters)
+
+
+def size_of_binary(operator: str, left: Any, right: Any) -> int:
+    """Returns how large the result of `+`, `*`, `**` or `%` can be at most.
+
+    >>> size_of_binary("*", "ab", 1_000_000)
+    2000000
+    """
+    if operator == "%":
+        return size_of_text(right) + len(left) + width_of_percent(left, right) if isinstance(left, str | bytes) else 1
+    if isinstance(left, int) and isinstance(right, int):
+        if operator == "**":
+            return left.bit_length() * max(right, 0)
+        return left.bit_length() + right.bit_length()
+    if operator == "+":
+        return _length(left) + _length(right)
+    if operator == "*" and isinstance(right, int):
+        return _length(left) * max(right, 0)
+    if operator == "*" and isinstance(left, int):
+        return _length(right) * max(left, 0)
+    return 1
+
+
+def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
+    """Returns how large a method's result can be at most, for the methods that can make much out of little.
+
+    >>> size_of_method("center", "a", (1_000_000,), {})
+    1000001
+    """
+    values = (*args, *kwargs.values())
+    if isinstance(receiver, int):
+        return max(_numbers(values), default=1) if name == "to_bytes" else 1
+    if not isinstance(receiver, str | bytes):
+        return 1
+    size = len(receiver)
+    if name in _PADDING:
+        return max(_numbers(values), default=0) + size
+    if name == "expandtabs":
+        return size + _count(receiver, "\t") * max(_numbers(values), default=8)
+    if name == "replace" and len(args) > 1:
+        return size + _count(receiver, args[0]) * _length(args[1])
+    if name in {"format", "format_map"} and isinstance(receiver, str):
+        flat = tuple(part for one in values for part in (one.values() if isinstance(one, Mapping) else (one,)))
+        return size + size_of_text(values) + width_of_format(receiver, flat)
+    if name == "join":
+        return size_of_text(values) + size * sum(map(_length, values))
+    if name == "translate":
+        table = values[0] if values and isinstance(values[0], Mapping) else {}
+        return size * max((_length(to) for to in table.values()), default=1)
+    if name in {"split", "rsplit"} and args:
+        return size + _count(receiver, args[0])
+    return size
+
+
+def size_of_text(value: Any, known: dict[int, int] | None = None) -> int:
+    """Returns about how many characters a value is as text, however often parts of it are parts of others.
+
+    >>> size_of_text(["a", "bc"])
+    9
+    """
+    if isinstance(value, str):
+        return len(value)
+    if not isinstance(value, dict | list | tuple):
+        return 8
+    known = {} if known is None else known
+    if id(value) not in known:
+        parts = [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
+        known[id(value)] = 2 + sum(size_of_text(part, known) + 2 for part in parts)
+    return known[id(value)]
+
+
+def width_of_percent(form: Any, values: Any) -> int:
+    """Returns the sum of all widths and precisions that a `%` asks for, in its text and by `*` in its values.
+
+    >>> width_of_percent("10 of %5s and %-10.3f", ())
+    18
+    """
+    text = plain(form) if isinstance(form, str) else form.decode("latin-1")
+    asked = [one for match in _PERCENT.finditer(text) for one in match.groups() if one]
+    starred = _numbers(values if isinstance(values, tuple) else (values,)) if "*" in asked else []
+    return sum(_number(one) for one in asked if one != "*") + sum(starred)
+
+
+def width_of_format(form: str, values: tuple[Any, ...]) -> int:
+    """Returns the sum of all widths and precisions that a `str.format` asks for, in its text and by fields in fields.
+
+    >>> width_of_format("10 of {0:>5} and {x:.3f}", ())
+    8
+    """
+    try:
+        specs = [spec for _, _, spec, _ in string.Formatter().parse(plain(form)) if spec]
+    except ValueError:
+        # It is not a format, and the call itself will say so.
+        return 0
+    asked = sum(_number(digits) for spec in specs for digits in _DIGITS.findall(spec))
+    return asked + (sum(_numbers(values)) if any("{" in spec for spec in specs) else 0)
+
+
+def _count(text: str | bytes, part: Any) -> int:
+    """Returns how often a part is in a text, where it is one that can be."""
+    if isinstance(text, bytes):
+        text, part = text.decode("latin-1"), part.decode("latin-1") if isinstance(part, bytes) else part
+    return text.count(part) if isinstance(part, str) else 0
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | bytes | list | tuple | dict | range) else 1
+
+
+def _numbers(values: tuple[Any, ...]) -> list[int]:
+    return [abs(value) for value in values if isinstance(value, int)]
+
+
+def _number(digits: str) -> int:
+    # Longer ones are far beyond any limit, and int() refuses thousands of digits.
+    return int(digits[:20])

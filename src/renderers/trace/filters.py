@@ -1,0 +1,163 @@
+"""Filters of chat templates that keep provenance, and what each filter can use up."""
+
+from __future__ import annotations
+
+import functools
+import json
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jinja2.filters
+from jinja2.utils import pass_context
+from markupsafe import Markup
+
+from renderers.trace.budget import size_of_method, size_of_text, width_of_percent
+from renderers.trace.json_text import trace_json
+from renderers.trace.text import TracedMarkup, TracedStr, join_traced, plain, runs_of
+from renderers.trace.values import blur, owner_runs
+
+if TYPE_CHECKING:
+    from renderers.trace.environment import TracingContext
+
+__all__ = ["TEXT_FILTERS", "TRACED_FILTERS", "size_of_filter", "trace_format"]
+
+TEXT_FILTERS = frozenset(
+    "capitalize center e escape filesizeformat forceescape format indent join lower pprint replace reverse safe string "
+    "striptags title tojson trim truncate upper urlencode urlize wordwrap xmlattr".split()
+)
+"""The filters that make a text; the others choose, count or rearrange."""
+
+_WIDE_INDENT = 8
+
+
+@pass_context
+def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
+    if attribute is not None:
+        value = map(jinja2.filters.make_attrgetter(context.environment, attribute), value)
+    if context.eval_ctx.autoescape:
+        return Markup(d).join(value)
+    parts, between = list(map(context.shown, value)), str(d)
+    context.budget.grow(size_of_method("join", between, (parts,), {}))
+    return TracedStr(between, runs_of(between)).join(parts)
+
+
+@pass_context
+def _replace(context: TracingContext, s: Any, old: Any, new: Any, count: int | None = None) -> Any:
+    if context.eval_ctx.autoescape:
+        return jinja2.filters.do_replace(context.eval_ctx, s, old, new, count)
+    text = context.shown(s)
+    return TracedStr(text, runs_of(text)).replace(str(old), str(new), -1 if count is None else count)
+
+
+def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> Any:
+    text = jinja2.filters.do_indent(Markup(plain(s)) if isinstance(s, Markup) else plain(s), width, first, blank)
+    padding = width if isinstance(width, str) else " " * width
+    lines = (TracedStr(s, runs_of(s)) + "\n").splitlines()
+    padded = [
+        line if at == 0 and not first else padding + line if line or blank or at == 0 else line
+        for at, line in enumerate(lines)
+    ]
+    followed = join_traced(part for line in padded for part in ("\n", line))[1:]
+    runs = runs_of(followed) if plain(followed) == plain(text) else owner_runs((s,), len(text))
+    return TracedMarkup(text, runs) if isinstance(text, Markup) else TracedStr(text, runs)
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        return TracedMarkup(plain(value), runs_of(value))
+    return blur(Markup(value), (value,))
+
+
+@pass_context
+def _string(context: TracingContext, object: Any) -> str:  # noqa: A002
+    return object if isinstance(object, str) else context.shown(object)
+
+
+def _tojson(
+    x: Any,
+    ensure_ascii: bool = False,
+    indent: Any = None,
+    separators: Any = None,
+    sort_keys: bool = False,
+) -> TracedStr:
+    text = json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return trace_json(x, text, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+TRACED_FILTERS: Mapping[str, Callable[..., Any]] = {
+    "indent": _indent,
+    "join": _join,
+    "replace": _replace,
+    "safe": _safe,
+    "string": _string,
+    "tojson": _tojson,
+}
+"""Filters that say of every character where it came from."""
+
+
+def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns how many steps a filter takes and how many characters it makes at most, before it is called.
+
+    >>> size_of_filter("center", ("a", 1000), {})
+    (1, 1001)
+    """
+    value, rest = (args[0] if args else None), (*args[1:], *kwargs.values())
+    numbers = [abs(one) for one in rest if isinstance(one, int)]
+    if name not in TEXT_FILTERS:
+        items = len(value) if isinstance(value, str | bytes | list | tuple | dict | range) else 0
+        return 1 + items + (max(numbers, default=0) if name in {"batch", "slice"} else 0), 0
+    if isinstance(value, jinja2.Undefined):
+        return 1, 0
+    size = size_of_text(value)
+    if name == "center":
+        size += max(numbers, default=80)
+    elif name == "indent":
+        lines = value.count("\n") + 1 if isinstance(value, str) else 1
+        size += lines * max([*numbers, *(len(one) for one in rest if isinstance(one, str))], default=4)
+    elif name == "replace":
+        size = size_of_method("replace", value, tuple(rest), {}) if isinstance(value, str) else size
+    elif name == "format":
+        size += size_of_text(rest) + (width_of_percent(value, rest) if isinstance(value, str) else 0)
+    elif name == "wordwrap":
+        size *= 1 + max((len(one) for one in rest if isinstance(one, str)), default=1)
+    elif name == "tojson":
+        widths = [*numbers, *(len(one) for one in rest if isinstance(one, str))]
+        size *= max((width for width in widths if width > _WIDE_INDENT), default=1)
+    return 1, size
+
+
+def trace_format(formatted: Callable[..., str], method: Any) -> Callable[..., str]:
+    """Returns the sandbox's own `str.format` or `format_map` of a string, with the owners of what it puts in.
+
+    The text is the sandbox's. Where fields are plain names or numbers its pieces are looked up once more;
+    if these do not make up that text, it has the smallest owner that all that went into it have in common.
+    """
+    form: str = method.__self__
+
+    @functools.wraps(method)
+    def traced(*args: Any, **kwargs: Any) -> str:
+        result = formatted(*args, **kwargs)
+        values = args[0] if method.__name__ == "format_map" else kwargs
+        pieces = list(_pieces(form, args, values))
+        if "".join(map(plain, pieces)) == plain(result):
+            runs = runs_of(join_traced(pieces))
+        else:
+            runs = owner_runs((form, args, values), len(result))
+        return TracedMarkup(plain(result), runs) if isinstance(result, Markup) else TracedStr(plain(result), runs)
+
+    return traced
+
+
+def _pieces(form: str, args: tuple[Any, ...], values: Mapping[str, Any]) -> Iterator[str]:
+    at = 0
+    for literal, field, _, _ in string.Formatter().parse(plain(form)):
+        yield literal
+        if field is None:
+            continue
+        if field == "" or field.isdigit():
+            number = int(field) if field else at
+            at += not field
+            yield str(args[number]) if number < len(args) else ""
+        else:
+            yield str(values.get(field, ""))

@@ -1,0 +1,149 @@
+"""Whose is the text between the bodies? What a template was doing when it wrote it.
+
+A run of a template has a current scope: the iteration of a loop, a branch of an `if`, the generation prompt. Text that
+no body owns is owned by its scope until the run is over; then `settle` finds the message that each scope speaks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from renderers.spans import Span
+from renderers.trace.text import NOBODY, Owner, Run, Unsettled, fill_gaps, runs_of
+from renderers.trace.values import message_of, whole_message
+
+__all__ = ["Scope", "Scopes", "settle"]
+
+_LEADING_ROLES = frozenset({"system", "developer"})
+
+
+class Scope(Unsettled):
+    """A stretch of a run: within `parent`, and for `message` where that is known.
+
+    `prompt` is set for a branch that is taken for the generation prompt: what it writes is nobody's.
+    `speakers` are the messages whose bodies were written in it.
+    """
+
+    __slots__ = ("block", "message", "parent", "prompt", "speakers")
+
+    def __init__(
+        self, parent: Scope | None, *, message: int | None = None, block: bool = False, prompt: bool = False
+    ) -> None:
+        self.parent = parent
+        self.message = message
+        self.block = block
+        self.prompt = prompt
+        self.speakers: set[int] = set()
+
+    def outward(self) -> Iterator[Scope]:
+        """Yields this scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def speaks_for(self) -> int | None:
+        """Returns the message that text of this scope belongs to, -1 for nobody's; None where it cannot be told."""
+        for scope in self.outward():
+            if scope.prompt:
+                return NOBODY.message
+            if scope.message is not None:
+                return scope.message
+        for scope in self.outward():
+            if scope.block and len(scope.speakers) == 1:
+                return next(iter(scope.speakers))
+        return None
+
+
+class Scopes:
+    """The current scope of one run. Generated code calls these methods as the template enters and leaves things."""
+
+    __slots__ = ("current",)
+
+    def __init__(self) -> None:
+        self.current = Scope(None)
+
+    def iterate(self, outer: Scope, item: Any) -> None:
+        """Begins an iteration of a loop within `outer`, over something that may be a message or a part of one."""
+        self.current = Scope(outer, message=message_of(item))
+
+    def branch(self, outer: Scope, *, prompt: bool) -> None:
+        """Begins a branch of an `if` within `outer`."""
+        self.current = Scope(outer, block=True, prompt=prompt)
+
+    def leave(self, outer: Scope) -> None:
+        """Goes back to `outer`, from however deep inside."""
+        self.current = outer
+
+    def notice(self, value: Any) -> None:
+        """Takes a message that a loop without one gives a name to as the one that the iteration is about."""
+        message = whole_message(value)
+        if message is not None and all(scope.message is None for scope in self.current.outward()):
+            self.current.message = message
+
+    def owned(self, text: str) -> str:
+        """Gives what nobody owns of a text to the current scope."""
+        return fill_gaps(text, self.current)
+
+
+def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
+    """Returns the spans of what a run wrote: pieces of text and the scopes that they were written in.
+
+    What no body owns belongs to the message whose iteration wrote it; else to the only message that
+    speaks in the branch of an `if` around it; else to the message before it; and a head before a system
+    message that speaks first, to that one. A BOS token at the very beginning is nobody's.
+    """
+    runs = list(_whole_runs(pieces))
+    owners: list[Owner | None] = []
+    for run in runs:
+        owner: Owner | Unsettled | None = run.owner
+        if isinstance(owner, Scope):
+            message = owner.speaks_for()
+            owner = None if message is None else Owner(message, ())
+        assert owner is None or isinstance(owner, Owner)
+        owners.append(owner)
+    first = next((owner.message for owner in owners if owner is not None and owner.message >= 0), -1)
+    before = first if first >= 0 and roles[first] in _LEADING_ROLES else -1
+    spans: list[Span] = []
+    for run, owner in zip(runs, owners, strict=True):
+        message, path = owner or Owner(before, ())
+        if owner is not None and message >= 0:
+            before = message
+        _add(spans, Span(run.start, run.end, message, path))
+    return tuple(_without_bos(spans, len(bos)))
+
+
+def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:
+    """Yields the runs of all pieces without a gap, and lets every scope know who spoke in it."""
+    at = 0
+    for piece, scope in pieces:
+        end = 0
+        for run in runs_of(piece):
+            if end < run.start:
+                yield Run(at + end, at + run.start, scope)
+            yield Run(at + run.start, at + run.end, run.owner)
+            end = run.end
+            if isinstance(run.owner, Owner) and run.owner.message >= 0:
+                for around in scope.outward():
+                    around.speakers.add(run.owner.message)
+        if end < len(piece):
+            yield Run(at + end, at + len(piece), scope)
+        at += len(piece)
+
+
+def _add(spans: list[Span], span: Span) -> None:
+    """Appends a span, or lengthens the last one where that has the same owner."""
+    last = spans[-1] if spans else None
+    if last is not None and (last.message, last.path) == (span.message, span.path):
+        spans[-1] = Span(last.start, span.end, span.message, span.path)
+    else:
+        spans.append(span)
+
+
+def _without_bos(spans: list[Span], size: int) -> list[Span]:
+    """Takes the first `size` characters from their owner where they are text of the template's own."""
+    if not size or not spans or spans[0].path or spans[0].end < size or spans[0].message < 0:
+        return spans
+    rest = Span(size, spans[0].end, spans[0].message, ())
+    return [Span(0, size, *NOBODY), *([rest] if rest.start < rest.end else []), *spans[1:]]
