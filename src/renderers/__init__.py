@@ -10,17 +10,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from renderers.errors import (
+    MessageError,
+    RendererPoolError,
+    TemplateError,
+    TemplateLimitError,
+    TemplateMissingError,
+    TemplateRefusalError,
+    TemplateRunError,
+    TemplateSourceError,
     TokenIdError,
     TokenizerCheckError,
     TokenizerFileError,
     TokenizerLoadError,
     TokenizerNotFoundError,
     TokenizerUnreachableError,
+    TraceMismatchError,
     UnencodableTextError,
 )
+from renderers.messages import (
+    Content,
+    ContentPart,
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolCallFunction,
+    ToolSpec,
+    VideoPart,
+)
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+from renderers.spans import Span, Trace
 
 if TYPE_CHECKING:
+    from renderers.pool import RendererPool, create_renderer_pool
+    from renderers.renderer import ChatRenderer, create_renderer
     from renderers.tokenizer import (
         MIRRORS,
         TRUSTED_REVISIONS,
@@ -31,17 +55,37 @@ if TYPE_CHECKING:
         adopt_tokenizer,
         load_tokenizer,
     )
+    from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
     "EMBEDDED",
     "MIRRORS",
     "TRUSTED_REVISIONS",
+    "ChatRenderer",
+    "ChatTemplate",
     "ChatTemplateTokenizer",
+    "Content",
+    "ContentPart",
     "Encoded",
     "ForeignTokenizer",
+    "ImagePart",
+    "Limits",
     "LoadedTokenizer",
+    "Message",
+    "MessageError",
     "OffsetTokenizer",
+    "RendererPool",
+    "RendererPoolError",
     "Source",
+    "Span",
+    "TemplateError",
+    "TemplateLimitError",
+    "TemplateMissingError",
+    "TemplateRefusalError",
+    "TemplateRunError",
+    "TemplateSourceError",
+    "TextPart",
+    "ThinkingPart",
     "TokenIdError",
     "Tokenizer",
     "TokenizerCheckError",
@@ -49,9 +93,17 @@ __all__ = [
     "TokenizerLoadError",
     "TokenizerNotFoundError",
     "TokenizerUnreachableError",
+    "ToolCall",
+    "ToolCallFunction",
+    "ToolSpec",
+    "Trace",
+    "TraceMismatchError",
     "UnencodableTextError",
+    "VideoPart",
     "__version__",
     "adopt_tokenizer",
+    "create_renderer",
+    "create_renderer_pool",
     "load_tokenizer",
 ]
 
@@ -61,6 +113,12 @@ EMBEDDED = Path(__file__).parent / "embedded"
 """A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
 
 _LAZY = {
+    "ChatRenderer": "renderers.renderer",
+    "ChatTemplate": "renderers.trace",
+    "Limits": "renderers.trace",
+    "RendererPool": "renderers.pool",
+    "create_renderer": "renderers.renderer",
+    "create_renderer_pool": "renderers.pool",
     "MIRRORS": "renderers.tokenizer",
     "TRUSTED_REVISIONS": "renderers.tokenizer",
     "Encoded": "renderers.tokenizer",

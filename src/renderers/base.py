@@ -2,7 +2,40 @@
 
 from __future__ import annotations
 
+from renderers.messages import (
+    Content,
+    ContentPart,
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolCallFunction,
+    ToolSpec,
+    VideoPart,
+)
+from renderers.pool import RendererPool, create_renderer_pool
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+from renderers.renderer import create_renderer
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
 
-__all__ = ["TRUSTED_REVISIONS", "ChatTemplateTokenizer", "OffsetTokenizer", "Tokenizer", "load_tokenizer"]
+__all__ = [
+    "TRUSTED_REVISIONS",
+    "ChatTemplateTokenizer",
+    "Content",
+    "ContentPart",
+    "ImagePart",
+    "Message",
+    "OffsetTokenizer",
+    "RendererPool",
+    "TextPart",
+    "ThinkingPart",
+    "Tokenizer",
+    "ToolCall",
+    "ToolCallFunction",
+    "ToolSpec",
+    "VideoPart",
+    "create_renderer",
+    "create_renderer_pool",
+    "load_tokenizer",
+]

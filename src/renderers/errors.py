@@ -6,6 +6,8 @@ OSError
     ├── TokenizerUnreachableError the hub did not answer, and the cache does not do
     ├── TokenizerFileError        a file is unreadable, broken, or contradicts another
     └── TokenizerCheckError       the built tokenizer does not do what its files say
+RuntimeError
+└── RendererPoolError             a renderer of a pool could not be made
 ValueError
 ├── UnencodableTextError          text that no tokenizer can encode
 ├── TokenIdError                  a number that cannot be a token id
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 __all__ = [
     "MessageError",
+    "RendererPoolError",
     "TemplateError",
     "TemplateLimitError",
     "TemplateMissingError",
@@ -79,6 +82,17 @@ class UnencodableTextError(ValueError):
 
 class TokenIdError(ValueError):
     """A token id is negative or does not fit a token id's 32 bits."""
+
+
+class RendererPoolError(RuntimeError):
+    """The factory of a pool failed at the renderer number `slot`; its own error is the cause."""
+
+    def __init__(self, text: str, slot: int) -> None:
+        super().__init__(text, slot)
+        self.slot = slot
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class MessageError(ValueError):

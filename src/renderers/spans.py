@@ -33,3 +33,15 @@ class Trace:
 
     text: str
     spans: tuple[Span, ...]
+
+    def until(self, end: int) -> Trace:
+        """Returns the trace of the text up to a character.
+
+        >>> Trace("<Hello>", (Span(0, 1, 0, ()), Span(1, 6, 0, ("content",)), Span(6, 7, 0, ()))).until(4).spans[1:]
+        (Span(start=1, end=4, message=0, path=('content',)),)
+        """
+        kept = [span for span in self.spans if span.start < end]
+        if kept:
+            last = kept[-1]
+            kept[-1] = Span(last.start, min(last.end, end), last.message, last.path)
+        return Trace(self.text[:end], tuple(kept))

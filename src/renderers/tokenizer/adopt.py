@@ -41,6 +41,7 @@ class ForeignTokenizer:
     pad_token_id: int | None
     unk_token_id: int | None
     chat_templates: Mapping[str, str]
+    special_tokens_map: Mapping[str, str]
     stop_token_ids: tuple[int, ...] | None = None
     takes_images: bool | None = None
     takes_audio: bool | None = None
@@ -123,10 +124,9 @@ def _clone(backend: tokenizers.Tokenizer, companions: Companions, *, name: str, 
 
 def _companions_of(tokenizer: Any) -> Companions:
     """Returns what a transformers tokenizer says of itself; nothing of None."""
-    roles = getattr(tokenizer, "special_tokens_map", {})
     return Companions(
         tokenizer_class=None,
-        special_tokens={role: text for role, text in roles.items() if isinstance(text, str)},
+        special_tokens=_special_tokens_of(tokenizer),
         extra_special_tokens=tuple(map(str, getattr(tokenizer, "all_special_tokens", ()))),
         added_tokens={},
         ordinary_tokens=frozenset(),
@@ -135,6 +135,13 @@ def _companions_of(tokenizer: Any) -> Companions:
         takes_images=None,
         takes_audio=None,
     )
+
+
+def _special_tokens_of(tokenizer: Any) -> dict[str, str]:
+    roles = getattr(tokenizer, "special_tokens_map", None) or {
+        role: getattr(tokenizer, role, None) for role in ("bos_token", "eos_token", "pad_token", "unk_token")
+    }
+    return {role: text for role, text in roles.items() if isinstance(text, str)}
 
 
 def _templates_of(tokenizer: Any) -> dict[str, str]:
@@ -162,6 +169,7 @@ def _wrap(tokenizer: Any, *, kind: str) -> ForeignTokenizer:
         pad_token_id=getattr(tokenizer, "pad_token_id", None),
         unk_token_id=getattr(tokenizer, "unk_token_id", None),
         chat_templates=_templates_of(tokenizer),
+        special_tokens_map=_special_tokens_of(tokenizer),
     )
     added = foreign.encode("", add_special_tokens=False)
     back = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -125,6 +126,14 @@ class LoadedTokenizer:
             return Encoded({key: values[0] for key, values in columns.items()})
         return Encoded(columns)
 
+    def encode_pieces(self, texts: list[str]) -> list[list[int]]:
+        """Encodes texts that stand for themselves, each without anything added, beside other threads."""
+        try:
+            return [one.ids for one in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
+        except TypeError:
+            # Which one it is, and why, the single call says.
+            return [self.encode(text, add_special_tokens=False) for text in texts]
+
     # ==================
     # Decoding
     # ==================
@@ -193,6 +202,11 @@ class LoadedTokenizer:
         """Whether every control token is a hard wall."""
         return self.special_ids <= self.wall_ids
 
+    @functools.cached_property
+    def wall_texts(self) -> frozenset[str]:
+        """The texts of the tokens that are hard walls."""
+        return frozenset(text for text, number in self.added_tokens.items() if number in self.wall_ids)
+
     @property
     def all_special_tokens(self) -> list[str]:
         """The control tokens, in the order of their ids."""
@@ -207,6 +221,45 @@ class LoadedTokenizer:
     # ==================
     # Special tokens and templates
     # ==================
+
+    def apply_chat_template(
+        self,
+        conversation: Iterable[Any],
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        tokenize: bool = True,
+        return_dict: bool = True,
+        **template_arguments: Any,
+    ) -> str | list[int] | Encoded:
+        """Renders a conversation as transformers' method of this name does, for callers that use that one.
+
+        The template gets the messages in the form that they have; a renderer knows better. Returns a text
+        without `tokenize`, else an `Encoded`, or its ids alone without `return_dict`.
+
+        >>> from renderers import EMBEDDED, load_tokenizer
+        >>> load_tokenizer(EMBEDDED).apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
+        '<|turn|>user\\nHi<|end|>\\n'
+        """
+        # The layers above this one, which only this method reaches up to.
+        from renderers.chat import apply_template
+
+        text = apply_template(
+            conversation,
+            named=self.chat_templates,
+            name=self.name_or_path,
+            tools=tools,
+            chat_template=chat_template,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            arguments={**self.special_tokens_map, "documents": documents, **template_arguments},
+        )
+        if not tokenize:
+            return text
+        encoded = self(text, add_special_tokens=False)
+        return encoded if return_dict else encoded.input_ids
 
     @property
     def bos_token(self) -> str | None:

@@ -179,6 +179,8 @@ class _TracingCodeGenerator(CodeGenerator):
         super().__init__(*args, **kwargs)
         self._openings: dict[int, Callable[[Frame], None]] = {}
         """What to write at the start of a body, by the identity of its list of nodes."""
+        self._kept: set[int] = set()
+        """Expressions whose values are given a name."""
         self._depth = 0
         """How many loops and macros are around: branches in them are no scopes, they belong to the iteration."""
 
@@ -235,9 +237,17 @@ class _TracingCodeGenerator(CodeGenerator):
                 self.write("))")
 
     def visit_Assign(self, node: jinja2.nodes.Assign, frame: Frame) -> None:  # noqa: N802
+        self._kept.add(id(node.node))
         super().visit_Assign(node, frame)
-        if self._depth and isinstance(node.target, jinja2.nodes.Name):
-            self.writeline(f"context.scopes.notice({frame.symbols.ref(node.target.name)})")
+
+    def visit(self, node: jinja2.nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        if id(node) not in self._kept:
+            return super().visit(node, *args, **kwargs)
+        self._kept.remove(id(node))
+        self.write("context.scopes.keep(")
+        super().visit(node, *args, **kwargs)
+        self.write(")")
+        return None
 
     def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
         if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:

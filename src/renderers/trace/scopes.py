@@ -43,6 +43,13 @@ class Scope(Unsettled):
             yield scope
             scope = scope.parent
 
+    def hear(self, text: str) -> None:
+        """Remembers the messages that have a part in a text."""
+        messages = {run.owner.message for run in runs_of(text) if isinstance(run.owner, Owner)} - {-1}
+        if messages:
+            for scope in self.outward():
+                scope.speakers |= messages
+
     def speaks_for(self) -> int | None:
         """Returns the message that text of this scope belongs to, -1 for nobody's; None where it cannot be told."""
         for scope in self.outward():
@@ -65,8 +72,15 @@ class Scopes:
         self.current = Scope(None)
 
     def iterate(self, outer: Scope, item: Any) -> None:
-        """Begins an iteration of a loop within `outer`, over something that may be a message or a part of one."""
-        self.current = Scope(outer, message=message_of(item))
+        """Begins an iteration of a loop within `outer`.
+
+        It is about its item where that is a message. A part of one, which may be looked up on behalf of
+        another message, counts where nothing around is about a message.
+        """
+        message = whole_message(item)
+        if message is None and all(scope.message is None for scope in outer.outward()):
+            message = message_of(item)
+        self.current = Scope(outer, message=message)
 
     def branch(self, outer: Scope, *, prompt: bool) -> None:
         """Begins a branch of an `if` within `outer`."""
@@ -76,11 +90,20 @@ class Scopes:
         """Goes back to `outer`, from however deep inside."""
         self.current = outer
 
-    def notice(self, value: Any) -> None:
-        """Takes a message that a loop without one gives a name to as the one that the iteration is about."""
-        message = whole_message(value)
-        if message is not None and all(scope.message is None for scope in self.current.outward()):
-            self.current.message = message
+    def keep(self, value: Any) -> Any:
+        """Returns a value that is given a name: text of the template's own belongs to where it is put together.
+
+        The first message that an iteration over something else gives a name to is what it is about.
+        """
+        current = self.current
+        if current.parent is None:
+            return value
+        if isinstance(value, str):
+            current.hear(value)
+            return fill_gaps(value, current)
+        if not current.block and current.message is None:
+            current.message = whole_message(value)
+        return value
 
     def owned(self, text: str) -> str:
         """Gives what nobody owns of a text to the current scope."""
@@ -118,15 +141,13 @@ def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:
     """Yields the runs of all pieces without a gap, and lets every scope know who spoke in it."""
     at = 0
     for piece, scope in pieces:
+        scope.hear(piece)
         end = 0
         for run in runs_of(piece):
             if end < run.start:
                 yield Run(at + end, at + run.start, scope)
             yield Run(at + run.start, at + run.end, run.owner)
             end = run.end
-            if isinstance(run.owner, Owner) and run.owner.message >= 0:
-                for around in scope.outward():
-                    around.speakers.add(run.owner.message)
         if end < len(piece):
             yield Run(at + end, at + len(piece), scope)
         at += len(piece)

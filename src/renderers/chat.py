@@ -1,0 +1,130 @@
+"""A conversation through a template: which template, what it is given, and where a message that goes on is cut."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from renderers.errors import MessageError, TemplateMissingError
+from renderers.messages import plain_arguments, plain_messages, plain_tools
+from renderers.spans import Trace
+from renderers.trace import ChatTemplate
+
+__all__ = ["apply_template", "choose_template", "read_template", "run_chat"]
+
+_TAG = "THE_MESSAGE_GOES_ON_HERE "
+
+
+def read_template(template: str | os.PathLike[str], *, named: Mapping[str, str]) -> str:
+    """Returns the text of a template that a caller gave: its text, a path, or the name of one of the tokenizer's.
+
+    Raises:
+        TemplateMissingError: It is none of these.
+
+    >>> read_template("{{ messages[0].content }}", named={})
+    '{{ messages[0].content }}'
+    """
+    if isinstance(template, str) and template in named:
+        return named[template]
+    if isinstance(template, str) and ("{" in template or "\n" in template):
+        return template
+    try:
+        return Path(template).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        names = f", nor a template of the tokenizer ({', '.join(named)})" if named else ""
+        raise TemplateMissingError(
+            f"{str(template)!r} is neither the text of a chat template nor a file that can be read{names}: {error}"
+        ) from error
+
+
+def choose_template(named: Mapping[str, str], *, tools: bool, name: str) -> str:
+    """Returns the template that transformers would choose of a tokenizer's: `tool_use` for tools, else `default`.
+
+    Raises:
+        TemplateMissingError: There is none.
+    """
+    for choice in ("tool_use", "default") if tools else ("default",):
+        if choice in named:
+            return named[choice]
+    has = f"has only templates with names ({', '.join(named)})" if named else "has no chat template"
+    raise TemplateMissingError(
+        f"the tokenizer {name or 'that was given'} {has}: pass chat_template=, as text, as a path"
+        + (" or as one of these names" if named else "")
+    )
+
+
+def apply_template(
+    conversation: Iterable[Any],
+    *,
+    named: Mapping[str, str],
+    name: str,
+    tools: Iterable[Any] | None,
+    chat_template: str | os.PathLike[str] | None,
+    add_generation_prompt: bool,
+    continue_final_message: bool,
+    arguments: Mapping[str, Any],
+) -> str:
+    """Returns the text of a conversation as transformers' `apply_chat_template` gives it: now, and in its own form."""
+    if chat_template is None:
+        source = choose_template(named, tools=tools is not None, name=name)
+    else:
+        source = read_template(chat_template, named=named)
+    trace = run_chat(
+        ChatTemplate(source),
+        plain_messages(conversation),
+        tools=plain_tools(tools),
+        add_generation_prompt=add_generation_prompt,
+        continue_final_message=continue_final_message,
+        now=datetime.datetime.now(),
+        arguments=plain_arguments(arguments),
+    )
+    return trace.text
+
+
+def run_chat(
+    template: ChatTemplate,
+    messages: list[dict[str, Any]],
+    *,
+    tools: list[dict[str, Any]] | None,
+    add_generation_prompt: bool,
+    continue_final_message: bool,
+    now: datetime.datetime,
+    arguments: Mapping[str, Any],
+) -> Trace:
+    """Runs a template over plain messages; with `continue_final_message` up to where the last one's text ends.
+
+    Raises:
+        MessageError: The last message cannot be continued.
+        TemplateError: The template gives no text.
+    """
+    if not continue_final_message:
+        return template.run(messages, tools=tools, add_generation_prompt=add_generation_prompt, now=now, **arguments)
+    if add_generation_prompt:
+        raise MessageError("a generation prompt begins a new message: continue_final_message goes without it")
+    trace = template.run([*messages[:-1], _tagged(messages)], tools=tools, now=now, **arguments)
+    at = trace.text.rfind(_TAG.strip())
+    if at < 0:
+        raise MessageError(
+            "cannot be continued: the chat template does not write the end of its content", message=len(messages) - 1
+        )
+    if not trace.text.startswith(_TAG, at):
+        # The template trims the content, so what is before the tag would have been trimmed as well.
+        at = len(trace.text[:at].rstrip())
+    return trace.until(at)
+
+
+def _tagged(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the last message with a tag at the end of its text."""
+    message, last = messages[-1], len(messages) - 1
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": content + _TAG}
+    parts = list(content) if isinstance(content, list) else []
+    for at in reversed(range(len(parts))):
+        if isinstance(parts[at], dict) and isinstance(parts[at].get("text"), str):
+            parts[at] = {**parts[at], "text": parts[at]["text"] + _TAG}
+            return {**message, "content": parts}
+    raise MessageError("cannot be continued: it has no text", message=last, path=("content",))

@@ -1,0 +1,222 @@
+"""Messages and tools: their types, and plain JSON data from whatever callers send.
+
+What is done here does not depend on the template: objects become dicts, subclasses exact types, other names for
+reasoning the ones that templates read. The caller's objects are never changed. `adapt.py` does what depends on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
+
+from renderers.errors import MessageError
+from renderers.spans import Path
+
+__all__ = [
+    "Content",
+    "ContentPart",
+    "ImagePart",
+    "Message",
+    "TextPart",
+    "ThinkingPart",
+    "ToolCall",
+    "ToolCallFunction",
+    "ToolSpec",
+    "VideoPart",
+    "plain_arguments",
+    "plain_messages",
+    "plain_tools",
+]
+
+
+class TextPart(TypedDict):
+    """A part of a message's content that is text."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ThinkingPart(TypedDict):
+    """A part of a message's content that is the model's reasoning."""
+
+    type: Literal["thinking"]
+    thinking: str
+
+
+class ImagePart(TypedDict):
+    """A part of a message's content that is an image, in one of the forms that callers use."""
+
+    type: Literal["image", "image_url"]
+    image: NotRequired[Any]
+    image_url: NotRequired[Any]
+
+
+class VideoPart(TypedDict):
+    """A part of a message's content that is a video."""
+
+    type: Literal["video", "video_url"]
+    video: NotRequired[Any]
+    video_url: NotRequired[Any]
+
+
+ContentPart = TextPart | ThinkingPart | ImagePart | VideoPart
+Content = str | Sequence[ContentPart] | None
+
+
+class ToolCallFunction(TypedDict):
+    """What a tool call calls: a name, and arguments as an object or as its JSON text."""
+
+    name: str
+    arguments: dict[str, Any] | str
+
+
+class ToolCall(TypedDict):
+    """A tool call of an assistant's message."""
+
+    function: ToolCallFunction
+    id: NotRequired[str]
+    type: NotRequired[Literal["function"]]
+
+
+class Message(TypedDict):
+    """A message. Templates may read other keys as well; all are passed on."""
+
+    role: str
+    content: NotRequired[Content]
+    reasoning_content: NotRequired[str | None]
+    tool_calls: NotRequired[Sequence[ToolCall] | None]
+    tool_call_id: NotRequired[str]
+    name: NotRequired[str]
+
+
+class ToolSpec(TypedDict):
+    """A tool: a name, a description and a JSON schema. Also accepted in a `{"type": "function", "function": ...}`."""
+
+    name: str
+    description: NotRequired[str]
+    parameters: NotRequired[dict[str, Any]]
+
+
+_DEEPEST = 100
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+_NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
+
+
+def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
+    """Returns messages as plain JSON data of their own.
+
+    Pydantic models, OpenAI SDK objects and dataclasses become dicts without the keys that are None, except
+    for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is
+    not JSON data may only stand in a content part that is not text, and becomes a string there: templates
+    ask whether an image is there, not what it is. Reasoning that is given as `reasoning_content`,
+    `thinking` or `reasoning` is passed on as `reasoning_content` and `thinking`, as transformers does.
+
+    Raises:
+        MessageError: Something cannot be rendered; says which message and where in it.
+
+    >>> plain_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
+    'They greet.'
+    """
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
+    listed = [_plain_message(message, at) for at, message in enumerate(messages)]
+    if not listed:
+        raise MessageError(_NO_MESSAGES)
+    return listed
+
+
+def plain_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
+    """Returns tools as plain JSON data; None where there are none.
+
+    >>> plain_tools(({"name": "search"},))
+    [{'name': 'search'}]
+    """
+    if tools is None:
+        return None
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
+        raise MessageError(f"tools must be a list of tools, not a {type(tools).__name__}")
+    plain = [_plain(tool, None, ("tools", at), ()) for at, tool in enumerate(tools)]
+    for at, tool in enumerate(plain):
+        if not isinstance(tool, dict):
+            raise MessageError("must be a dict with the tool's name and schema", path=("tools", at))
+    return plain
+
+
+def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what else a template is given (`documents`, `enable_thinking`, ...) as plain JSON data."""
+    return {name: _plain(value, None, (name,), ()) for name, value in arguments.items()}
+
+
+def _plain_message(message: Any, at: int) -> dict[str, Any]:
+    plain = _plain(message, at, (), ())
+    if not isinstance(plain, dict):
+        raise MessageError(f"must be a dict with a role and a content, not a {type(message).__name__}", message=at)
+    if not isinstance(plain.get("role"), str):
+        found = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
+        raise MessageError(f"{found}: it must be a string, such as 'user'", message=at)
+    reasoning = next((plain[key] for key in _REASONING if plain.get(key) is not None), None)
+    if reasoning is None:
+        return plain
+    return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
+
+
+def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
+    """Returns a value as exact JSON types. `around` are the identities of all that it is in."""
+    kind = type(value)
+    if value is None or kind in (str, int, float, bool):
+        return value
+    # Not str(value), which asks a method that a subclass may have changed.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if id(value) in around or len(around) > _DEEPEST:
+        fault = "contains itself" if id(value) in around else f"is nested more than {_DEEPEST} levels deep"
+        raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
+    around = (*around, id(value))
+    if isinstance(value, Mapping):
+        return {_key(key, message, path): _plain(item, message, (*path, key), around) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_item(item, message, (*path, at), around) for at, item in enumerate(value)]
+    if callable(getattr(value, "model_dump", None)):
+        return _plain(_without_none(value.model_dump()), message, path, around)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _plain(_without_none(fields), message, path, around)
+    if hasattr(value, "dtype") and callable(getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
+        return _plain(value.item(), message, path, around)
+    raise MessageError(
+        f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts",
+        message=message,
+        path=path,
+    )
+
+
+def _plain_item(item: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
+    """Returns an item of a list as JSON data; what is not, in a content part that is not text, by its type's name."""
+    if path[:-1] != ("content",) or not isinstance(item, Mapping) or item.get("type") in (None, "text", "thinking"):
+        return _plain(item, message, path, around)
+    return {_key(key, message, path): _plain_media(value, message, (*path, key), around) for key, value in item.items()}
+
+
+def _plain_media(value: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, str | int | float | Mapping | list | tuple):
+        return _plain(value, message, path, around)
+    return f"<{type(value).__name__}>"
+
+
+def _without_none(fields: Any) -> Any:
+    if isinstance(fields, list):
+        return [_without_none(item) for item in fields]
+    if not isinstance(fields, dict):
+        return fields
+    return {key: _without_none(value) for key, value in fields.items() if value is not None or key == "content"}
+
+
+def _key(key: Any, message: int | None, path: Path) -> str:
+    if isinstance(key, str):
+        return str.__str__(key)
+    raise MessageError(f"has the key {key!r}, and keys of JSON data are strings", message=message, path=path)

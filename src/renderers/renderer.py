@@ -1,0 +1,176 @@
+"""`ChatRenderer`: messages to token ids, for any tokenizer with a chat template."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from renderers.adapt import adapt_messages, adapt_tools
+from renderers.chat import choose_template, read_template, run_chat
+from renderers.errors import UnencodableTextError
+from renderers.messages import plain_arguments, plain_messages, plain_tools
+from renderers.spans import Trace
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
+from renderers.tokenizer.encode import encode_text
+from renderers.trace import LIMITS, ChatTemplate, Limits
+
+__all__ = ["ChatRenderer", "create_renderer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatRenderer:
+    """Renders messages to the token ids of one model; made by `create_renderer`.
+
+    Nothing about it changes, so that any number of threads may use it at once, it always gives the same
+    ids, and a copy in another process does as well.
+
+    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> ids = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    >>> renderer.tokenizer.decode(ids)
+    '<|turn|>user\\nHi<|end|>\\n<|turn|>assistant\\n'
+    """
+
+    tokenizer: LoadedTokenizer | ForeignTokenizer
+    chat_template: str | None = None
+    """The template's text where the caller chose one; None for the tokenizer's own."""
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """What the template is given in every render, unless a call says otherwise."""
+    date: datetime.datetime
+    """The time that templates are told when they ask."""
+    limits: Limits = LIMITS
+    verify: bool | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chat_template_kwargs", MappingProxyType(plain_arguments(self.chat_template_kwargs)))
+        # A template that is missing or broken is said now, not at the first render.
+        self.template()
+
+    def render_ids(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        **template_arguments: Any,
+    ) -> list[int]:
+        """Returns the token ids of a conversation.
+
+        `messages` and `tools` may be dicts, pydantic models, OpenAI SDK objects or dataclasses.
+        `continue_final_message` ends with the last message's text, so that a model goes on with it.
+        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`.
+
+        Raises:
+            MessageError: Something in the messages cannot be rendered; says which message.
+            TemplateError: The template refuses the messages, or fails on them.
+            UnencodableTextError: A message holds a lone surrogate.
+        """
+        trace = self.trace(
+            messages,
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            **template_arguments,
+        )
+        try:
+            return encode_text(self.tokenizer, trace.text)
+        except UnencodableTextError as error:
+            raise UnencodableTextError(f"{_place_of_surrogate(trace)}{error}") from None
+
+    def trace(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        **template_arguments: Any,
+    ) -> Trace:
+        """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes."""
+        template = self.template(tools=tools is not None)
+        tokens = tuple(self.tokenizer.special_tokens_map.items())
+        return run_chat(
+            template,
+            adapt_messages(template, plain_messages(messages), tokens=tokens),
+            tools=adapt_tools(template, plain_tools(tools), tokens=tokens),
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            now=self.date,
+            arguments={**dict(tokens), **self.chat_template_kwargs, **plain_arguments(template_arguments)},
+        )
+
+    def template(self, *, tools: bool = False) -> ChatTemplate:
+        """Returns the template that is used with or without tools."""
+        source = self.chat_template
+        if source is None:
+            source = choose_template(self.tokenizer.chat_templates, tools=tools, name=self.tokenizer.name_or_path)
+        return ChatTemplate(source, limits=self.limits, verify=self.verify)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {**self.__dict__, "chat_template_kwargs": dict(self.chat_template_kwargs)}
+        return _rebuild, (state,)
+
+
+def _rebuild(state: dict[str, Any]) -> ChatRenderer:
+    return ChatRenderer(**state)
+
+
+def create_renderer(
+    tokenizer: object,
+    config: None = None,
+    *,
+    chat_template: str | os.PathLike[str] | None = None,
+    chat_template_kwargs: Mapping[str, Any] | None = None,
+    date: datetime.date | None = None,
+    limits: Limits = LIMITS,
+    verify: bool | None = None,
+) -> ChatRenderer:
+    """Makes a renderer for a tokenizer.
+
+    `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
+    `adopt_tokenizer` takes it. `chat_template` is a template's text, a path, or the name of one of the
+    tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
+    render. `date` is what templates that ask for the time are told; by default the time of this call, so
+    give it where several processes have to agree. `limits` is what one run of the template may use up,
+    and `verify` compares each run with one without tracing.
+
+    Raises:
+        TemplateMissingError: There is no template.
+        TemplateSourceError: The template is none.
+        TypeError: The object cannot be used as a tokenizer.
+
+    >>> import datetime
+    >>> from renderers import EMBEDDED, load_tokenizer
+    >>> create_renderer(load_tokenizer(EMBEDDED), date=datetime.date(2026, 1, 31)).date
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    if config is not None:
+        raise TypeError(f"config must be None, not a {type(config).__name__}: pass chat_template_kwargs=")
+    adopted = adopt_tokenizer(tokenizer)
+    given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
+    return ChatRenderer(
+        tokenizer=adopted,
+        chat_template=given,
+        chat_template_kwargs=chat_template_kwargs or {},
+        date=_moment(date),
+        limits=limits,
+        verify=verify,
+    )
+
+
+def _moment(date: datetime.date | None) -> datetime.datetime:
+    if date is None:
+        return datetime.datetime.now()
+    return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
+
+
+def _place_of_surrogate(trace: Trace) -> str:
+    """Returns which message a text's first lone surrogate came from, as the beginning of a sentence."""
+    at = next(at for at, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+    span = next(span for span in trace.spans if span.start <= at < span.end)
+    return f"message {span.message}, {'.'.join(map(str, span.path))}: " if span.message >= 0 and span.path else ""
