@@ -158,12 +158,28 @@ class TemplateRunError(TemplateError):
     """The template fails on these messages, for a reason that it did not foresee; the cause is attached."""
 
 
+_LIMITS = {
+    "bits": "makes a number of more than {most:,} bits",
+    "characters": "makes more than {most:,} characters",
+    "memory": "needs more memory than there is",
+    "nesting": "has blocks or brackets that are too deeply nested",
+    "range": "asks for a range of more than {most:,} numbers",
+    "recursion": "calls itself too often",
+    "source": "is longer than {most:,} characters",
+    "steps": "takes more than {most:,} steps",
+}
+
+
 class TemplateLimitError(TemplateError):
-    """The template uses more than it may; `limit` says of what, `most` how much that is."""
+    """The template uses more than it may; `limit` says of what, `most` how much that is where it is a number.
+
+    >>> print(TemplateLimitError("steps", 1000))
+    the chat template takes more than 1,000 steps; a template that you trust may be given more with limits=
+    """
 
     def __init__(self, limit: str, most: int | None = None, message: int | None = None) -> None:
-        bound = "" if most is None else f": at most {most:,} are allowed"
-        super().__init__(f"the chat template uses too much of {limit}{bound}", message)
+        more = "" if most is None else "; a template that you trust may be given more with limits="
+        super().__init__(f"the chat template {_LIMITS[limit].format(most=most)}{more}", message)
         self.limit = limit
         self.most = most
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import inspect
 import os
 import queue
 from collections.abc import Callable, Iterator, Mapping
@@ -72,7 +73,7 @@ class RendererPool:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         value = getattr(self._first, name)
-        if not callable(value):
+        if not inspect.isroutine(value):
             return value
 
         @functools.wraps(value)

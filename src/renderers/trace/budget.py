@@ -15,10 +15,22 @@ from typing import Any
 from renderers.errors import TemplateLimitError
 from renderers.trace.text import plain
 
-__all__ = ["LIMITS", "Budget", "Limits", "size_of_binary", "size_of_method", "size_of_text", "width_of_percent"]
+__all__ = [
+    "LIMITS",
+    "Budget",
+    "Limits",
+    "bits_of_binary",
+    "size_of_binary",
+    "size_of_method",
+    "size_of_text",
+    "weight",
+    "width_of_percent",
+]
 
 _DIGITS = re.compile(r"\d+")
 _PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?")
+_ITEM = 64
+"""How many characters an item of a list counts as: about what it costs."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill"})
 
 
@@ -29,7 +41,9 @@ class Limits:
     steps: int = 20_000_000
     """Iterations, calls, filters and pieces of output."""
     characters: int = 2**28
-    """Characters of all strings, items of all lists and bits of all numbers that it makes."""
+    """Characters of all strings that it makes; an item of a list counts as 64."""
+    bits: int = 2**16
+    """Bits of one number."""
     source: int = 2**20
     """Characters of the template's own text."""
     nesting: int = 100
@@ -60,7 +74,16 @@ class Budget:
     def grow(self, size: int) -> None:
         """Counts characters before they are made."""
         self._characters += size
-        if self._characters > self.limits.characters:
+        self.check(self._characters)
+
+    def number(self, bits: int) -> None:
+        """Refuses a number that is too large."""
+        if bits > self.limits.bits:
+            raise TemplateLimitError("bits", self.limits.bits)
+
+    def check(self, size: int) -> None:
+        """Refuses something larger than all that may be made."""
+        if size > self.limits.characters:
             raise TemplateLimitError("characters", self.limits.characters)
 
 
@@ -71,18 +94,29 @@ def size_of_binary(operator: str, left: Any, right: Any) -> int:
     2000000
     """
     if operator == "%":
-        return size_of_text(right) + len(left) + width_of_percent(left, right) if isinstance(left, str | bytes) else 1
+        return size_of_text(right) + len(left) + width_of_percent(left, right) if isinstance(left, str | bytes) else 0
     if isinstance(left, int) and isinstance(right, int):
-        if operator == "**":
-            return left.bit_length() * max(right, 0)
-        return left.bit_length() + right.bit_length()
+        return 0
     if operator == "+":
-        return _length(left) + _length(right)
+        return _size(left) + _size(right)
     if operator == "*" and isinstance(right, int):
-        return _length(left) * max(right, 0)
+        return _size(left) * max(right, 0)
     if operator == "*" and isinstance(left, int):
-        return _length(right) * max(left, 0)
-    return 1
+        return _size(right) * max(left, 0)
+    return 0
+
+
+def bits_of_binary(operator: str, left: Any, right: Any) -> int:
+    """Returns how many bits the result of `+`, `*` or `**` has at most, where both sides are whole numbers.
+
+    >>> bits_of_binary("**", 10, 1_000_000)
+    4000000
+    """
+    if not isinstance(left, int) or not isinstance(right, int) or operator == "%":
+        return 0
+    if operator == "**":
+        return left.bit_length() * max(right, 0)
+    return left.bit_length() + right.bit_length()
 
 
 def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
@@ -133,6 +167,21 @@ def size_of_text(value: Any, known: dict[int, int] | None = None) -> int:
     return known[id(value)]
 
 
+def weight(value: Any, known: dict[int, int] | None = None) -> int:
+    """Returns how many values are in what a template put together, each as often as it is there.
+
+    >>> pair = [1, 2]
+    >>> weight([pair, pair])
+    7
+    """
+    if type(value) not in (dict, list, tuple):
+        return 1
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = 1 + sum(weight(part, known) for part in (value.values() if type(value) is dict else value))
+    return known[id(value)]
+
+
 def width_of_percent(form: Any, values: Any) -> int:
     """Returns the sum of all widths and precisions that a `%` asks for, in its text and by `*` in its values.
 
@@ -169,6 +218,10 @@ def _count(text: str | bytes, part: Any) -> int:
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes | list | tuple | dict | range) else 1
+
+
+def _size(value: Any) -> int:
+    return _length(value) * (_ITEM if isinstance(value, list | tuple) else 1)
 
 
 def _numbers(values: tuple[Any, ...]) -> list[int]:

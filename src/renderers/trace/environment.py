@@ -22,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum, pass_context
 
 from renderers.errors import TemplateLimitError
-from renderers.trace.budget import Budget, size_of_binary, size_of_method, size_of_text
+from renderers.trace.budget import Budget, bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
 from renderers.trace.filters import TEXT_FILTERS, TRACED_FILTERS, size_of_filter, trace_format
 from renderers.trace.scopes import Scope, Scopes
 from renderers.trace.text import NOBODY, TracedStr, fill_gaps, join_traced, plain
@@ -147,6 +147,13 @@ class TracingContext(Context):
         self.budget.grow(sum(map(size_of_text, values)))
         return join_traced(map(str, values))
 
+    def kept(self, value: Any) -> Any:
+        """Returns what `{% set %}` gives a name to."""
+        if type(value) in (dict, list, tuple):
+            # Lists in lists in lists hold more than any call into C could ever go through.
+            self.budget.check(weight(value))
+        return self.scopes.keep(value)
+
     def nobodys(self, value: Any) -> Any:
         """Returns text that is there for the generation prompt."""
         return fill_gaps(value, NOBODY) if isinstance(value, str) else value
@@ -244,7 +251,7 @@ class _TracingCodeGenerator(CodeGenerator):
         if id(node) not in self._kept:
             return super().visit(node, *args, **kwargs)
         self._kept.remove(id(node))
-        self.write("context.scopes.keep(")
+        self.write("context.kept(")
         super().visit(node, *args, **kwargs)
         self.write(")")
         return None
@@ -327,6 +334,7 @@ class TracingEnvironment(ChatEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         assert isinstance(context, TracingContext)
+        context.budget.number(bits_of_binary(operator, left, right))
         context.budget.grow(size_of_binary(operator, left, right))
         if operator == "%" and type(left) is str:
             left = TracedStr(left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup
@@ -102,17 +103,19 @@ def blur(result: Any, values: tuple[Any, ...]) -> Any:
     return result
 
 
-def owners_in(value: object) -> set[Owner | Unsettled]:
-    """Returns whatever owns a value or a part of it."""
-    if isinstance(value, TracedStr | TracedMarkup):
-        return {run.owner for run in runs_of(value)}
-    if isinstance(value, TracedDict | TracedList | TracedInt | TracedFloat):
-        return {value._owner}
-    if isinstance(value, dict):
-        return {owner for pair in value.items() for part in pair for owner in owners_in(part)}
-    if isinstance(value, list | tuple):
-        return {owner for part in value for owner in owners_in(part)}
-    return set()
+def owners_in(value: object) -> Iterator[Owner | Unsettled]:
+    """Yields whatever owns a value or a part of it, once for each part, however often it is there."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, TracedStr | TracedMarkup):
+            yield from (run.owner for run in runs_of(part))
+        elif isinstance(part, TracedDict | TracedList | TracedInt | TracedFloat):
+            yield part._owner
+        elif isinstance(part, dict | list | tuple) and id(part) not in seen:
+            seen.add(id(part))
+            waiting.extend((*part.keys(), *part.values()) if isinstance(part, dict) else part)
 
 
 def message_of(value: object) -> int | None:
@@ -121,8 +124,13 @@ def message_of(value: object) -> int | None:
     >>> message_of(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
     2
     """
-    messages = {owner.message for owner in owners_in(value) if isinstance(owner, Owner) and owner.message >= 0}
-    return messages.pop() if len(messages) == 1 else None
+    found: int | None = None
+    for owner in owners_in(value):
+        if isinstance(owner, Owner) and owner.message >= 0:
+            if found is not None and owner.message != found:
+                return None
+            found = owner.message
+    return found
 
 
 def whole_message(value: object) -> int | None:

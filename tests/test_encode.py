@@ -1,0 +1,76 @@
+"""Pieces between walls give the ids of the whole text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
+from renderers.tokenizer.encode import _alternatives, encode_text
+from tests.corpus import nasty_texts
+from tests.models import one_model_per_vocabulary
+
+
+def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str]:
+    """Puts the tokenizer's own control texts into texts: at the ends, next to each other, cut short, after spaces."""
+    tokens = sorted(tokenizer.added_tokens, key=lambda token: (len(token), token))
+    chosen = [*tokens[:12], *tokens[-12:], *tokens[:: max(1, len(tokens) // 20)]]
+    return [
+        form
+        for at, text in enumerate(texts)
+        for one, other in [(chosen[at % len(chosen)], chosen[(at * 7 + 3) % len(chosen)])]
+        for form in (
+            one + text + other,
+            f"{text} {one}\n{other}{one}{text}",
+            f"{text}{one[:-1]}{other}\u0301 {one[1:]}",
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", one_model_per_vocabulary())
+def test_real_tokenizers_give_the_ids_of_the_whole_text(name: str, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    for text in with_control_texts(tokenizer, list(nasty_texts(code_files=2, random_texts=60))):
+        assert encode_text(tokenizer, text) == tokenizer.encode(text, add_special_tokens=False)
+
+
+def test_the_embedded_one_does() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert tokenizer.wall_texts
+    for text in ["", *with_control_texts(tokenizer, list(nasty_texts(code_files=2)))]:
+        assert encode_text(tokenizer, text) == tokenizer.encode(text, add_special_tokens=False)
+
+
+class Letters:
+    """A caller's own tokenizer: a token for each character."""
+
+    name_or_path = "letters"
+    eos_token_id = unk_token_id = None
+
+    def encode(self, text: str) -> list[int]:
+        return list(map(ord, text))
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return ord(token)
+
+
+def test_a_tokenizer_of_a_callers_own_gets_the_whole_text() -> None:
+    assert encode_text(adopt_tokenizer(Letters()), "<|end|>é") == list(map(ord, "<|end|>é"))
+
+
+def test_a_lone_surrogate_is_refused_by_its_place() -> None:
+    with pytest.raises(UnencodableTextError, match=r"U\+D800"):
+        encode_text(load_tokenizer(EMBEDDED), "a<|end|>b\ud800")
+
+
+@given(st.sets(st.text("abc<|", min_size=1, max_size=4), min_size=1, max_size=8), st.text("abc<|", max_size=20))
+def test_the_pattern_finds_the_longest_text_at_each_place(texts: set[str], searched: str) -> None:
+    flat = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
+    tree = re.compile(_alternatives(texts))
+    assert tree.findall(searched) == flat.findall(searched)

@@ -1,0 +1,121 @@
+"""The laws that rendering keeps, with generated conversations, on every model at hand.
+
+1. Parity: the ids are the reference tokenizer's, applied to the reference template's text.
+6. One tokenizer: any number of threads share one renderer without a lock and get the same ids.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from transformers.utils.chat_template_utils import _compile_jinja_template
+
+from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers.adapt import adapt_messages, adapt_tools
+from renderers.messages import plain_messages
+from tests.conversations import CONVERSATIONS, TOOLS
+from tests.models import hub_models, unpack_hub
+
+NOW = datetime.datetime(2026, 11, 15, 12, 30)
+MODELS = [str(EMBEDDED), *(name for name, model in hub_models().items() if model["template"])]
+THREADS = 16
+
+LURES = st.sampled_from(
+    ["\n", "\n\n", "\t", "{{ x }}", "{%- endif %}", "%s", "{0}"]
+    + "<think> </think> <|im_end|> <|im_start|> <|eot_id|> </s> [INST] <tool_call> </tool_call>".split()
+)
+TEXTS = st.lists(st.text(max_size=8) | LURES, max_size=5).map("".join)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-10, 10) | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draws a conversation that most templates take: turns in order, calls with their results."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": draw(TEXTS)}] if draw(st.booleans()) else []
+    for turn in range(draw(st.integers(1, 3))):
+        messages.append({"role": "user", "content": draw(TEXTS)})
+        if draw(st.booleans()):
+            arguments = draw(st.dictionaries(st.text("abc", min_size=1), VALUES, max_size=2))
+            call = {"id": f"call{turn:05}", "type": "function", "function": {"name": "search", "arguments": arguments}}
+            messages.append({"role": "assistant", "content": draw(TEXTS), "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": call["id"], "name": "search", "content": draw(TEXTS)})
+        answer = {"role": "assistant", "content": draw(TEXTS)}
+        if draw(st.booleans()):
+            answer["reasoning_content"] = draw(TEXTS)
+        messages.append(answer)
+    return messages[: draw(st.integers(1, len(messages)))]
+
+
+def renderer_of(name: str) -> ChatRenderer:
+    if name != str(EMBEDDED):
+        unpack_hub()
+    return create_renderer(load_tokenizer(name), date=NOW)
+
+
+def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:
+    """Returns the ids of transformers' rendering, the whole text encoded at once; None where it refuses."""
+    template = renderer.template(tools=tools is not None)
+    tokens = tuple(renderer.tokenizer.special_tokens_map.items())
+    try:
+        text = _compile_jinja_template(template.source).render(
+            messages=adapt_messages(template, plain_messages(messages), tokens=tokens),
+            tools=adapt_tools(template, tools, tokens=tokens),
+            documents=None,
+            strftime_now=NOW.strftime,
+            **dict(tokens),
+            **arguments,
+        )
+    except Exception:
+        return None
+    return renderer.tokenizer.encode(text, add_special_tokens=False)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> None:
+    renderer = renderer_of(name)
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))
+    def check(messages: list[dict[str, Any]], prompt: bool, with_tools: bool, switches: dict[str, Any]) -> None:
+        tools = TOOLS if with_tools else None
+        expected = reference(renderer, messages, tools, add_generation_prompt=prompt, **switches)
+        if expected is None:
+            with pytest.raises(TemplateError):
+                renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
+        else:
+            assert expected == renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [MODELS[0], *MODELS[1 :: max(1, len(MODELS) // 5)]])
+def test_threads_that_share_a_renderer_get_the_same_ids(name: str) -> None:
+    renderer = renderer_of(name)
+    work = [(messages, tools) for messages in CONVERSATIONS.values() for tools in (None, TOOLS)]
+
+    def ids(messages: Any, tools: Any) -> list[int] | str:
+        try:
+            return renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
+        except (MessageError, TemplateError) as error:
+            return str(error)
+
+    expected = [ids(*one) for one in work]
+    barrier = threading.Barrier(THREADS)
+
+    def run(thread: int) -> bool:
+        barrier.wait()
+        # Each goes through the work from another place, so that different conversations meet.
+        return all(ids(*work[at]) == expected[at] for at in ((k + thread * 7) % len(work) for k in range(len(work))))
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        assert all(threads.map(run, range(THREADS)))

@@ -1,0 +1,113 @@
+"""A pool is a façade over one renderer, or lends several one by one."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    RendererPool,
+    RendererPoolError,
+    TokenizerNotFoundError,
+    create_renderer_pool,
+)
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+class Counting:
+    """A renderer that says how many use it, and all like it, at once."""
+
+    mm_token_type_id_map: dict[int, int] = {1: 2}  # noqa: RUF012
+
+    def __init__(self, uses: list[int], most: list[int]) -> None:
+        self.uses, self.most, self.own = uses, most, 0
+        self.lock = threading.Lock()
+
+    def render_ids(self, _: Any, *, pause: threading.Event) -> int:
+        with self.lock:
+            self.own += 1
+            self.uses[0] += 1
+            self.most[0] = max(self.most[0], self.uses[0])
+            assert self.own == 1
+        pause.wait(0.01)
+        with self.lock:
+            self.own -= 1
+            self.uses[0] -= 1
+        return id(self)
+
+
+def test_a_pool_for_a_model_shares_one_renderer() -> None:
+    pool = create_renderer_pool(EMBEDDED, size=3)
+    with pool.checkout() as one, pool.checkout() as other, pool.checkout() as third:
+        assert one is other is third
+    assert (pool.size, pool.renderer_cls) == (3, ChatRenderer)
+
+
+def test_a_pool_is_a_renderer_itself() -> None:
+    pool = create_renderer_pool(EMBEDDED, size=2, chat_template_kwargs={"x": 1})
+    with pool.checkout() as renderer:
+        assert pool.render_ids(HI) == renderer.render_ids(HI)
+        assert pool.trace(HI) == renderer.trace(HI)
+        assert pool.tokenizer is renderer.tokenizer
+        assert pool.chat_template_kwargs == {"x": 1}
+    assert not hasattr(pool, "mm_token_type_id_map")
+    assert not hasattr(pool, "_private")
+
+
+def test_checkout_limits_how_many_run_at_once() -> None:
+    uses, most, pause = [0], [0], threading.Event()
+    pool = RendererPool(lambda: Counting(uses, most), size=3)
+    with ThreadPoolExecutor(12) as threads:
+        users = set(threads.map(lambda _: pool.render_ids(HI, pause=pause), range(48)))
+    assert most[0] <= 3
+    assert 1 < len(users) <= 3
+    assert pool.mm_token_type_id_map == {1: 2}
+
+
+def test_a_renderer_comes_back_when_its_borrower_fails() -> None:
+    pool = create_renderer_pool(EMBEDDED, size=1)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), pool.checkout():
+            raise ZeroDivisionError
+    assert pool.render_ids(HI)
+
+
+def test_a_factory_that_fails_says_at_which_renderer_and_why() -> None:
+    made: list[int] = []
+
+    def factory() -> object:
+        if len(made) == 5:
+            raise OSError("tokenizer.json is gone")
+        made.append(0)
+        return object()
+
+    with pytest.raises(
+        RendererPoolError, match=r"^renderer 5 of 8 could not be made: tokenizer.json is gone"
+    ) as caught:
+        RendererPool(factory, size=8)
+    assert caught.value.slot == 5
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_a_model_that_is_not_there_says_so() -> None:
+    with pytest.raises(RendererPoolError, match="renderer 0 of 16") as caught:
+        create_renderer_pool("./nowhere")
+    assert isinstance(caught.value.__cause__, TokenizerNotFoundError)
+
+
+def test_a_pool_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one renderer, not 0"):
+        RendererPool(object, size=0)
+
+
+def test_the_names_of_earlier_releases_are_where_they_were() -> None:
+    import renderers.base
+
+    assert renderers.base.RendererPool is RendererPool
+    assert renderers.base.create_renderer_pool is create_renderer_pool

@@ -1,0 +1,203 @@
+"""The renderer: what it takes, what it keeps, what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import itertools
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer as RustTokenizer
+
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    Limits,
+    MessageError,
+    TemplateLimitError,
+    TemplateMissingError,
+    TemplateRefusalError,
+    TemplateRunError,
+    TemplateSourceError,
+    UnencodableTextError,
+    create_renderer,
+    load_tokenizer,
+)
+from tests.conversations import CONVERSATIONS, TOOLS
+from tests.test_encode import Letters
+
+HI = [{"role": "user", "content": "Hi"}]
+DATED = "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}"
+
+
+@pytest.fixture
+def renderer() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED))
+
+
+def text(renderer: ChatRenderer, messages: Any = HI, **arguments: Any) -> str:
+    return str(renderer.tokenizer.decode(renderer.render_ids(messages, **arguments)))
+
+
+def test_ids_are_those_of_the_text(renderer: ChatRenderer) -> None:
+    rendered = 0
+    for messages, tools in itertools.product(CONVERSATIONS.values(), (None, TOOLS)):
+        try:
+            trace = renderer.trace(messages, tools=tools)
+        except (MessageError, TemplateRefusalError):
+            continue
+        ids = renderer.tokenizer.encode(trace.text, add_special_tokens=False)
+        assert renderer.render_ids(messages, tools=tools) == ids
+        rendered += 1
+    assert rendered > len(CONVERSATIONS)
+
+
+def test_the_date_is_fixed_and_visible() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer = create_renderer(tokenizer, chat_template=DATED, date=datetime.date(2024, 7, 26))
+    assert renderer.date == datetime.datetime(2024, 7, 26)
+    assert text(renderer) == "26 Jul 2024 Hi"
+    moment = datetime.datetime(2025, 1, 2, 3, 4)
+    assert create_renderer(tokenizer, chat_template=DATED, date=moment).date == moment
+
+
+def test_without_a_date_it_is_that_of_construction_and_stays_so_in_copies() -> None:
+    before = datetime.datetime.now()
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=DATED)
+    assert before <= renderer.date <= datetime.datetime.now()
+    again = pickle.loads(pickle.dumps(renderer))
+    assert again.date == renderer.date
+    assert again.render_ids(HI) == renderer.render_ids(HI)
+
+
+def test_a_copy_is_the_same_renderer(renderer: ChatRenderer) -> None:
+    renderer = create_renderer(renderer.tokenizer, chat_template_kwargs={"a": [1]}, limits=Limits(steps=10**6))
+    for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
+        assert again == renderer
+        assert again.render_ids(HI) == renderer.render_ids(HI)
+
+
+def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
+    with pytest.raises(AttributeError):
+        renderer.date = datetime.datetime.now()  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        renderer.chat_template_kwargs["x"] = 1  # type: ignore[index]
+
+
+def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
+    source = "{{ style | default('-') }} {{ bos_token | default('-') }} {{ documents[0].text if documents else '-' }}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source, chat_template_kwargs={"style": "a"})
+    assert text(renderer).split()[0] == "a"
+    assert text(renderer, style="b").split()[0] == "b"
+    assert text(renderer, documents=[{"text": "D"}]).split()[-1] == "D"
+
+
+def test_the_callers_arguments_can_change_afterwards() -> None:
+    kwargs = {"list": ["a"]}
+    renderer = create_renderer(
+        load_tokenizer(EMBEDDED), chat_template="{{ list | join('') }}", chat_template_kwargs=kwargs
+    )
+    kwargs["list"].append("b")
+    assert text(renderer) == "a"
+
+
+def test_the_callers_template_comes_before_the_tokenizers(tmp_path: Path) -> None:
+    path = tmp_path / "t.jinja"
+    path.write_text("file: {{ messages[0].content }}")
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert text(create_renderer(tokenizer, chat_template="text: {{ messages[0].content }}")) == "text: Hi"
+    assert text(create_renderer(tokenizer, chat_template=path)) == "file: Hi"
+
+
+def test_with_tools_the_template_of_that_name_is_used(tmp_path: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
+    (tmp_path / "chat_template.jinja").write_text("default {{ messages[0].content }}")
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("{{ tools[0].function.name }}")
+    tokenizer = load_tokenizer(tmp_path)
+    renderer = create_renderer(tokenizer)
+    assert text(renderer) == "default Hi"
+    assert text(renderer, tools=TOOLS) == "get_weather"
+    assert text(create_renderer(tokenizer, chat_template="tool_use"), tools=TOOLS[1:]) == "search"
+
+
+def test_a_tokenizer_without_a_template_is_refused_at_once() -> None:
+    bare = RustTokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template="):
+        create_renderer(bare)
+    assert create_renderer(bare, chat_template="{{ messages[0].content }}").render_ids(HI)
+
+
+def test_a_broken_template_is_refused_at_once() -> None:
+    with pytest.raises(TemplateSourceError, match="at line 2: "):
+        create_renderer(load_tokenizer(EMBEDDED), chat_template="a\n{% for %}")
+
+
+def test_a_tokenizer_of_a_callers_own_will_do() -> None:
+    renderer = create_renderer(Letters(), chat_template="<{{ messages[0].content }}>")
+    assert renderer.render_ids(HI) == list(map(ord, "<Hi>"))
+
+
+def test_a_config_is_refused_with_what_to_pass_instead() -> None:
+    config: Any = {"name": "qwen3"}
+    with pytest.raises(TypeError, match="config must be None, not a dict: pass chat_template_kwargs="):
+        create_renderer(load_tokenizer(EMBEDDED), config)
+
+
+def test_a_final_message_goes_on(renderer: ChatRenderer) -> None:
+    messages = [*HI, {"role": "assistant", "content": "Well, "}]
+    whole = text(renderer, messages)
+    assert whole.startswith(text(renderer, messages, continue_final_message=True))
+    assert text(renderer, messages, continue_final_message=True).endswith("Well, ")
+
+
+@pytest.mark.parametrize(
+    ("source", "messages", "error", "words"),
+    [
+        ("{{ messages }}", [], MessageError, "there are no messages"),
+        ("{{ messages }}", [{"role": "user", "content": {1, 2}}], MessageError, "message 0: content is a set"),
+        (
+            "{% for m in messages if m.role == 'critic' %}{{ raise_exception('Unknown role ' + m.role) }}{% endfor %}",
+            [*HI, {"role": "critic", "content": "Bad."}],
+            TemplateRefusalError,
+            "the chat template refuses message 1: Unknown role critic",
+        ),
+        (
+            "{% for m in messages %}{{ m.content.nothing.more }}{% endfor %}",
+            HI,
+            TemplateRunError,
+            "the chat template fails at message 0: UndefinedError: ",
+        ),
+        (
+            "{% for m in messages %}{{ m.content.__class__.x }}{% endfor %}",
+            HI,
+            TemplateRunError,
+            "the chat template fails at message 0: SecurityError: access to attribute '__class__'",
+        ),
+        ("{{ 'a' * 10 ** 12 }}", HI, TemplateLimitError, "makes more than 268,435,456 characters"),
+    ],
+)
+def test_every_refusal_says_what_and_where(source: str, messages: Any, error: type, words: str) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    with pytest.raises(error) as caught:
+        renderer.render_ids(messages)
+    assert words in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (error, str(caught.value))
+
+
+def test_a_lone_surrogate_is_refused_by_its_message(renderer: ChatRenderer) -> None:
+    with pytest.raises(UnencodableTextError, match=r"^message 1, content: character \d+ .* U\+DC00"):
+        renderer.render_ids([*HI, {"role": "assistant", "content": "a\udc00"}])
+
+
+def test_an_error_has_its_cause() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ 1 + 'a' }}")
+    with pytest.raises(TemplateRunError) as caught:
+        renderer.render_ids(HI)
+    assert isinstance(caught.value.__cause__, TypeError)
