@@ -57,9 +57,10 @@ unit: $(VENV)/.test
 stress: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 
-# make bench   loading against AutoTokenizer and the incumbent, in one run
+# make bench   loading and rendering against transformers and the incumbent, in one run each
 bench: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
+	SHARED=$(SHARED) $(BIN)/python -m benchmarks.render
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

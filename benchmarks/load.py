@@ -12,8 +12,7 @@ The contestants take turns, round by round, after a first run of each that is no
 cache and compiles every module. The table has the least time, which noise can only add to, and the median
 memory. All contestants must give the same ids, else the script fails.
 
-The incumbent lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`;
-the packages that decide the outcome have our versions there. Runs on Linux and macOS.
+Runs on Linux and macOS.
 """
 
 from __future__ import annotations
@@ -21,46 +20,32 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
-import platform
-import shutil
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+from benchmarks.peers import INCUMBENT_LABEL, MEMORY, child_environment, facts, find_incumbent
 from renderers import EMBEDDED
-from tests.models import CACHE, HUB_AT_HAND, snapshot_of, unpack_hub
+from tests.models import HUB_AT_HAND, snapshot_of, unpack_hub
 
-INCUMBENT = "renderers==0.1.12"
-SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
+INCUMBENT_CODE = "from renderers.base import load_tokenizer as load"
 SPEED_GOAL = 6  # the incumbent's seconds over ours: at least
 MEMORY_GOAL = 0.5  # our memory over the incumbent's: below
 
 TEXT = "`sum(range(1_000))` gives:\n\n    499,500; isn't it? Naïve café — 你好，世界！ Привет 🙂\n"
 
-REPORT = """
+REPORT = f"""
 tokenizer = load(name)
 ids = tokenizer.encode(text)
 print("encoded", flush=True)
-import json, resource
-try:
-    with open("/proc/self/status") as file:
-        status = dict(line.split(":", 1) for line in file)
-    peak, after = (int(status[key].split()[0]) / 1024 for key in ("VmHWM", "VmRSS"))
-except FileNotFoundError:
-    peak, after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, None
-print(json.dumps({"peak": peak, "after": after, "ids": list(ids)}))
+{MEMORY}
+print(json.dumps({{"peak": peak, "after": after, "ids": list(ids)}}))
 """
-"""What each process does once it has `load`.
-
-On Linux, `ru_maxrss` survives `exec`: it is never below the memory of the process that started this one.
-`VmHWM` is this one's own. On macOS, `ru_maxrss` counts bytes.
-"""
+"""What each process does once it has `load`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
     rounds = max(1, parser.parse_args().rounds)
-    incumbent = find_incumbent()
+    python = find_incumbent()
+    incumbent = None if python is None else Contestant(label=INCUMBENT_LABEL, python=python, code=INCUMBENT_CODE)
     everyone = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
     models = real_models() if HUB_AT_HAND else stand_in_models()
     pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]
@@ -151,41 +137,6 @@ def stand_in_models() -> list[Model]:
     if found is not None and found.origin is not None:
         folders.append(Path(found.origin).parent)
     return [Model(name=str(folder), vocabulary=str(folder / "tokenizer.json")) for folder in folders]
-
-
-def find_incumbent() -> Contestant | None:
-    """Returns the incumbent, in the environment that was made for it; None where none can be made."""
-    home = CACHE.parent / "peers" / INCUMBENT.replace("==", "-")
-    wanted = [INCUMBENT, "httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)]
-    # Written last: an environment that was interrupted, or is for other versions, is made anew.
-    stamp = home / "requirements.txt"
-    if not stamp.is_file() or stamp.read_text().split() != wanted:
-        try:
-            make_environment(home, wanted)
-        except subprocess.CalledProcessError as error:
-            reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
-            print(f"The incumbent is left out, for its environment cannot be made: {reason}\n")
-            return None
-        stamp.write_text("\n".join(wanted) + "\n")
-    return Contestant(
-        label=INCUMBENT.replace("==", " "),
-        python=str(home / "bin" / "python"),
-        code="from renderers.base import load_tokenizer as load",
-    )
-
-
-def make_environment(home: Path, requirements: Sequence[str]) -> None:
-    """Makes a virtual environment that holds the requirements."""
-    shutil.rmtree(home, ignore_errors=True)
-    python = str(home / "bin" / "python")
-    if shutil.which("uv"):
-        make = ["uv", "venv", "--quiet", "--python", sys.executable, str(home)]
-        install = ["uv", "pip", "install", "--quiet", "--python", python]
-    else:
-        make = [sys.executable, "-m", "venv", str(home)]
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for command in (make, [*install, *requirements]):
-        subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def measure_all(pairs: Sequence[Pair], *, rounds: int) -> dict[Pair, Run]:
@@ -217,12 +168,6 @@ def measure(model: Model, contestant: Contestant) -> Run:
     if process.returncode or said != "encoded\n":
         raise SystemExit(f"{contestant.label} failed on {model.name} (exit status {process.returncode}): {said}{rest}")
     return Run(seconds=seconds, **json.loads(rest))
-
-
-def child_environment() -> dict[str, str]:
-    """Returns our environment with the Hugging Face settings that all contestants get, and no others."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGINGFACE_", "TRANSFORMERS_"))}
-    return {**kept, "HF_HOME": str(CACHE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
 
 
 def sum_up(runs: Sequence[Run]) -> Run:
@@ -268,13 +213,6 @@ def import_line(*, rounds: int) -> Iterator[str]:
     command = [sys.executable, "-I", "-c", code]
     runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(1 + rounds)]
     yield f"import renderers: {min(float(run.stdout) for run in runs[1:]):.3f} s"
-
-
-def facts(*, rounds: int) -> Iterator[str]:
-    """Yields what the numbers depend on."""
-    packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
-    yield f"Counted rounds: {rounds}. Python {platform.python_version()}, {packages}."
-    yield f"{platform.system()} {platform.machine()}, CPUs: {os.cpu_count()}, load average: {os.getloadavg()[0]:.1f}."
 
 
 if __name__ == "__main__":

@@ -26,10 +26,8 @@ NOW = datetime.datetime(2026, 11, 15, 12, 30)
 MODELS = [str(EMBEDDED), *(name for name, model in hub_models().items() if model["template"])]
 THREADS = 16
 
-LURES = st.sampled_from(
-    ["\n", "\n\n", "\t", "{{ x }}", "{%- endif %}", "%s", "{0}"]
-    + "<think> </think> <|im_end|> <|im_start|> <|eot_id|> </s> [INST] <tool_call> </tool_call>".split()
-)
+MARKERS = "<think> </think> <|im_end|> <|im_start|> <|eot_id|> </s> [INST] <tool_call> </tool_call>".split()
+LURES = st.sampled_from(["\n", "\n\n", "\t", "{{ x }}", "{%- endif %}", "%s", "{0}", *MARKERS])
 TEXTS = st.lists(st.text(max_size=8) | LURES, max_size=5).map("".join)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-10, 10) | TEXTS,

@@ -40,11 +40,7 @@ def demo() -> str:
 def _owners(trace: Trace) -> str:
     rows = [
         (
-            "template"
-            if span.message < 0 and not span.path
-            else f"message {span.message}"
-            if span.message >= 0
-            else "",
+            f"message {span.message}" if span.message >= 0 else "nobody",
             ".".join(map(str, span.path)),
             repr(trace.text[span.start : span.end]),
         )
