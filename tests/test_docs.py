@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
 import renderers
+from renderers import Limits
 from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
 
 ROOT = Path(__file__).parent.parent
@@ -37,8 +39,19 @@ def test_the_architecture_page_names_every_module() -> None:
         assert module.stem == "__init__" or module.name in text, module.name
 
 
-def test_the_loading_page_names_every_file_and_every_error() -> None:
+def test_the_loading_page_names_every_file() -> None:
     text = (ROOT / "docs" / "loading.md").read_text()
-    errors = [name for name in renderers.__all__ if name.endswith("Error")]
-    for name in (*VOCABULARY_FILES, *COMPANION_FILES, *errors):
+    for name in (*VOCABULARY_FILES, *COMPANION_FILES):
         assert f"`{name}`" in text, name
+
+
+def test_the_pages_name_every_error() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    for name in renderers.__all__:
+        assert not name.endswith("Error") or f"`{name}`" in text, name
+
+
+def test_the_rendering_page_has_the_limits_as_they_are() -> None:
+    text = (ROOT / "docs" / "rendering.md").read_text()
+    for field in dataclasses.fields(Limits):
+        assert f"| `{field.name}` | {field.default:,} |" in text, field.name
