@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
+from markupsafe import Markup
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
-from renderers.errors import TemplateError, TemplateRefusalError
+from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
+from renderers.trace.text import TracedMarkup, TracedStr
+from renderers.trace.values import TracedDict, TracedFloat, TracedInt, TracedList
 
 MESSAGES: list[dict[str, Any]] = [
     {
@@ -152,5 +157,82 @@ def test_a_templates_own_refusal_is_its_text() -> None:
 
 
 def test_data_that_is_not_json_is_refused_by_its_place() -> None:
-    with pytest.raises(TypeError, match=r"a template takes JSON data, and content\.0 is a object"):
+    with pytest.raises(MessageError, match=r"^message 0: content\.0 is a object, and a template takes JSON data$"):
         ChatTemplate("").run([{"content": [object()]}])
+    with pytest.raises(MessageError, match=r"^style is a set"):
+        ChatTemplate("").run([], style={1})
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("traced", "plain"),
+    [
+        (TracedStr, str),
+        (TracedMarkup, Markup),
+        (TracedDict, dict),
+        (TracedList, list),
+        (TracedInt, int),
+        (TracedFloat, float),
+    ],
+)
+def test_a_traced_type_has_no_attribute_that_the_plain_one_has_not(traced: type, plain: type) -> None:
+    assert public(traced) == public(plain)
+
+
+class Rigged(str):
+    """A caller's string with a method that a template must never reach."""
+
+    def strip(self, _: str | None = None, /) -> str:
+        raise AssertionError
+
+    def steal(self) -> str:
+        raise AssertionError
+
+
+class RiggedDict(dict[str, Any]):
+    def items(self) -> Any:
+        raise AssertionError
+
+    def steal(self) -> str:
+        raise AssertionError
+
+
+def test_subclasses_of_a_callers_own_are_plain_to_a_template() -> None:
+    message = RiggedDict(role=Rigged("user"), content=Rigged(" x "), n=np.float64(1.5), flag=True)
+    source = "{% for m in messages %}{{ m.content.strip() }}{{ m.n }}{{ m.items() | list | length }}{{ m.role.steal }}"
+    trace = ChatTemplate(source + "{{ m.steal }}{% endfor %}", verify=False).run([message])
+    assert trace.text == "x1.54"
+
+
+def test_the_callers_messages_cannot_be_changed_by_a_template() -> None:
+    messages = [{"role": "user", "content": "x", "list": ["a"]}]
+    for source in (
+        "{% set messages[0].role = 'system' %}",
+        "{% set m = messages[0] %}{% set m.role = 'system' %}",
+        "{{ messages[0].setdefault('x', 1) }}",
+        "{{ messages[0].list.insert(0, 1) }}",
+        "{{ messages[0].list.__setitem__(0, 1) }}",
+        "{{ messages[0].update(role='system') }}",
+        "{{ messages | map('attr', 'clear') | map('string') | list }}",
+    ):
+        try:
+            ChatTemplate(source).run(messages)
+        except TemplateError:
+            continue
+        finally:
+            assert messages == [{"role": "user", "content": "x", "list": ["a"]}]
+
+
+def test_one_compiled_template_serves_threads_at_once() -> None:
+    template = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+
+    def run(number: int) -> bool:
+        messages = [{"role": "user", "content": f"{number}.{at}"} for at in range(50)]
+        trace = template.run(messages)
+        return all(trace.text[span.start : span.end] == f"{number}.{span.message}" for span in trace.spans if span.path)
+
+    with ThreadPoolExecutor(16) as threads:
+        assert all(threads.map(run, range(400)))

@@ -120,8 +120,3 @@ def check_owners(trace: Trace, messages: list[dict[str, Any]]) -> None:
             text = trace.text[span.start : span.end]
             keyed = str(span.path[-1]) == text.strip('"')
             assert keyed or came_from(text, field(messages, span)), (span, text)
-
-
-def test_a_template_is_compiled_once_for_each_text() -> None:
-    first, second = ChatTemplate("{{ messages }}"), ChatTemplate("{{ messages }}")
-    assert first._compiled is second._compiled

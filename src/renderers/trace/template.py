@@ -6,6 +6,7 @@ import datetime
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import jinja2
@@ -31,6 +32,7 @@ _OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with
 _CLOSING = {f"end{name}" for name in _OPENING}
 
 
+@dataclass(frozen=True)
 class ChatTemplate:
     """A chat template. Compiled once for each text; any number of threads may run it at once.
 
@@ -47,11 +49,16 @@ class ChatTemplate:
     ('<user>Hi', [(0, (), '<'), (0, ('role',), 'user'), (0, (), '>'), (0, ('content',), 'Hi')])
     """
 
-    def __init__(self, source: str, *, limits: Limits = LIMITS, verify: bool | None = None) -> None:
-        self.source = source
-        self.limits = limits
-        self.verify = os.environ.get("RENDERERS_VERIFY", "") not in ("", "0") if verify is None else verify
-        self._compiled = _compile(source, limits)
+    source: str
+    _: KW_ONLY
+    limits: Limits = LIMITS
+    verify: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.verify is None:
+            object.__setattr__(self, "verify", os.environ.get("RENDERERS_VERIFY", "") not in ("", "0"))
+        # What is wrong with the text is said now.
+        _compile(self.source, self.limits)
 
     def run(
         self,
@@ -90,12 +97,13 @@ class ChatTemplate:
         return self._verified(variables, messages, {**fixed, "messages": messages, "tools": tools, **switches})
 
     def _traced(self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]]) -> Trace:
-        context = self._compiled.new_context(variables)
+        compiled = _compile(self.source, self.limits)
+        context = compiled.new_context(variables)
         assert isinstance(context, TracingContext)
         context.scopes, context.budget = Scopes(), Budget(self.limits)
         pieces = []
         try:
-            for piece in self._compiled.root_render_func(context):
+            for piece in compiled.root_render_func(context):
                 context.budget.step()
                 context.budget.grow(len(piece))
                 pieces.append((piece, context.scopes.current))

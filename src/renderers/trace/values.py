@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from renderers.errors import MessageError
 from renderers.trace.text import Owner, Run, Runs, TracedMarkup, TracedStr, Unsettled, coarse_owner, plain, runs_of
 
 __all__ = [
@@ -64,26 +65,34 @@ class TracedFloat(float):
 def trace_value(value: Any, owner: Owner) -> Any:
     """Wraps JSON data and all that is in it. Booleans and None cannot be wrapped, and stay as they are.
 
+    Subclasses are taken for what they are made of: none of their methods is asked, and none reaches a template.
+
     >>> message = trace_value({"content": "Hi"}, Owner(0, ()))
     >>> runs_of(message["content"])[0].owner.path
     ('content',)
     """
-    kind = type(value)
-    if kind is str:
-        return _written(value, owner)
-    if value is None or kind is bool:
-        return value
     wrapped: Any
-    if kind is dict:
-        wrapped = TracedDict((_key(key, owner), trace_value(item, _below(owner, key))) for key, item in value.items())
-    elif kind in (list, tuple):
-        wrapped = TracedList(trace_value(item, _below(owner, at)) for at, item in enumerate(value))
-    elif kind is int:
-        wrapped = TracedInt(value)
-    elif kind is float:
-        wrapped = TracedFloat(value)
+    if isinstance(value, str):
+        return _written(plain(value), owner)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        wrapped = TracedDict(
+            (_key(key, owner), trace_value(item, _below(owner, key))) for key, item in dict.items(value)
+        )
+    elif isinstance(value, list | tuple):
+        items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+        wrapped = TracedList(trace_value(item, _below(owner, at)) for at, item in enumerate(items))
+    elif isinstance(value, int):
+        wrapped = TracedInt(int.__int__(value))
+    elif isinstance(value, float):
+        wrapped = TracedFloat(float.__float__(value))
     else:
-        raise TypeError(f"a template takes JSON data, and {'.'.join(map(str, owner.path))} is a {kind.__name__}")
+        raise MessageError(
+            f"is a {type(value).__name__}, and a template takes JSON data",
+            message=owner.message if owner.message >= 0 else None,
+            path=owner.path,
+        )
     wrapped._owner = owner
     return wrapped
 
@@ -143,8 +152,8 @@ def _written(text: str, owner: Owner) -> TracedStr:
 
 
 def _key(key: Any, owner: Owner) -> Any:
-    return _written(key, _below(owner, key)) if type(key) is str else key
+    return _written(plain(key), _below(owner, key)) if isinstance(key, str) else key
 
 
 def _below(owner: Owner, key: str | int) -> Owner:
-    return Owner(owner.message, (*owner.path, key))
+    return Owner(owner.message, (*owner.path, plain(key) if isinstance(key, str) else key))

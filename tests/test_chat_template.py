@@ -1,0 +1,38 @@
+"""A template is a value: compiled once for each text, picklable, compared with a plain run where that is asked for."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from renderers.errors import TraceMismatchError
+from renderers.trace import ChatTemplate
+from renderers.trace.environment import TracingContext
+from renderers.trace.template import _compile
+
+
+def test_a_template_is_compiled_once_for_each_text() -> None:
+    before = _compile.cache_info()
+    for _ in range(5):
+        ChatTemplate("{{ messages }} once").run([{"role": "user"}])
+    assert _compile.cache_info().misses == before.misses + 1
+    assert before.maxsize is not None
+
+
+def test_a_template_is_a_value() -> None:
+    template = ChatTemplate("{{ messages }}", verify=True)
+    assert pickle.loads(pickle.dumps(template)) == template == ChatTemplate("{{ messages }}", verify=True)
+    assert hash(template) == hash(ChatTemplate("{{ messages }}", verify=True))
+    with pytest.raises(AttributeError):
+        template.source = ""  # type: ignore[misc]
+
+
+def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
+    monkeypatch.setattr(TracingContext, "shown", lambda self, value: "other")
+    with pytest.raises(TraceMismatchError, match=r"please report this"):
+        template.run([{"role": "user", "content": "x"}])
+    assert (
+        ChatTemplate("{{ messages[0].content }}", verify=False).run([{"role": "user", "content": "x"}]).text == "other"
+    )
