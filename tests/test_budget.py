@@ -211,3 +211,18 @@ def test_sizes_are_never_below_what_is_made() -> None:
     assert size_of_method("join", ", ", (["a", "b"],), {}) >= len("a, b")
     assert size_of_text({"a": [1, "b"]}) >= len("{'a': [1, 'b']}") - 6
     assert weight([[1], (2, {"a": 3})]) == 7
+
+
+def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_each_message() -> None:
+    builds = (
+        "{% set ns = namespace(x='') %}{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}{{ ns.x }}"
+    )
+    pairs = "{% for m in messages %}{% for n in messages %}{% endfor %}{% endfor %}"
+    messages = [{"role": "user", "content": "word " * 10}] * 200
+    limits = Limits(characters=20_000, steps=1_000)
+    assert ChatTemplate(builds, limits=limits).run(messages).text == "word " * 2_000
+    assert ChatTemplate(pairs, limits=limits).run(messages).text == ""
+    with pytest.raises(TemplateLimitError):
+        ChatTemplate("{{ 'a' * 20001 }}", limits=limits).run(messages)
+    with pytest.raises(TemplateLimitError):
+        ChatTemplate("{% for i in range(2000) %}{% endfor %}", limits=limits).run(messages[:1])

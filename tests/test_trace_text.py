@@ -13,7 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from renderers.trace.text import Owner, Run, TracedMarkup, TracedStr, Unsettled, join_traced, plain, runs_of
+from renderers.trace.text import (
+    Owner,
+    Run,
+    TracedMarkup,
+    TracedStr,
+    Unsettled,
+    fill_gaps,
+    filled,
+    join_traced,
+    plain,
+    runs_of,
+)
 
 FIRST, SECOND = Owner(0, ("content",)), Owner(3, ("tool_calls", 0, "function", "name"))
 ALPHABETS = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}
@@ -186,3 +197,16 @@ def test_traced_markup_gives_the_text_of_markup(s: TracedStr, x: str, y: str, m:
     assert [plain(one) for one in ours.split(y)] == [plain(one) for one in theirs.split(y)]
     assert type(str(ours)) is TracedStr
     assert runs_of(str(ours)) == runs_of(s)
+
+
+@given(st.lists(st.tuples(st.text("abé", max_size=3), st.integers(-1, 2), st.booleans()), max_size=12))
+def test_gaps_are_filled_once_and_for_all_however_a_text_grows(steps: list[tuple[str, int, bool]]) -> None:
+    grown: str = ""
+    owned: list[Owner] = []
+    for at, (text, message, plus) in enumerate(steps):
+        piece = text if message < 0 else TracedStr(text, (Run(0, len(text), Owner(message, ("x",))),))
+        grown = TracedStr(grown, runs_of(grown), filled(grown)) + piece if plus else join_traced([grown, piece])
+        gap = Owner(at, ("gap",))
+        grown = fill_gaps(grown, gap)
+        owned += [gap if message < 0 else Owner(message, ("x",))] * len(text)
+    assert owners(grown) == owned

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ __all__ = [
 
 _DIGITS = re.compile(r"\d+")
 _PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?")
+_EACH = 16
+"""How often a template may do something for each pair of messages."""
 _ITEM = 64
 """How many characters an item of a list counts as: about what it costs."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill"})
@@ -56,25 +58,37 @@ LIMITS = Limits()
 
 
 class Budget:
-    """What one run has used so far."""
+    """What one run has used so far.
 
-    __slots__ = ("_characters", "_steps", "limits")
+    Some templates go through all messages for each of them, or write a text anew for each. So a long
+    conversation gets more, for as many messages as there are: `messages` says how many, `size` how long
+    they are, and is asked only where the limit alone does not do.
+    """
 
-    def __init__(self, limits: Limits) -> None:
+    __slots__ = ("_left", "_messages", "_size", "_steps", "limits")
+
+    def __init__(self, limits: Limits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
+        self._messages = messages
+        self._size: Callable[[], int] | None = size
         self._steps = 0
-        self._characters = 0
+        self._left = limits.characters
 
     def step(self, count: int = 1) -> None:
         """Counts steps before they are taken."""
         self._steps += count
-        if self._steps > self.limits.steps:
+        if self._steps > self.limits.steps and self._steps > self.limits.steps + _EACH * self._messages**2:
             raise TemplateLimitError("steps", self.limits.steps)
 
     def grow(self, size: int) -> None:
         """Counts characters before they are made."""
-        self._characters += size
-        self.check(self._characters)
+        self.check(size)
+        self._left -= size
+        if self._left < 0 and self._size is not None:
+            self._left += _EACH * self._messages * self._size()
+            self._size = None
+        if self._left < 0:
+            raise TemplateLimitError("characters", self.limits.characters)
 
     def number(self, bits: int) -> None:
         """Refuses a number that is too large."""
@@ -82,7 +96,7 @@ class Budget:
             raise TemplateLimitError("bits", self.limits.bits)
 
     def check(self, size: int) -> None:
-        """Refuses something larger than all that may be made."""
+        """Refuses a single thing that is too large."""
         if size > self.limits.characters:
             raise TemplateLimitError("characters", self.limits.characters)
 

@@ -6,11 +6,12 @@ no body owns is owned by its scope until the run is over; then `settle` finds th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.spans import Span
-from renderers.trace.text import NOBODY, Owner, Run, Unsettled, fill_gaps, runs_of
+from renderers.trace.text import NOBODY, Owner, Run, Unsettled, fill_gaps, filled, runs_of
 from renderers.trace.values import message_of, whole_message
 
 __all__ = ["Scope", "Scopes", "settle"]
@@ -43,12 +44,13 @@ class Scope(Unsettled):
             yield scope
             scope = scope.parent
 
-    def hear(self, text: str) -> None:
-        """Remembers the messages that have a part in a text."""
-        messages = {run.owner.message for run in runs_of(text) if isinstance(run.owner, Owner)} - {-1}
-        if messages:
-            for scope in self.outward():
-                scope.speakers |= messages
+    def hear(self, text: str, *, since: int = 0) -> None:
+        """Remembers the messages that have a part in a text, from a run of it on."""
+        for run in itertools.islice(runs_of(text), since, None):
+            # Who was heard here was heard all around.
+            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.speakers:
+                for scope in self.outward():
+                    scope.speakers.add(run.owner.message)
 
     def speaks_for(self) -> int | None:
         """Returns the message that text of this scope belongs to, -1 for nobody's; None where it cannot be told."""
@@ -99,7 +101,7 @@ class Scopes:
         if current.parent is None:
             return value
         if isinstance(value, str):
-            current.hear(value)
+            current.hear(value, since=filled(value))
             return fill_gaps(value, current)
         if not current.block and current.message is None:
             current.message = whole_message(value)

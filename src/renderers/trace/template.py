@@ -20,7 +20,7 @@ from renderers.errors import (
     TraceMismatchError,
 )
 from renderers.spans import Trace
-from renderers.trace.budget import LIMITS, Budget, Limits
+from renderers.trace.budget import LIMITS, Budget, Limits, size_of_text
 from renderers.trace.environment import ChatEnvironment, RaisedByTemplateError, TracingContext, TracingEnvironment
 from renderers.trace.scopes import Scopes, settle
 from renderers.trace.text import Owner, plain
@@ -100,7 +100,8 @@ class ChatTemplate:
         compiled = _compile(self.source, self.limits)
         context = compiled.new_context(variables)
         assert isinstance(context, TracingContext)
-        context.scopes, context.budget = Scopes(), Budget(self.limits)
+        size = functools.partial(size_of_text, variables["messages"])
+        context.scopes, context.budget = Scopes(), Budget(self.limits, messages=len(messages), size=size)
         pieces = []
         try:
             for piece in compiled.root_render_func(context):

@@ -24,6 +24,7 @@ __all__ = [
     "Unsettled",
     "coarse_owner",
     "fill_gaps",
+    "filled",
     "join_traced",
     "plain",
     "runs_of",
@@ -83,28 +84,39 @@ def join_traced(parts: Iterable[str]) -> TracedStr:
     (1, 6)
     """
     pieces = list(parts)
-    return TracedStr("".join(map(plain, pieces)), _joined_runs(pieces))
+    return TracedStr("".join(map(plain, pieces)), _joined_runs(pieces), _still_filled(pieces))
+
+
+def filled(text: str) -> int:
+    """Returns how many of a string's first runs are known to leave no gap, so that nobody has to look again."""
+    return text._filled if isinstance(text, _Traced) else 0
+
+
+def _still_filled(pieces: list[str]) -> int:
+    """Returns how many first runs of joined pieces leave no gap, as far as the first piece says.
+
+    A template that adds to a long text again and again would else have all of it looked through each time.
+    """
+    first = pieces[0] if pieces else ""
+    runs = runs_of(first)
+    whole = bool(runs) and filled(first) == len(runs) and runs[-1].end == len(first)
+    # The last one may have become one with what comes after it.
+    return len(runs) - 1 if whole else 0
 
 
 def _joined_runs(pieces: Iterable[str]) -> Runs:
+    """Returns the runs of pieces one after the other; where two that touch have the same owner they are one."""
     runs: list[Run] = []
     at = 0
     for piece in pieces:
-        runs.extend(Run(start + at, end + at, owner) for start, end, owner in runs_of(piece))
+        own = runs_of(piece)
+        if own:
+            before = len(runs)
+            runs.extend(own if not at else [Run(start + at, end + at, owner) for start, end, owner in own])
+            if before and runs[before - 1].end == runs[before].start and runs[before - 1].owner == runs[before].owner:
+                runs[before - 1 : before + 1] = [Run(runs[before - 1].start, runs[before].end, runs[before].owner)]
         at += len(piece)
-    return _merged(runs)
-
-
-def _merged(runs: Iterable[Run]) -> Runs:
-    """Joins runs that touch and have the same owner."""
-    merged: list[Run] = []
-    for run in runs:
-        last = merged[-1] if merged else None
-        if last is not None and last.end == run.start and last.owner == run.owner:
-            merged[-1] = Run(last.start, run.end, last.owner)
-        else:
-            merged.append(run)
-    return tuple(merged)
+    return tuple(runs)
 
 
 def _cut(runs: Runs, start: int, end: int) -> Runs:
@@ -141,18 +153,20 @@ def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
     >>> [run[:2] for run in runs_of(fill_gaps(hello, NOBODY))]
     [(0, 1), (1, 6), (6, 7)]
     """
-    runs: list[Run] = []
-    at = 0
-    for run in runs_of(text):
+    known = filled(text)
+    runs = list(runs_of(text)[:known])
+    at = runs[-1].end if runs else 0
+    for run in itertools.islice(runs_of(text), known, None):
         if at < run.start:
             runs.append(Run(at, run.start, owner))
         runs.append(run)
         at = run.end
     if at < len(text):
         runs.append(Run(at, len(text), owner))
-    if len(runs) == len(runs_of(text)):
+    if not runs:
         return text
-    return TracedMarkup(text, tuple(runs)) if isinstance(text, Markup) else TracedStr(text, tuple(runs))
+    kind = TracedMarkup if isinstance(text, Markup) else TracedStr
+    return kind(plain(text), tuple(runs), len(runs))
 
 
 def _coarse(size: int, parts: Iterable[object]) -> Runs:
@@ -166,18 +180,20 @@ class _Traced(str):
 
     __slots__ = ()
     _runs: Runs
+    _filled: int
 
     def _escape(self, other: Any) -> Any:
         """Returns another string as this kind of string takes it in."""
         return other
 
-    def __new__(cls: type[T], text: str = "", runs: Runs = ()) -> T:
+    def __new__(cls: type[T], text: str = "", runs: Runs = (), filled: int = 0) -> T:
         self = str.__new__(cls, text)
         self._runs = runs
+        self._filled = filled
         return self
 
-    def _make(self: T, text: str, runs: Runs) -> T:
-        return type(self)(text, runs)
+    def _make(self: T, text: str, runs: Runs, filled: int = 0) -> T:
+        return type(self)(text, runs, filled)
 
     def _slice(self: T, start: int, end: int) -> T:
         return self._make(str.__getitem__(self, slice(start, end)), _cut(self._runs, start, end))
@@ -256,7 +272,7 @@ class _Traced(str):
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
             return NotImplemented
         pieces = [self, self._escape(other)]
-        return self._make("".join(map(plain, pieces)), _joined_runs(pieces))
+        return self._make("".join(map(plain, pieces)), _joined_runs(pieces), _still_filled(pieces))
 
     def __radd__(self: T, other: Any) -> T:
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
@@ -368,7 +384,7 @@ class TracedStr(_Traced):
     ('<Hello>', (1, 6))
     """
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_filled", "_runs")
 
     def __str__(self) -> str:
         return self
@@ -377,7 +393,7 @@ class TracedStr(_Traced):
 class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
     """A `Markup` that remembers where its parts came from, and escapes what it takes in as `Markup` does."""
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_filled", "_runs")
 
     def __str__(self) -> str:
         return TracedStr(plain(self), self._runs)

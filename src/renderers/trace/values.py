@@ -77,9 +77,10 @@ def trace_value(value: Any, owner: Owner) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, dict):
-        wrapped = TracedDict(
-            (_key(key, owner), trace_value(item, _below(owner, key))) for key, item in dict.items(value)
-        )
+        wrapped = TracedDict()
+        for key, item in dict.items(value):
+            inner = _below(owner, key)
+            wrapped[_written(plain(key), inner) if isinstance(key, str) else key] = trace_value(item, inner)
     elif isinstance(value, list | tuple):
         items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
         wrapped = TracedList(trace_value(item, _below(owner, at)) for at, item in enumerate(items))
@@ -149,10 +150,6 @@ def whole_message(value: object) -> int | None:
 
 def _written(text: str, owner: Owner) -> TracedStr:
     return TracedStr(text, (Run(0, len(text), owner),))
-
-
-def _key(key: Any, owner: Owner) -> Any:
-    return _written(plain(key), _below(owner, key)) if isinstance(key, str) else key
 
 
 def _below(owner: Owner, key: str | int) -> Owner:
