@@ -214,9 +214,8 @@ def test_sizes_are_never_below_what_is_made() -> None:
 
 
 def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_each_message() -> None:
-    builds = (
-        "{% set ns = namespace(x='') %}{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}{{ ns.x }}"
-    )
+    adds = "{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}"
+    builds = "{% set ns = namespace(x='') %}" + adds + "{{ ns.x }}"
     pairs = "{% for m in messages %}{% for n in messages %}{% endfor %}{% endfor %}"
     messages = [{"role": "user", "content": "word " * 10}] * 200
     limits = Limits(characters=20_000, steps=1_000)
