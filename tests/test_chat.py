@@ -83,8 +83,10 @@ def test_a_message_without_a_text_cannot_go_on(content: Any) -> None:
 
 
 def test_a_message_that_the_template_does_not_write_cannot_go_on() -> None:
-    with pytest.raises(MessageError, match="message 0: cannot be continued: the chat template does not write the end"):
+    with pytest.raises(MessageError, match="message 0: cannot be continued: the chat template does not write all"):
         continued("nothing", {"role": "assistant", "content": "x"})
+    with pytest.raises(MessageError, match="message 0: cannot be continued: the chat template does not write all"):
+        continued("{{ messages[0].content[1:] }}", {"role": "assistant", "content": "xy"})
 
 
 def test_a_message_that_goes_on_has_no_generation_prompt() -> None:

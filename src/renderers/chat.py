@@ -104,11 +104,12 @@ def run_chat(
         return template.run(messages, tools=tools, add_generation_prompt=add_generation_prompt, now=now, **arguments)
     if add_generation_prompt:
         raise MessageError("a generation prompt begins a new message: continue_final_message goes without it")
-    trace = template.run([*messages[:-1], _tagged(messages)], tools=tools, now=now, **arguments)
+    said, tagged = _tagged(messages)
+    trace = template.run([*messages[:-1], tagged], tools=tools, now=now, **arguments)
     at = trace.text.rfind(_TAG.strip())
-    if at < 0:
+    if at < 0 or said.strip() not in trace.text:
         raise MessageError(
-            "cannot be continued: the chat template does not write the end of its content", message=len(messages) - 1
+            "cannot be continued: the chat template does not write all of its content", message=len(messages) - 1
         )
     if not trace.text.startswith(_TAG, at):
         # The template trims the content, so what is before the tag would have been trimmed as well.
@@ -116,15 +117,15 @@ def run_chat(
     return trace.until(at)
 
 
-def _tagged(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the last message with a tag at the end of its text."""
+def _tagged(messages: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Returns the last text of the last message, and that message with a tag at the end of the text."""
     message, last = messages[-1], len(messages) - 1
     content = message.get("content")
     if isinstance(content, str):
-        return {**message, "content": content + _TAG}
+        return content, {**message, "content": content + _TAG}
     parts = list(content) if isinstance(content, list) else []
     for at in reversed(range(len(parts))):
         if isinstance(parts[at], dict) and isinstance(parts[at].get("text"), str):
-            parts[at] = {**parts[at], "text": parts[at]["text"] + _TAG}
-            return {**message, "content": parts}
+            text = parts[at]["text"]
+            return text, {**message, "content": [*parts[:at], {**parts[at], "text": text + _TAG}, *parts[at + 1 :]]}
     raise MessageError("cannot be continued: it has no text", message=last, path=("content",))
