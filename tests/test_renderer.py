@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import datetime
 import itertools
+import multiprocessing
 import pickle
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,13 @@ def test_a_copy_is_the_same_renderer(renderer: ChatRenderer) -> None:
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
         assert again == renderer
         assert again.render_ids(HI) == renderer.render_ids(HI)
+
+
+def test_a_worker_process_gives_the_same_ids(renderer: ChatRenderer) -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as worker:
+        assert worker.submit(renderer.render_ids, HI, add_generation_prompt=True).result() == renderer.render_ids(
+            HI, add_generation_prompt=True
+        )
 
 
 def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
