@@ -11,7 +11,7 @@ import pytest
 from markupsafe import Markup
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
-from renderers.errors import MessageError, TemplateError, TemplateRefusalError
+from renderers.errors import MessageError, TemplateError, TemplateRefusalError, TemplateRunError
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
 from renderers.trace.text import TracedMarkup, TracedStr
@@ -70,6 +70,12 @@ SAME_TEXT = [
     "{% set ns = namespace(a='') %}{% for m in messages %}{% set ns.a = ns.a + m.role %}{% endfor %}{{ ns.a }}",
     "{{ dict(a=1) }}{{ dict.fromkeys(['b'], 2) }}",
     "{% autoescape true %}{{ messages[0].content ~ '<' }}{% endautoescape %}",
+    "{% autoescape true %}{{ ['<', messages[0].content] | join('&') }}{% endautoescape %}",
+    "{% autoescape true %}{{ [('<' | safe), '<'] | join('&') }}{% endautoescape %}",
+    "{% autoescape true %}{{ [('a' | join(attribute='role'))[:-1]] }}{% endautoescape %}",
+    "{% autoescape true %}{{ messages[0].list | join('&' | safe) }}{% endautoescape %}",
+    "{{ (messages[0].content | safe) | sort }}{{ [messages[0].content | safe] }}",
+    "{{ (messages[0].content | safe) | list }}{{ {'a': messages[0].content | safe} }}",
     "  {% if true %}\n  x\n  {% endif %}\n  y",
     "{{ messages | groupby('role') | list | length }}{{ messages | selectattr('role', 'eq', 'user') | list | length }}",
     "{{ messages[0]['content'] }}{{ messages[0].get('role') }}",
@@ -154,6 +160,18 @@ def test_a_template_gets_no_more_than_with_plain_strings(source: str) -> None:
 def test_a_templates_own_refusal_is_its_text() -> None:
     with pytest.raises(TemplateRefusalError, match=r"^the chat template refuses these messages: no Answer$"):
         ChatTemplate("{{ raise_exception('no ' + messages[1].content) }}").run(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "{% filter sort %}a{% endfilter %}",
+        "{% macro m() %}{% filter list %}a{% endfilter %}{% endmacro %}{{ m() }}",
+    ],
+)
+def test_a_filter_block_that_gives_no_text_fails_as_in_a_plain_run(kind: str) -> None:
+    with pytest.raises(TemplateRunError, match="TypeError"):
+        ChatTemplate(kind).run(MESSAGES)
 
 
 def test_data_that_is_not_json_is_refused_by_its_place() -> None:

@@ -33,10 +33,10 @@ _WIDE_INDENT = 8
 
 @pass_context
 def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
+    if context.eval_ctx.autoescape:
+        return jinja2.filters.sync_do_join(context.eval_ctx, value, d, attribute)
     if attribute is not None:
         value = map(jinja2.filters.make_attrgetter(context.environment, attribute), value)
-    if context.eval_ctx.autoescape:
-        return Markup(d).join(value)
     parts, between = list(map(context.shown, value)), str(d)
     context.budget.grow(size_of_method("join", between, (parts,), {}))
     return TracedStr(between, runs_of(between)).join(parts)

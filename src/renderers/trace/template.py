@@ -106,6 +106,8 @@ class ChatTemplate:
         try:
             for piece in compiled.root_render_func(context):
                 context.budget.step()
+                if not isinstance(piece, str):
+                    raise TypeError(f"a filter block gives a {type(piece).__name__}, not a text")
                 context.budget.grow(len(piece))
                 pieces.append((piece, context.scopes.current))
         except Exception as error:

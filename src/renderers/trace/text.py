@@ -398,6 +398,13 @@ class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
     def __str__(self) -> str:
         return TracedStr(plain(self), self._runs)
 
+    def __repr__(self) -> str:
+        return f"Markup({plain(self)!r})"
+
+    def __iter__(self) -> Iterator[TracedStr]:  # type: ignore[override]
+        # The characters of a Markup are plain strings.
+        return iter(TracedStr(plain(self), self._runs))
+
     def _escape(self, other: Any) -> Any:
         escaped = plain(Markup.escape(other))
         if isinstance(other, str) and escaped == plain(other):
