@@ -48,6 +48,35 @@ TOO_MANY_CHARACTERS = [
     f"{{{{ [1] | tojson(indent={HUGE}) }}}}",
     f"{{{{ lipsum({HUGE}) }}}}",
     f"{{{{ lipsum(n=1, max={HUGE}) }}}}",
+    f"{{{{ lipsum(-{HUGE}, max=-{HUGE}) }}}}",
+    f"{{{{ '{{:{{w}}}}'.format(1, w='{HUGE}') }}}}",
+    f"{{{{ '{{:{{w[0]}}}}'.format(1, w=[{HUGE}]) }}}}",
+    f"{{{{ '%(a(b)){HUGE}d' % {{'a(b)': 1}} }}}}",
+    f"{{{{ 1 | round({HUGE}, 'ceil') }}}}",
+    "{% set x = 'a' * 100000 %}{{ x | replace(new=x, old='a') }}",
+    "{% set x = '1' * 100000 %}{{ x | replace(1, x) }}{{ ([1] * 100000) | replace('1', x) }}",
+    "{% set x = 'a' * 100000 %}{{ ('a\r' * 10000) | indent(x) }}",
+    "{% set x = 'a' * 100000 %}{{ ('www.a.bc ' * 10000) | urlize(rel=x) }}",
+    "{% set x = 'a' * 100000 %}{{ ('\x00' * 10000).translate([x]) }}",
+    "{% set x = 'a' * 100000 %}{{ x.join(([1] * 10000) | map('string')) }}",
+    "{% set x = 'a' * 100000 %}{{ ([0] * 10000) | tojson(separators=(x, ':')) }}",
+    "{% set x = 'a' * 100000 %}{% autoescape true %}{{ ([1] * 10000) | join(x) }}{% endautoescape %}",
+    (
+        "{% set ns = namespace(x='aa') %}{% autoescape true %}{% for i in range(90) %}{% set ns.x = ns.x ~ ns.x %}"
+        "{% endfor %}{% endautoescape %}"
+    ),
+    (
+        "{% set ns = namespace(x=[0] * 1000) %}{% for i in range(90) %}{% set ns.x = [ns.x] %}{% endfor %}"
+        "{{ ns.x | tojson(indent=900) }}"
+    ),
+    "{{ (',' * 8000000).split(',') | length }}",
+    "{{ ([[0] * 20000] * 4000) | sum(start=[]) | length }}",
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = namespace(a=ns.x, b=ns.x) %}{% endfor %}",
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = dict(a=ns.x, b=ns.x) %}{% endfor %}",
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = {1: ns.x, 2: ns.x}.items() %}{% endfor %}",
+    "{% macro f(a, b) %}{{ a == b or f([a, a], [b, b]) }}{% endmacro %}{{ f([1], [2]) }}",
+    "{% set a = 'ab' * 30000000 %}{% for i in range(500) %}{% if 'aab' in a %}{% endif %}{% endfor %}",
+    "{% set a = 'ab' * 30000000 %}{% for i in range(30) %}{% set x = a[1:] %}{% endfor %}",
     "{% set x = 'a' * 100000 %}{{ x.replace('a', x) }}",
     "{% set x = 'a' * 100000 %}{{ x | replace('a', x) }}",
     "{% set x = 'a' * 100000 %}{{ x.replace('', x) }}",
@@ -210,7 +239,7 @@ def test_sizes_are_never_below_what_is_made() -> None:
     assert bits_of_binary("%", 2**50, 7) == bits_of_binary("+", "a", "b") == 0
     assert size_of_method("join", ", ", (["a", "b"],), {}) >= len("a, b")
     assert size_of_text({"a": [1, "b"]}) >= len("{'a': [1, 'b']}") - 6
-    assert weight([[1], (2, {"a": 3})]) == 7
+    assert weight([[1], (2, {"a": 3})]) == 8
 
 
 def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_each_message() -> None:

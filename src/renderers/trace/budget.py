@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from jinja2.utils import Namespace
 
 from renderers.errors import TemplateLimitError
 from renderers.trace.text import plain
@@ -22,25 +24,30 @@ __all__ = [
     "bits_of_binary",
     "size_of_binary",
     "size_of_method",
+    "size_of_replacing",
     "size_of_text",
     "weight",
     "width_of_percent",
 ]
 
 _DIGITS = re.compile(r"\d+")
-_PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?")
+_PERCENT = re.compile(r"[%)][#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?[hlL]?[a-zA-Z%]")
+"""What a `%` format asks for. Its key may have brackets of its own, so it is found from where that ends."""
 _EACH = 16
 """How often a template may do something for each pair of messages."""
 _ITEM = 64
 """How many characters an item of a list counts as: about what it costs."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill"})
+_EMPTY: dict[Any, Any] = {}
+_ITEMS = type(_EMPTY.items())
+_VIEWS: tuple[type, ...] = (type(_EMPTY.keys()), type(_EMPTY.values()), _ITEMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What one run of a template may use at most, and how large its text may be."""
 
-    steps: int = 20_000_000
+    steps: int = 5_000_000
     """Iterations, calls, filters and pieces of output."""
     characters: int = 2**28
     """Characters of all strings that it makes; an item of a list counts as 64."""
@@ -149,19 +156,27 @@ def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapp
         return max(_numbers(values), default=0) + size
     if name == "expandtabs":
         return size + _count(receiver, "\t") * max(_numbers(values), default=8)
-    if name == "replace" and len(args) > 1:
-        return size + _count(receiver, args[0]) * _length(args[1])
+    if name == "replace" and len(values) > 1:
+        return size_of_replacing(receiver, values[0], values[1])
     if name in {"format", "format_map"} and isinstance(receiver, str):
-        flat = tuple(part for one in values for part in (one.values() if isinstance(one, Mapping) else (one,)))
-        return size + size_of_text(values) + width_of_format(receiver, flat)
+        return size + size_of_text(values) + width_of_format(receiver, values)
     if name == "join":
         return size_of_text(values) + size * sum(map(_length, values))
     if name == "translate":
-        table = values[0] if values and isinstance(values[0], Mapping) else {}
-        return size * max((_length(to) for to in table.values()), default=1)
-    if name in {"split", "rsplit"} and args:
-        return size + _count(receiver, args[0])
+        return size * max((_length(to) for table in values for to in _parts(table)), default=1)
+    if name in {"split", "rsplit", "splitlines"}:
+        # Without a separator there is at most a piece for every second character.
+        return size + _ITEM * (_count(receiver, args[0]) if args else size // 2 + 1)
     return size
+
+
+def size_of_replacing(text: Any, old: Any, new: Any) -> int:
+    """Returns how large a text can get where something in it is replaced.
+
+    >>> size_of_replacing("aba", "a", "xyz")
+    9
+    """
+    return len(text) + _count(text, old if isinstance(old, bytes) else str(old)) * len(str(new))
 
 
 def size_of_text(value: Any, known: dict[int, int] | None = None) -> int:
@@ -172,12 +187,11 @@ def size_of_text(value: Any, known: dict[int, int] | None = None) -> int:
     """
     if isinstance(value, str):
         return len(value)
-    if not isinstance(value, dict | list | tuple):
+    if not _holds_parts(value):
         return 8
     known = {} if known is None else known
     if id(value) not in known:
-        parts = [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
-        known[id(value)] = 2 + sum(size_of_text(part, known) + 2 for part in parts)
+        known[id(value)] = 2 + sum(size_of_text(part, known) + 2 for part in _parts(value))
     return known[id(value)]
 
 
@@ -188,11 +202,12 @@ def weight(value: Any, known: dict[int, int] | None = None) -> int:
     >>> weight([pair, pair])
     7
     """
-    if type(value) not in (dict, list, tuple):
+    # What callers sent is of other types, and is as large as it is.
+    if type(value) not in (dict, list, tuple, Namespace, *_VIEWS) and not isinstance(value, Namespace):
         return 1
     known = {} if known is None else known
     if id(value) not in known:
-        known[id(value)] = 1 + sum(weight(part, known) for part in (value.values() if type(value) is dict else value))
+        known[id(value)] = 1 + sum(weight(part, known) for part in _parts(value))
     return known[id(value)]
 
 
@@ -220,14 +235,30 @@ def width_of_format(form: str, values: tuple[Any, ...]) -> int:
         # It is not a format, and the call itself will say so.
         return 0
     asked = sum(_number(digits) for spec in specs for digits in _DIGITS.findall(spec))
-    return asked + (sum(_numbers(values)) if any("{" in spec for spec in specs) else 0)
+    return asked + (sum(_numbers_inside(values)) if any("{" in spec for spec in specs) else 0)
+
+
+def _holds_parts(value: Any) -> bool:
+    return isinstance(value, (dict, list, tuple, Namespace, *_VIEWS))
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Returns what is directly in a container that templates can have."""
+    if isinstance(value, Namespace):
+        value = object.__getattribute__(value, "_Namespace__attrs")
+    if isinstance(value, dict):
+        value = value.items()
+    if isinstance(value, _ITEMS):
+        # Not the pairs: they are made anew each time, and only what stays can be known by its identity.
+        return [part for pair in value for part in pair]
+    return value if _holds_parts(value) else ()
 
 
 def _count(text: str | bytes, part: Any) -> int:
     """Returns how often a part is in a text, where it is one that can be."""
     if isinstance(text, bytes):
         text, part = text.decode("latin-1"), part.decode("latin-1") if isinstance(part, bytes) else part
-    return text.count(part) if isinstance(part, str) else 0
+    return str.count(text, part) if isinstance(part, str) else 0
 
 
 def _length(value: Any) -> int:
@@ -238,8 +269,19 @@ def _size(value: Any) -> int:
     return _length(value) * (_ITEM if isinstance(value, list | tuple) else 1)
 
 
-def _numbers(values: tuple[Any, ...]) -> list[int]:
+def _numbers(values: Iterable[Any]) -> list[int]:
     return [abs(value) for value in values if isinstance(value, int)]
+
+
+def _numbers_inside(values: Iterable[Any]) -> Iterable[int]:
+    """Yields all numbers that a field in a field could come to, also those in texts, lists and dicts."""
+    for value in values:
+        if isinstance(value, int):
+            yield abs(value)
+        elif isinstance(value, str):
+            yield from (_number(digits) for digits in _DIGITS.findall(value))
+        elif isinstance(value, dict | list | tuple):
+            yield from _numbers_inside(_parts(value))
 
 
 def _number(digits: str) -> int:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jinja2.ext
 import jinja2.nodes
 import jinja2.parser
-from jinja2.compiler import CodeGenerator, Frame
+from jinja2.compiler import CodeGenerator, Frame, operators
 from jinja2.exceptions import SecurityError, TemplateError
-from jinja2.runtime import Context
+from jinja2.runtime import Context, markup_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum, pass_context
 
@@ -138,21 +138,34 @@ class TracingContext(Context):
 
     def shown(self, value: Any) -> str:
         """Returns what `{{ value }}` writes."""
-        if isinstance(value, dict | list | tuple):
+        if not isinstance(value, str):
             self.budget.grow(size_of_text(value))
         return str(value)
 
-    def joined(self, values: tuple[Any, ...]) -> TracedStr:
+    def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
         """Joins values as `~` does."""
         self.budget.grow(sum(map(size_of_text, values)))
+        if markup:
+            return str(blur(markup_join(values), values))
         return join_traced(map(str, values))
 
-    def kept(self, value: Any) -> Any:
-        """Returns what `{% set %}` gives a name to."""
-        if type(value) in (dict, list, tuple):
-            # Lists in lists in lists hold more than any call into C could ever go through.
-            self.budget.check(weight(value))
-        return self.scopes.keep(value)
+    def made(self, value: Any) -> Any:
+        """Returns a list, tuple or dict that the template wrote down."""
+        # Lists in lists in lists hold more than any call into C could ever go through.
+        self.budget.check(weight(value))
+        return value
+
+    def sliced(self, value: Any) -> Any:
+        """Returns what a slice gave."""
+        if isinstance(value, str | list | tuple):
+            self.budget.grow(len(value))
+        return value
+
+    def searched(self, value: Any) -> Any:
+        """Returns something that is to be compared with, or looked through."""
+        if isinstance(value, str):
+            self.budget.grow(len(value) >> 3)
+        return value
 
     def nobodys(self, value: Any) -> Any:
         """Returns text that is there for the generation prompt."""
@@ -251,20 +264,47 @@ class _TracingCodeGenerator(CodeGenerator):
         if id(node) not in self._kept:
             return super().visit(node, *args, **kwargs)
         self._kept.remove(id(node))
-        self.write("context.kept(")
+        self.write("context.scopes.keep(")
         super().visit(node, *args, **kwargs)
         self.write(")")
         return None
 
     def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
-        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
-            super().visit_Concat(node, frame)
-            return
         self.write("context.joined((")
         for part in node.nodes:
             self.visit(part, frame)
             self.write(", ")
-        self.write("))")
+        markup = "context.eval_ctx.volatile" if frame.eval_ctx.volatile else str(bool(frame.eval_ctx.autoescape))
+        self.write(f"), {markup})")
+
+    def visit_List(self, node: jinja2.nodes.List, frame: Frame) -> None:  # noqa: N802
+        self._weighed(super().visit_List, node, frame)
+
+    def visit_Tuple(self, node: jinja2.nodes.Tuple, frame: Frame) -> None:  # noqa: N802
+        if node.ctx == "load":
+            self._weighed(super().visit_Tuple, node, frame)
+        else:
+            super().visit_Tuple(node, frame)
+
+    def visit_Dict(self, node: jinja2.nodes.Dict, frame: Frame) -> None:  # noqa: N802
+        self._weighed(super().visit_Dict, node, frame)
+
+    def visit_Getitem(self, node: jinja2.nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, jinja2.nodes.Slice):
+            self.write("context.sliced(")
+        super().visit_Getitem(node, frame)
+        if isinstance(node.arg, jinja2.nodes.Slice):
+            self.write(")")
+
+    def visit_Operand(self, node: jinja2.nodes.Operand, frame: Frame) -> None:  # noqa: N802
+        self.write(f" {operators[node.op]} context.searched(")
+        self.visit(node.expr, frame)
+        self.write(")")
+
+    def _weighed(self, visit: Callable[[Any, Frame], None], node: jinja2.nodes.Expr, frame: Frame) -> None:
+        self.write("context.made(")
+        visit(node, frame)
+        self.write(")")
 
     def macro_body(self, node: Any, frame: Frame) -> Any:
         self._depth += 1
@@ -349,7 +389,12 @@ class TracingEnvironment(ChatEnvironment):
         context.budget.step()
         method = getattr(function, "__wrapped__", function)
         if isinstance(method, types.MethodType | types.BuiltinMethodType):
+            if method.__name__ == "join" and isinstance(method.__self__, str | bytes):
+                # What comes one by one has to be there as a whole to have a size.
+                args = tuple(list(one) if isinstance(one, Iterator) else one for one in args)
             context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
+        elif function is _TemplateNamespace or isinstance(function, _TemplateDict):
+            context.budget.check(weight([*args, *kwargs.values()]))
         return super().call(context, function, *args, **kwargs)
 
 
@@ -384,5 +429,5 @@ def _range(context: TracingContext, *args: int) -> range:
 
 @pass_context
 def _lipsum(context: TracingContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> Any:  # noqa: A002
-    context.budget.grow(n * max * 16)
+    context.budget.grow(abs(n) * (abs(min) + abs(max)) * 16)
     return generate_lorem_ipsum(n, html, min, max)

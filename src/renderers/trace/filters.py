@@ -12,7 +12,7 @@ import jinja2.filters
 from jinja2.utils import pass_context
 from markupsafe import Markup
 
-from renderers.trace.budget import size_of_method, size_of_text, width_of_percent
+from renderers.trace.budget import size_of_method, size_of_replacing, size_of_text, width_of_percent
 from renderers.trace.json_text import trace_json
 from renderers.trace.text import TracedMarkup, TracedStr, join_traced, plain, runs_of
 from renderers.trace.values import blur, owner_runs
@@ -29,16 +29,19 @@ TEXT_FILTERS = frozenset(
 """The filters that make a text; the others choose, count or rearrange."""
 
 _WIDE_INDENT = 8
+_DIGIT = 64
+"""How many characters a digit of a rounded number counts as: it is found by multiplying."""
 
 
 @pass_context
 def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
-    if context.eval_ctx.autoescape:
-        return jinja2.filters.sync_do_join(context.eval_ctx, value, d, attribute)
     if attribute is not None:
         value = map(jinja2.filters.make_attrgetter(context.environment, attribute), value)
-    parts, between = list(map(context.shown, value)), str(d)
-    context.budget.grow(size_of_method("join", between, (parts,), {}))
+    values = list(value)
+    context.budget.grow(size_of_method("join", str(d), (values,), {}))
+    if context.eval_ctx.autoescape:
+        return jinja2.filters.sync_do_join(context.eval_ctx, values, d)
+    parts, between = list(map(context.shown, values)), str(d)
     return TracedStr(between, runs_of(between)).join(parts)
 
 
@@ -104,27 +107,47 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     """
     value, rest = (args[0] if args else None), (*args[1:], *kwargs.values())
     numbers = [abs(one) for one in rest if isinstance(one, int)]
+    longest = max((len(one) for one in _texts(rest)), default=0)
     if name not in TEXT_FILTERS:
         items = len(value) if isinstance(value, str | bytes | list | tuple | dict | range) else 0
-        return 1 + items + (max(numbers, default=0) if name in {"batch", "slice"} else 0), 0
+        steps = 1 + items + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
+        if name == "sum" and isinstance(value, list | tuple):
+            # Lists are added one by one, each time to a new one.
+            return steps, items * size_of_text([len(one) * " " for one in value if isinstance(one, list | tuple)])
+        return steps, _DIGIT * max(numbers, default=0) if name == "round" else 0
     if isinstance(value, jinja2.Undefined):
         return 1, 0
     size = size_of_text(value)
     if name == "center":
         size += max(numbers, default=80)
     elif name == "indent":
-        lines = value.count("\n") + 1 if isinstance(value, str) else 1
-        size += lines * max([*numbers, *(len(one) for one in rest if isinstance(one, str))], default=4)
+        lines = len(str.splitlines(value)) + 1 if isinstance(value, str) else 1
+        size += lines * max(*numbers, longest, 4)
     elif name == "replace":
-        size = size_of_method("replace", value, tuple(rest), {}) if isinstance(value, str) else size
+        old, new = kwargs.get("old", rest[0] if rest else ""), kwargs.get("new", rest[1] if len(rest) > 1 else "")
+        size = size_of_replacing(value, old, new) if isinstance(value, str) else size * (1 + len(str(new)))
     elif name == "format":
         size += size_of_text(rest) + (width_of_percent(value, rest) if isinstance(value, str) else 0)
-    elif name == "wordwrap":
-        size *= 1 + max((len(one) for one in rest if isinstance(one, str)), default=1)
+    elif name in {"urlize", "wordwrap"}:
+        size *= 1 + longest
     elif name == "tojson":
-        widths = [*numbers, *(len(one) for one in rest if isinstance(one, str))]
-        size *= max((width for width in widths if width > _WIDE_INDENT), default=1)
+        wide = max(*numbers, longest, 1)
+        size *= wide * _depth(value) if wide > _WIDE_INDENT else 1
     return 1, size
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _texts(value)
+
+
+def _depth(value: Any) -> int:
+    """Returns how deep lists and dicts are in each other."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return 1 + max(map(_depth, parts), default=0)
 
 
 def trace_format(formatted: Callable[..., str], method: Any) -> Callable[..., str]:

@@ -7,6 +7,7 @@ from where, the result has one owner if all that went into it had the same one, 
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -119,13 +120,18 @@ def _joined_runs(pieces: Iterable[str]) -> Runs:
     return tuple(runs)
 
 
+def _end(run: Run) -> int:
+    return run.end
+
+
 def _cut(runs: Runs, start: int, end: int) -> Runs:
     """Returns the runs of a slice. One that is emptied by it stays if it was empty, or if nothing else is left."""
-    kept = [
-        Run(max(run.start, start) - start, min(run.end, end) - start, run.owner)
-        for run in runs
-        if (run.start < end and run.end > start) or (run.start == run.end and start <= run.start <= end)
-    ]
+    kept = []
+    for run in itertools.islice(runs, bisect.bisect_left(runs, start, key=_end), None):
+        if run.start > end:
+            break
+        if (run.start < end and run.end > start) or run.start == run.end:
+            kept.append(Run(max(run.start, start) - start, min(run.end, end) - start, run.owner))
     if not kept and start >= end:
         # An emptied string still speaks for its field: an empty system message owns its frame.
         return tuple(Run(0, 0, run.owner) for run in runs[:1])
