@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench wheels format clean
+.PHONY: help demo test lint types unit stress bench parity wheels format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -61,6 +61,10 @@ stress: $(VENV)/.test
 bench: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.render
+
+# make parity  every template at hand against transformers, in all combinations, as a table
+parity: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m scripts.parity
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test
