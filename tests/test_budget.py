@@ -77,6 +77,8 @@ TOO_MANY_CHARACTERS = [
     "{% macro f(a, b) %}{{ a == b or f([a, a], [b, b]) }}{% endmacro %}{{ f([1], [2]) }}",
     "{% set a = 'ab' * 30000000 %}{% for i in range(500) %}{% if 'aab' in a %}{% endif %}{% endfor %}",
     "{% set a = 'ab' * 30000000 %}{% for i in range(30) %}{% set x = a[1:] %}{% endfor %}",
+    "{% set a = 'ab' * 30000000 %}{% for i in range(500) %}{% if 'aab' is in(a) %}{% endif %}{% endfor %}",
+    "{% set a = 'ab' * 30000000 %}{{ range(500) | map('string') | select('in', a) | list }}",
     "{% set x = 'a' * 100000 %}{{ x.replace('a', x) }}",
     "{% set x = 'a' * 100000 %}{{ x | replace('a', x) }}",
     "{% set x = 'a' * 100000 %}{{ x.replace('', x) }}",
@@ -102,6 +104,8 @@ def test_a_template_that_makes_much_out_of_little_is_stopped_before_it_does(sour
     [
         "{{ 10 ** (10 ** 10) }}",
         "{{ messages[0].n ** 100000000 }}",
+        "{{ ('f' * 100000) | int(0, 16) }}",
+        "{{ (1).from_bytes(('a' * 100000).encode(), 'big') }}",
         "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
         "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x ** ns.x %}{% endfor %}",
     ],

@@ -140,14 +140,14 @@ class TracingContext(Context):
         """Returns what `{{ value }}` writes."""
         if not isinstance(value, str):
             self.budget.grow(size_of_text(value))
-        return str(value)
+        return _written(value)
 
     def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
         """Joins values as `~` does."""
         self.budget.grow(sum(map(size_of_text, values)))
         if markup:
             return str(blur(markup_join(values), values))
-        return join_traced(map(str, values))
+        return join_traced(map(_written, values))
 
     def made(self, value: Any) -> Any:
         """Returns a list, tuple or dict that the template wrote down."""
@@ -163,13 +163,25 @@ class TracingContext(Context):
 
     def searched(self, value: Any) -> Any:
         """Returns something that is to be compared with, or looked through."""
-        if isinstance(value, str):
+        if isinstance(value, str | list | tuple):
             self.budget.grow(len(value) >> 3)
+        return value
+
+    def counted(self, value: Any) -> Any:
+        """Returns what a call or filter gave, where it is not too large a number."""
+        if isinstance(value, int):
+            self.budget.number(value.bit_length())
         return value
 
     def nobodys(self, value: Any) -> Any:
         """Returns text that is there for the generation prompt."""
         return fill_gaps(value, NOBODY) if isinstance(value, str) else value
+
+
+def _written(value: Any) -> str:
+    """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
+    text: str = str(value) if isinstance(value, str) else blur(str(value), (value,))
+    return text
 
 
 class _Buffer(list[str]):
@@ -366,6 +378,7 @@ class TracingEnvironment(ChatEnvironment):
     def __init__(self) -> None:
         super().__init__()
         self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
+        self.tests = {name: _guarded_test(function) for name, function in self.tests.items()}
         self.globals |= {"lipsum": _lipsum, "range": _range}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -395,26 +408,41 @@ class TracingEnvironment(ChatEnvironment):
             context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
         elif function is _TemplateNamespace or isinstance(function, _TemplateDict):
             context.budget.check(weight([*args, *kwargs.values()]))
-        return super().call(context, function, *args, **kwargs)
+        return context.counted(super().call(context, function, *args, **kwargs))
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a filter count what it uses, and gives the text that it makes of traced values an owner."""
-    passed = getattr(function, "jinja_pass_arg", None)
 
     @pass_context
     def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
         steps, size = size_of_filter(name, args, kwargs)
         context.budget.step(steps)
         context.budget.grow(size)
-        if passed is None:
-            result = function(*args, **kwargs)
-        else:
-            givers = {"context": context, "environment": context.environment, "eval_context": context.eval_ctx}
-            result = function(givers[passed.name], *args, **kwargs)
+        result = context.counted(function(*_passed(function, context), *args, **kwargs))
         return blur(result, (*args, *kwargs.values())) if name in TEXT_FILTERS else result
 
     return guarded
+
+
+def _guarded_test(function: Any) -> Callable[..., Any]:
+    """Makes a test (`is in`, `is eq`, ...) count what it looks through."""
+
+    @pass_context
+    def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            context.searched(value)
+        return function(*_passed(function, context), *args, **kwargs)
+
+    return guarded
+
+
+def _passed(function: Callable[..., Any], context: Context) -> tuple[Any, ...]:
+    """Returns what a filter or test wants to be passed before its own arguments."""
+    passed = getattr(function, "jinja_pass_arg", None)
+    if passed is None:
+        return ()
+    return ({"context": context, "environment": context.environment, "eval_context": context.eval_ctx}[passed.name],)
 
 
 @pass_context

@@ -228,8 +228,10 @@ class _Traced(str):
         start, stop, step = key.indices(len(self))
         if step == 1:
             return self._slice(start, max(start, stop))
-        characters = [self[at] for at in range(start, stop, step)]
-        return self._make(str.__getitem__(self, key), _joined_runs(characters))
+        text = str.__getitem__(self, key)
+        if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)):
+            return self._make(text, (Run(0, len(text), self._runs[0].owner),))
+        return self._make(text, _joined_runs([self[at] for at in range(start, stop, step)]))
 
     def __iter__(self: T) -> Iterator[T]:
         return (self[at] for at in range(len(self)))
