@@ -1,0 +1,85 @@
+"""What the benchmarks have in common: the incumbent's environment, what every process is given, what numbers depend on.
+
+The incumbent lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`;
+the packages that decide the outcome have our versions there.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.models import CACHE
+
+__all__ = ["INCUMBENT_LABEL", "MEMORY", "child_environment", "facts", "find_incumbent"]
+
+INCUMBENT = "renderers==0.1.12"
+INCUMBENT_LABEL = INCUMBENT.replace("==", " ")
+SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
+FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "TOKENIZERS_", "RAYON_", "RENDERERS_")
+
+MEMORY = """
+import json, resource
+try:
+    with open("/proc/self/status") as file:
+        status = dict(line.split(":", 1) for line in file)
+    peak, after = (int(status[key].split()[0]) / 1024 for key in ("VmHWM", "VmRSS"))
+except FileNotFoundError:
+    peak, after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, None
+"""
+"""Binds the peak of a process's memory and what is resident now, in MiB; None where the system does not tell.
+
+On Linux, `ru_maxrss` survives `exec`: it is never below the memory of the process that started this one.
+`VmHWM` is this one's own. On macOS, `ru_maxrss` counts bytes.
+"""
+
+
+def find_incumbent() -> str | None:
+    """Returns the interpreter of the incumbent's environment; None where none can be made, and says why."""
+    home = CACHE.parent / "peers" / INCUMBENT.replace("==", "-")
+    wanted = [INCUMBENT, "httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)]
+    # Written last: an environment that was interrupted, or is for other versions, is made anew.
+    stamp = home / "requirements.txt"
+    if not stamp.is_file() or stamp.read_text().split() != wanted:
+        try:
+            _make_environment(home, wanted)
+        except subprocess.CalledProcessError as error:
+            reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
+            print(f"The incumbent is left out, for its environment cannot be made: {reason}\n")
+            return None
+        stamp.write_text("\n".join(wanted) + "\n")
+    return str(home / "bin" / "python")
+
+
+def _make_environment(home: Path, requirements: Sequence[str]) -> None:
+    """Makes a virtual environment that holds the requirements."""
+    shutil.rmtree(home, ignore_errors=True)
+    python = str(home / "bin" / "python")
+    if shutil.which("uv"):
+        make = ["uv", "venv", "--quiet", "--python", sys.executable, str(home)]
+        install = ["uv", "pip", "install", "--quiet", "--python", python]
+    else:
+        make = [sys.executable, "-m", "venv", str(home)]
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for command in (make, [*install, *requirements]):
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def child_environment(**settings: str) -> dict[str, str]:
+    """Returns our environment with the settings that all contestants get, and none of the user's own for them."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
+    common = {"HF_HOME": str(CACHE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    return {**kept, **common, **settings}
+
+
+def facts(*, rounds: int) -> Iterator[str]:
+    """Yields what the numbers depend on."""
+    packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
+    yield f"Counted rounds: {rounds}. Python {platform.python_version()}, {packages}."
+    yield f"{platform.system()} {platform.machine()}, CPUs: {os.cpu_count()}, load average: {os.getloadavg()[0]:.1f}."

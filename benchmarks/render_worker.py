@@ -1,0 +1,163 @@
+"""One contestant of `benchmarks.render`, in a process of its own.
+
+    python -I benchmarks/render_worker.py CONTESTANT NAME VOCABULARY
+
+Reads lines of JSON from standard input, each a list of chats with `messages`, `tools` and the rendered `text`.
+Answers each with a line: the CPU seconds of the whole process that the chats took, and what came out of each.
+Where something fails, the answer is the error, and the process ends.
+
+This file is run by other environments than ours, so it imports nothing but what its contestant is about.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["CONTESTANTS"]
+
+Chat = dict[str, Any]
+
+
+class Model(NamedTuple):
+    """What to load: a repository's name or a directory, and the path of its `tokenizer.json`."""
+
+    name: str
+    vocabulary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What a contestant does with a chat. Only `run` is measured."""
+
+    run: Callable[[Any], Any]
+    prepare: Callable[[Chat], Any] = lambda chat: chat
+    """Returns what `run` takes."""
+    finish: Callable[[Any, Any], Any] = lambda given, output: output  # noqa: ARG005
+    """Returns ids or text, from what `run` took and what it gave."""
+
+
+def renderer_ids(model: Model) -> Steps:
+    """Renders with a renderer: ours, or the incumbent's, which is made in the same way."""
+    from renderers import create_renderer
+    from renderers.base import load_tokenizer
+
+    renderer = create_renderer(load_tokenizer(model.name))
+    return Steps(
+        run=lambda chat: renderer.render_ids(chat["messages"], tools=chat["tools"], add_generation_prompt=False)
+    )
+
+
+def renderer_trace(model: Model) -> Steps:
+    """Runs the template with provenance, and encodes nothing."""
+    from renderers import create_renderer, load_tokenizer
+
+    renderer = create_renderer(load_tokenizer(model.name))
+    return Steps(
+        run=lambda chat: renderer.trace(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
+        finish=lambda _, trace: trace.text,
+    )
+
+
+def transformers_ids(model: Model) -> Steps:
+    """Renders with transformers."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model.name)
+    return Steps(
+        run=lambda chat: tokenizer.apply_chat_template(
+            chat["messages"], tools=chat["tools"], add_generation_prompt=False, tokenize=True, return_dict=False
+        )
+    )
+
+
+def jinja_text(model: Model) -> Steps:
+    """Runs the template that transformers compiled, and nothing around it."""
+    from transformers import AutoTokenizer
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
+    tokenizer = AutoTokenizer.from_pretrained(model.name)
+    templates = {
+        tools: _compile_jinja_template(tokenizer.get_chat_template(tools=tools or None)) for tools in ((), (1,))
+    }
+    tokens = tokenizer.special_tokens_map
+    return Steps(
+        run=lambda chat: templates[(1,) if chat["tools"] else ()].render(
+            messages=chat["messages"], tools=chat["tools"], documents=None, add_generation_prompt=False, **tokens
+        )
+    )
+
+
+def whole_text(model: Model) -> Steps:
+    """Encodes a text that is rendered already, in one piece."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(model.vocabulary)
+    return Steps(
+        prepare=lambda chat: chat["text"],
+        run=lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+    )
+
+
+def text_pieces(model: Model) -> Steps:
+    """Encodes what lies between the control tokens of a text that is rendered already, all in one call."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(model.vocabulary)
+    added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+    pattern = re.compile("(" + "|".join(map(re.escape, sorted(added, key=len, reverse=True))) + ")")
+
+    def prepare(chat: Chat) -> tuple[list[str], list[str]]:
+        # Control tokens are at the odd places.
+        parts = pattern.split(chat["text"])
+        return parts, [piece for piece in parts[::2] if piece]
+
+    def finish(given: tuple[list[str], list[str]], encoded: list[list[int]]) -> list[int]:
+        pieces = iter(encoded)
+        parts = ([added[part]] if at % 2 else next(pieces) if part else [] for at, part in enumerate(given[0]))
+        return [number for ids in parts for number in ids]
+
+    return Steps(
+        prepare=prepare,
+        run=lambda given: [one.ids for one in tokenizer.encode_batch_fast(given[1], add_special_tokens=False)],
+        finish=finish,
+    )
+
+
+CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
+    one.__name__: one for one in (renderer_ids, renderer_trace, transformers_ids, jinja_text, whole_text, text_pieces)
+}
+
+
+def measure(steps: Steps, chats: list[Chat]) -> dict[str, Any]:
+    """Runs the chats one after the other."""
+    given = [steps.prepare(chat) for chat in chats]
+    # Else one contestant would pay for the garbage of what was before.
+    gc.collect()
+    start = time.process_time()
+    outputs = [steps.run(one) for one in given]
+    seconds = time.process_time() - start
+    return {"seconds": seconds, "outputs": list(map(steps.finish, given, outputs))}
+
+
+def main() -> None:
+    """Answers line by line."""
+    contestant, *model = sys.argv[1:]
+    # What a library prints is not an answer.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    try:
+        steps = CONTESTANTS[contestant](Model(*model))
+        for line in sys.stdin:
+            print(json.dumps(measure(steps, json.loads(line))), file=answers, flush=True)
+    except Exception as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

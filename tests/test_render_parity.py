@@ -1,0 +1,256 @@
+"""A renderer gives the ids of transformers, for every real model and for every template with a stand-in.
+
+A renderer puts messages into a form that the template takes, so the reference is transformers with the messages in that
+form. Where a form is changed, transformers must give something else, or nothing, for the form that it had. All
+combinations of switches are compared as text in test_trace_template.py; here they go round.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+import pytest
+import tiktoken
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
+from renderers.adapt import adapt_messages, adapt_tools
+from renderers.errors import MessageError, TemplateError
+from renderers.messages import plain_messages, plain_tools
+from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
+from tests.models import KIMI_PATTERN, hub_models, snapshot_of
+from tests.parity import CORPUS, DOCUMENTS, PLAIN_TOOL, Data, rotated
+from tests.standin import byte_tokenizer, stand_in
+
+Reference = Callable[..., list[int]]
+"""Gives the ids of messages and what `apply_chat_template` takes beside them, or raises whatever it raises."""
+
+WITH_TEMPLATE = [name for name, model in hub_models().items() if model["template"]]
+SEVERAL = [
+    "Qwen/Qwen3-8B",
+    "meta-llama/Llama-3.2-1B-Instruct",
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+    "CohereLabs/c4ai-command-a-03-2025",
+]
+STAND_INS = [EMBEDDED / "chat_template.jinja", *CORPUS]
+WITH_DOCUMENTS = [path for path in CORPUS if "documents" in path.read_text(encoding="utf-8")]
+WITH_IMAGES = ("image", "images")
+
+
+def reference_of(name: str) -> Reference:
+    """Returns the reference for a real model: transformers, or its templates and tiktoken where it has no class."""
+    if hub_models()[name]["tokenizer"] == "kimi-k2":
+        return kimi_reference(name)
+    return reference_with(AutoTokenizer.from_pretrained(name))
+
+
+def reference_with(tokenizer: Any) -> Reference:
+    return functools.partial(tokenizer.apply_chat_template, return_dict=False)
+
+
+def kimi_reference(name: str) -> Reference:
+    snapshot = snapshot_of(name)
+    template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
+    config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
+    lines = (snapshot / "tiktoken.model").read_bytes().splitlines()
+    encoding = tiktoken.Encoding(
+        "kimi",
+        pat_str=KIMI_PATTERN,
+        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)},
+        special_tokens={entry["content"]: int(at) for at, entry in config["added_tokens_decoder"].items()},
+    )
+    tokens = {key: value for key, value in config.items() if key.endswith("_token")}
+
+    def reference(messages: list[Data], **arguments: Any) -> list[int]:
+        texts, _ = render_jinja_template([messages], chat_template=template, **{**tokens, **arguments})
+        return encoding.encode(texts[0], allowed_special="all")
+
+    return reference
+
+
+def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Returns what a call returns, or the exception that it raises."""
+    try:
+        return render(*args, **kwargs)
+    except Exception as error:
+        return error
+
+
+def assert_same(got: Any, expected: Any, about: Any, *, refusals: type | UnionType = TemplateError) -> None:
+    """Both gave the same, or transformers raised something and we an error of our own."""
+    if isinstance(expected, Exception):
+        assert isinstance(got, refusals), (about, got, expected)
+    else:
+        assert got == expected, about
+
+
+# ==================
+# Every template
+# ==================
+
+
+def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
+    """Compares a renderer with its reference; returns how often there were ids, and messages were left as they are."""
+    tokens = tuple(renderer.tokenizer.special_tokens_map.items())
+    counts = Counter[str]()
+    for name, arguments in rotated(turns=2):
+        messages, tools = CONVERSATIONS[name], arguments.pop("tools")
+        got = outcome(renderer.render_ids, messages, tools=tools, **arguments)
+        template = renderer.template(tools=tools is not None)
+        try:
+            adapted = adapt_messages(template, plain_messages(messages), tokens=tokens)
+        except MessageError:
+            assert isinstance(got, MessageError), (name, got)
+            assert name in WITH_IMAGES
+            continue
+        adapted_tools = adapt_tools(template, plain_tools(tools), tokens=tokens)
+        expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
+        assert_same(got, expected, (name, arguments))
+        if (adapted, adapted_tools) == (messages, tools):
+            counts["as given"] += 1
+        else:
+            raw = outcome(reference, messages, tools=tools, **arguments)
+            assert isinstance(raw, Exception) or not isinstance(expected, Exception), (name, arguments)
+            # No parts and an empty text are the same to some templates, and different to none.
+            assert raw != expected or name == "empty parts", (name, arguments)
+        counts["rendered"] += not isinstance(expected, Exception)
+    return counts
+
+
+@pytest.mark.parametrize("name", WITH_TEMPLATE)
+def test_the_ids_are_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
+    counts = compare(create_renderer(load_tokenizer(name), verify=False), reference_of(name))
+    assert counts["as given"] > len(CONVERSATIONS)
+    assert counts["rendered"] > len(CONVERSATIONS)
+
+
+@pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
+def test_the_ids_are_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
+    tokenizer = stand_in(path)
+    counts = compare(create_renderer(tokenizer, verify=False), reference_with(tokenizer))
+    assert counts["rendered"] > 0
+
+
+# ==================
+# Messages that go on
+# ==================
+
+BEGINNINGS: dict[str, Any] = {
+    "text": "Hello",
+    "a space at the end": "Hello ",
+    "lines at the end": "Hello\n\n",
+    "a space in front": " Hello",
+    "blank": "  ",
+    "empty": "",
+    "thoughts": "<think>\nThey greet me.\n</think>\n\nHello",
+    "the end of thoughts": "They greet me.</think>Hello ",
+    "open thoughts": "<think>\nHel",
+    "nothing": None,
+    "parts": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}],
+    "parts with a space at the end": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo "}],
+    "text before an image": [{"type": "text", "text": "Hello"}, {"type": "image"}],
+    "an image": [{"type": "image"}],
+    "no parts": [],
+}
+
+
+@pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
+def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> None:
+    theirs = stand_in(path)
+    renderer = create_renderer(theirs, verify=False)
+    ours = renderer.tokenizer
+    assert isinstance(ours, LoadedTokenizer)
+    tokens = tuple(ours.special_tokens_map.items())
+    for (about, content), reasoning in itertools.product(BEGINNINGS.items(), (None, "They greet me.")):
+        messages = [user("Hi"), assistant(content, reasoning)]
+        expected = outcome(theirs.apply_chat_template, messages, continue_final_message=True, tokenize=False)
+        got = outcome(ours.apply_chat_template, messages, continue_final_message=True, tokenize=False)
+        assert_same(got, expected, about, refusals=TemplateError | MessageError)
+        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), tokens=tokens)
+        ids = outcome(renderer.render_ids, messages, continue_final_message=True)
+        if isinstance(adapted, Exception):
+            assert type(ids) is type(adapted), about
+            continue
+        expected = outcome(reference_with(theirs), adapted, continue_final_message=True)
+        assert_same(ids, expected, about, refusals=TemplateError | MessageError)
+
+
+def test_a_message_of_which_the_template_drops_a_part_cannot_go_on() -> None:
+    template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}<end>{% endfor %}"
+    theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<end>"]), chat_template=template)
+    messages = [user("Hi"), assistant("They greet me.</think>Hello")]
+    with pytest.raises(ValueError, match="does not appear in the chat"):
+        theirs.apply_chat_template(messages, continue_final_message=True)
+    with pytest.raises(MessageError):
+        create_renderer(theirs).render_ids(messages, continue_final_message=True)
+
+
+# ==================
+# Messages as they are
+# ==================
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_apply_chat_template_gives_what_that_of_transformers_gives(hub: Path, name: str) -> None:
+    theirs, ours = AutoTokenizer.from_pretrained(name), load_tokenizer(name)
+    for conversation, arguments in rotated(turns=1):
+        messages = CONVERSATIONS[conversation]
+        for wanted in ({"tokenize": False}, {"return_dict": False}):
+            expected = outcome(theirs.apply_chat_template, messages, **arguments, **wanted)
+            got = outcome(ours.apply_chat_template, messages, **arguments, **wanted)
+            assert_same(got, expected, (conversation, arguments, wanted))
+
+
+def test_apply_chat_template_gives_a_mapping_unless_ids_are_asked_for() -> None:
+    theirs = stand_in(EMBEDDED / "chat_template.jinja")
+    ours = adopt_tokenizer(theirs)
+    assert isinstance(ours, LoadedTokenizer)
+    expected = theirs.apply_chat_template([user("Hi")], add_generation_prompt=True)
+    got = ours.apply_chat_template([user("Hi")], add_generation_prompt=True)
+    assert isinstance(got, dict)
+    assert got == {key: expected[key] for key in ("input_ids", "attention_mask")}
+
+
+@pytest.mark.parametrize("path", WITH_DOCUMENTS, ids=lambda path: path.stem)
+def test_documents_reach_the_template(path: Path) -> None:
+    theirs = stand_in(path)
+    ours = adopt_tokenizer(theirs)
+    assert isinstance(ours, LoadedTokenizer)
+    # Cohere's templates go through the tools where there are documents, and fail if there are none.
+    given: Data = {"documents": DOCUMENTS, "tools": [PLAIN_TOOL]}
+    messages = [system("Be brief."), user("Does it rain?")]
+    expected = reference_with(theirs)(messages, **given)
+    assert "It rains in Rome." in theirs.decode(expected)
+    assert ours.apply_chat_template(messages, **given, return_dict=False) == expected
+    assert create_renderer(theirs).render_ids(messages, **given) == expected
+
+
+NAMED = {
+    "default": "{% for m in messages %}<d>{{ m.content }}{% endfor %}",
+    "tool_use": "{{ tools | length }} tools: {% for m in messages %}<t>{{ m.content }}{% endfor %}",
+    "rag": "{% for m in messages %}<r>{{ m.content }}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("tools", [None, [], TOOLS])
+@pytest.mark.parametrize("template", [None, "default", "rag", "tool_use", "<x>{{ messages[0].content }}"])
+def test_the_template_is_the_one_that_transformers_chooses(template: str | None, tools: list[Data] | None) -> None:
+    theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<d>", "<t>", "<r>"]), chat_template=NAMED)
+    ours = adopt_tokenizer(theirs)
+    assert isinstance(ours, LoadedTokenizer)
+    messages = [user("Hi")]
+    expected = outcome(reference_with(theirs), messages, tools=tools, chat_template=template)
+    got = outcome(ours.apply_chat_template, messages, tools=tools, chat_template=template, return_dict=False)
+    assert_same(got, expected, template)
+    assert_same(
+        outcome(create_renderer(theirs, chat_template=template).render_ids, messages, tools=tools), expected, template
+    )
