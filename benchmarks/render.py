@@ -156,8 +156,11 @@ def main() -> None:
     workloads = make_workloads(chats=max(1, given.chats))
     contestants = [OURS, TRANSFORMERS, *incumbents(), WHOLE, PIECES, TRACE, JINJA]
     scores: Scores = {}
-    for model in models:
-        scores |= measure_model(model, workloads, contestants, rounds=rounds)
+    try:
+        for model in models:
+            scores |= measure_model(model, workloads, contestants, rounds=rounds)
+    except WorkerError as error:
+        raise SystemExit(f"We failed ourselves: {error}") from None
     sections = (
         table(scores),
         comparisons(scores),
@@ -237,7 +240,11 @@ def make_workloads(*, chats: int) -> list[Workload]:
 def measure_model(
     model: Model, workloads: Sequence[Workload], contestants: Sequence[Contestant], *, rounds: int
 ) -> Scores:
-    """Lets all contestants run all workloads of a model, round by round; a peer that fails is left out."""
+    """Lets all contestants run all workloads of a model, round by round; a peer that fails is left out.
+
+    Raises:
+        WorkerError: We failed ourselves.
+    """
     scores: Scores = {(model, workload.label): {one: Score() for one in contestants} for workload in workloads}
     able = list(contestants)
     for _ in range(rounds):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from renderers.adapt import adapt_messages, adapt_tools
-from renderers.errors import MessageError
-from renderers.trace import ChatTemplate
+from renderers.errors import MessageError, TemplateLimitError
+from renderers.trace import ChatTemplate, Limits
 from tests.conversations import CONVERSATIONS, TOOLS
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
@@ -172,3 +172,36 @@ def test_nothing_that_is_passed_in_is_changed() -> None:
 def test_a_template_that_refuses_everything_gets_everything_as_it_is() -> None:
     for conversation in CONVERSATIONS.values():
         assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, tokens=()) == conversation
+
+
+def test_a_template_that_shows_calls_only_where_there_is_no_content_gets_none() -> None:
+    call = "{% set f = m.tool_calls[0].function %}{{ f.name + f.arguments }}"
+    text = "{{ m['content'] + '' }}"
+    source = (
+        "{% for m in messages %}{% if m['content'] is none %}" + call + "{% else %}" + text + "{% endif %}{% endfor %}"
+    )
+    message = said({"a": 1}, content=None)
+    del message["content"]
+    (taken,) = adapted(source, message)
+    assert taken["content"] is None
+    assert taken["tool_calls"][0]["function"]["arguments"] == '{"a": 1}'
+
+
+def test_what_a_template_takes_only_in_the_last_turn_is_not_taken() -> None:
+    source = (
+        "{% for m in messages %}{% if loop.last %}{{ m.content or '' }}{% else %}{{ m.content.strip() }}{% endif %}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    assert adapted(source, said({}, content=None), user("Q"))[0]["content"] == ""
+
+
+def test_a_call_that_is_written_as_python_is_not_taken_for_data() -> None:
+    source = FUNCTION.replace("ARGUMENTS", "({% for k, v in f.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})")
+    (message,) = adapted(source, said('{"city": "Paris"}'))
+    assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
+
+
+def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> None:
+    template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
+    with pytest.raises(TemplateLimitError):
+        adapt_messages(template, [user("x")], tokens=())

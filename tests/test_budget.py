@@ -258,3 +258,11 @@ def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_
         ChatTemplate("{{ 'a' * 20001 }}", limits=limits).run(messages)
     with pytest.raises(TemplateLimitError):
         ChatTemplate("{% for i in range(2000) %}{% endfor %}", limits=limits).run(messages[:1])
+
+
+def test_a_long_text_may_be_measured_and_gone_through() -> None:
+    messages = [{"role": "user", "content": "a" * 3_000}]
+    limits = Limits(steps=100)
+    assert ChatTemplate("{{ messages[0].content | length }}" * 5, limits=limits).run(messages).text == "3000" * 5
+    each = "{% for c in messages[0].content %}{% endfor %}"
+    assert ChatTemplate(each, limits=limits).run(messages).text == ""

@@ -104,6 +104,16 @@ def test_objects_of_an_sdk_lose_the_keys_that_are_none_but_for_the_content() -> 
     assert plain_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == plain_messages([said])
 
 
+def test_none_in_the_data_that_an_object_holds_stays() -> None:
+    class Spec(pydantic.BaseModel):
+        name: str
+        strict: bool | None = None
+        parameters: dict[str, Any]
+
+    spec = Spec(name="f", parameters={"default": None, "enum": [None]})
+    assert plain_tools([spec]) == [{"name": "f", "parameters": {"default": None, "enum": [None]}}]
+
+
 def test_dataclasses_are_messages_too() -> None:
     assert plain_messages([Plain("user", "hi")]) == [{"role": "user", "content": "hi"}]
 

@@ -88,7 +88,7 @@ def test_a_factory_that_fails_says_at_which_renderer_and_why() -> None:
         return object()
 
     with pytest.raises(
-        RendererPoolError, match=r"^renderer 5 of 8 could not be made: tokenizer.json is gone"
+        RendererPoolError, match=r"^renderer 5 of 8 could not be made: OSError: tokenizer.json is gone"
     ) as caught:
         RendererPool(factory, size=8)
     assert caught.value.slot == 5

@@ -34,6 +34,8 @@ from tests.standin import byte_tokenizer, stand_in
 Reference = Callable[..., list[int]]
 """Gives the ids of messages and what `apply_chat_template` takes beside them, or raises whatever it raises."""
 
+FILES = ("tokenizer", "template", "config")
+"""What the hub's list says of a model that decides about its tokenizer."""
 WITH_TEMPLATE = [name for name, model in hub_models().items() if model["template"]]
 SEVERAL = [
     "Qwen/Qwen3-8B",
@@ -48,9 +50,17 @@ WITH_IMAGES = ("image", "images")
 
 def reference_of(name: str) -> Reference:
     """Returns the reference for a real model: transformers, or its templates and tiktoken where it has no class."""
-    if hub_models()[name]["tokenizer"] == "kimi-k2":
+    model = hub_models()[name]
+    if model["tokenizer"] == "kimi-k2":
         return kimi_reference(name)
-    return reference_with(AutoTokenizer.from_pretrained(name))
+    same = [other for other, files in hub_models().items() if all(files[key] == model[key] for key in FILES)]
+    return reference_with(automatic(same[0]))
+
+
+@functools.lru_cache(maxsize=1)
+def automatic(name: str) -> Any:
+    """Returns the tokenizer that transformers loads; models that follow each other and have the same files share it."""
+    return AutoTokenizer.from_pretrained(name)
 
 
 def reference_with(tokenizer: Any) -> Reference:
@@ -201,7 +211,7 @@ def test_a_message_of_which_the_template_drops_a_part_cannot_go_on() -> None:
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_apply_chat_template_gives_what_that_of_transformers_gives(hub: Path, name: str) -> None:
-    theirs, ours = AutoTokenizer.from_pretrained(name), load_tokenizer(name)
+    theirs, ours = automatic(name), load_tokenizer(name)
     for conversation, arguments in rotated(turns=1):
         messages = CONVERSATIONS[conversation]
         for wanted in ({"tokenize": False}, {"return_dict": False}):

@@ -72,6 +72,9 @@ SAME_TEXT = [
     "{% autoescape true %}{{ messages[0].content ~ '<' }}{% endautoescape %}",
     "{% autoescape true %}{{ ['<', messages[0].content] | join('&') }}{% endautoescape %}",
     "{% autoescape true %}{{ [('<' | safe), '<'] | join('&') }}{% endautoescape %}",
+    "{% autoescape true %}{{ ('<b>' | safe) ~ messages[0].content }}{% endautoescape %}",
+    "{{ messages[0].x.fromhex('0x1p3') }}{{ messages[0].d.fromkeys('ab', 1) }}",
+    "{{ messages[0].n.from_bytes('a'.encode(), 'big') }}",
     "{% autoescape true %}{{ [('a' | join(attribute='role'))[:-1]] }}{% endautoescape %}",
     "{% autoescape true %}{{ messages[0].list | join('&' | safe) }}{% endautoescape %}",
     "{{ (messages[0].content | safe) | sort }}{{ [messages[0].content | safe] }}",
@@ -172,6 +175,11 @@ def test_a_templates_own_refusal_is_its_text() -> None:
 def test_a_filter_block_that_gives_no_text_fails_as_in_a_plain_run(kind: str) -> None:
     with pytest.raises(TemplateRunError, match="TypeError"):
         ChatTemplate(kind).run(MESSAGES)
+
+
+def test_an_error_names_the_plain_types() -> None:
+    with pytest.raises(TemplateRunError, match="'str object' has no attribute 'items'"):
+        ChatTemplate("{{ messages[0].content.items() }}").run(MESSAGES)
 
 
 def test_data_that_is_not_json_is_refused_by_its_place() -> None:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from renderers.errors import MessageError, TemplateError
-from renderers.trace import ChatTemplate
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.trace import ChatTemplate, Limits
 
 __all__ = ["adapt_messages", "adapt_tools"]
 
@@ -89,7 +89,11 @@ def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
             return {**message, "content": _joined(content, at)}
     elif content is None:
         form = ("none" if "content" in message else "missing") + (" beside calls" if message.get("tool_calls") else "")
-        if not takes(role, form) and takes(role, "text"):
+        if takes(role, form):
+            return message
+        if form == "missing beside calls" and takes(role, "none beside calls"):
+            return {**message, "content": None}
+        if takes(role, "text"):
             return {**message, "content": ""}
     return message
 
@@ -153,23 +157,33 @@ def _adapt_tool(tool: Data, takes: Takes) -> Data:
 
 
 def _takes(template: ChatTemplate, tokens: Tokens, role: str, form: str) -> bool:
-    return _tried(template.source, tokens, role, form)
+    return _tried(template.source, template.limits, tokens, role, form)
 
 
 @functools.lru_cache(maxsize=4096)
-def _tried(source: str, tokens: Tokens, role: str, form: str) -> bool:
+def _tried(source: str, limits: Limits, tokens: Tokens, role: str, form: str) -> bool:
     """Runs small conversations with the form in different surroundings; one that shows the word is enough."""
-    template = ChatTemplate(source, verify=False)
+    template = ChatTemplate(source, limits=limits, verify=False)
     given: list[list[Data] | None] = [None, [_WRAPPED | {"function": _SPEC | {"name": "f"}}]]
     if role == "tools":
         role, form, given = "user", "question", [[_SPEC] if form == "bare" else [_WRAPPED]]
-    shown = "" if form in _WITHOUT_TEXT else _WORD
-    return any(
-        _shows(template, messages, shown, tools=tools, **dict(tokens))
-        for message in _FORMS[form]
-        for messages in _around({"role": role, **message})
-        for tools in given
-    )
+    said = [{"role": role, **message} for message in _FORMS[form]]
+
+    def trial(messages: list[Data], word: str, tools: list[Data] | None) -> bool:
+        return _shows(template, messages, word, tools=tools, **dict(tokens))
+
+    if form in _WITHOUT_TEXT:
+        pairs = [
+            (messages, filled, tools)
+            for message in said
+            for messages, filled in zip(_around(message), _around({**message, "content": ""}), strict=True)
+            for tools in given
+        ]
+        # Wherever a call is shown beside an empty text, it must be shown beside nothing; else any text will do.
+        shown = any(trial(one, _WORD, tools) for *both, tools in pairs for one in both)
+        word = _WORD if shown else ""
+        return all(trial(messages, word, tools) or not trial(filled, word, tools) for messages, filled, tools in pairs)
+    return any(trial(messages, _WORD, tools) for message in said for messages in _around(message) for tools in given)
 
 
 def _call(name: str, arguments: Any) -> Data:
@@ -188,16 +202,20 @@ _FORMS: dict[str, list[Data]] = {
         {"content": [{"type": "thinking", "thinking": _WORD, _DECOY: 0}, {"type": "text", "text": "T"}]},
     ],
     "none": [{"content": None}],
-    "none beside calls": [{"content": None, "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)],
+    "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
     "missing": [{}],
-    "missing beside calls": [{"tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)],
-    "call": [{"content": "", "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "missing beside calls": [{"tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "call": [
+        {"content": content, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT) for content in ("", None)
+    ],
     "bare call": [
         {"content": "", "tool_calls": [{"id": "call00000", "name": _WORD, "arguments": form}]}
         for form in (_OBJECT, _TEXT)
     ],
-    "arguments": [{"content": "", "tool_calls": [_call("f", {"x": _WORD})]}],
-    "arguments as text": [{"content": "", "tool_calls": [_call("f", json.dumps({"x": _WORD}))]}],
+    "arguments": [{"content": content, "tool_calls": [_call("f", {"x": _WORD})]} for content in ("", None)],
+    "arguments as text": [
+        {"content": content, "tool_calls": [_call("f", json.dumps({"x": _WORD}))]} for content in ("", None)
+    ],
 }
 """What a message of a form looks like, beside its role. The last two say whether arguments are shown as JSON."""
 
@@ -216,14 +234,19 @@ def _around(message: Data) -> list[list[Data]]:
                 {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
             ]
             return [[ask, call, result | message] for call in calls]
+        case _ if "tool_calls" in message:
+            return [[ask, message], [ask, message, result], [ask, message, result, ask]]
         case _:
-            return [[ask, message], [ask, message, result if "tool_calls" in message else ask]]
+            return [[ask, message], [ask, message, ask]]
 
 
 def _shows(template: ChatTemplate, messages: list[Data], word: str, **arguments: Any) -> bool:
     """Says whether a template gives a text with the word in it, and not as a part of data."""
     try:
         text = template.run(messages, **arguments).text
+    except TemplateLimitError:
+        # It would not do better with anything else.
+        raise
     except TemplateError:
         return False
-    return word in text and not any(trap in text for trap in (_DECOY, f'\\"{_WORD}', f"'{_WORD}'"))
+    return word in text and not any(trap in text for trap in (_DECOY, f'\\"{_WORD}', "{'x': "))

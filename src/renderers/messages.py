@@ -181,11 +181,10 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...])
         return {_key(key, message, path): _plain(item, message, (*path, key), around) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain_item(item, message, (*path, at), around) for at, item in enumerate(value)]
-    if callable(getattr(value, "model_dump", None)):
-        return _plain(_without_none(value.model_dump()), message, path, around)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _plain(_without_none(fields), message, path, around)
+    fields = _fields(value)
+    if fields is not None:
+        said = {name: item for name, item in fields.items() if item is not None or name == "content"}
+        return _plain(said, message, path, around)
     if hasattr(value, "dtype") and callable(getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
         return _plain(value.item(), message, path, around)
     raise MessageError(
@@ -208,12 +207,16 @@ def _plain_media(value: Any, message: int | None, path: Path, around: tuple[int,
     return f"<{type(value).__name__}>"
 
 
-def _without_none(fields: Any) -> Any:
-    if isinstance(fields, list):
-        return [_without_none(item) for item in fields]
-    if not isinstance(fields, dict):
-        return fields
-    return {key: _without_none(value) for key, value in fields.items() if value is not None or key == "content"}
+def _fields(value: Any) -> dict[str, Any] | None:
+    """Returns the fields of a pydantic model or a dataclass by their names; None for anything else."""
+    if isinstance(value, type):
+        return None
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    names = getattr(type(value), "model_fields", None)
+    if not isinstance(names, Mapping):
+        return None
+    return {name: getattr(value, name) for name in names} | dict(getattr(value, "model_extra", None) or {})
 
 
 def _key(key: Any, message: int | None, path: Path) -> str:

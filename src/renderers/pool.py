@@ -45,7 +45,8 @@ class RendererPool:
             try:
                 made = factory()
             except Exception as error:
-                raise RendererPoolError(f"renderer {slot} of {size} could not be made: {error}", slot) from error
+                why = f"{type(error).__name__}: {error}"
+                raise RendererPoolError(f"renderer {slot} of {size} could not be made: {why}", slot) from error
             if not slot:
                 self._first = made
             self._free.put(made)

@@ -6,6 +6,7 @@ out of little says beforehand how much it will make.
 
 from __future__ import annotations
 
+import functools
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping
@@ -72,28 +73,35 @@ class Budget:
     they are, and is asked only where the limit alone does not do.
     """
 
-    __slots__ = ("_left", "_messages", "_size", "_steps", "limits")
+    __slots__ = ("_extended", "_left", "_messages", "_most_steps", "_size", "_steps", "limits")
 
     def __init__(self, limits: Limits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
         self._messages = messages
-        self._size: Callable[[], int] | None = size
+        self._size = functools.cache(size)
         self._steps = 0
+        self._most_steps = limits.steps
         self._left = limits.characters
+        self._extended = False
 
     def step(self, count: int = 1) -> None:
         """Counts steps before they are taken."""
         self._steps += count
-        if self._steps > self.limits.steps and self._steps > self.limits.steps + _EACH * self._messages**2:
+        if self._steps > self._most_steps and self._steps > self._all_steps():
             raise TemplateLimitError("steps", self.limits.steps)
+
+    def _all_steps(self) -> int:
+        # A step for every character, as some templates go through texts letter by letter.
+        self._most_steps = self.limits.steps + _EACH * self._messages**2 + self._size()
+        return self._most_steps
 
     def grow(self, size: int) -> None:
         """Counts characters before they are made."""
         self.check(size)
         self._left -= size
-        if self._left < 0 and self._size is not None:
+        if self._left < 0 and not self._extended:
             self._left += _EACH * self._messages * self._size()
-            self._size = None
+            self._extended = True
         if self._left < 0:
             raise TemplateLimitError("characters", self.limits.characters)
 

@@ -101,7 +101,7 @@ def _tojson(
 
 
 def _raise_exception(message: Any) -> None:
-    raise RaisedByTemplateError(plain(message) if isinstance(message, str) else str(message))
+    raise RaisedByTemplateError(plain(str(message)))
 
 
 def _refuse_underscore(name: Any) -> None:
@@ -146,7 +146,8 @@ class TracingContext(Context):
         """Joins values as `~` does."""
         self.budget.grow(sum(map(size_of_text, values)))
         if markup:
-            return str(blur(markup_join(values), values))
+            joined: str = blur(markup_join(values), values)
+            return joined
         return join_traced(map(_written, values))
 
     def made(self, value: Any) -> Any:

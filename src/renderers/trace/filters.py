@@ -28,6 +28,10 @@ TEXT_FILTERS = frozenset(
 )
 """The filters that make a text; the others choose, count or rearrange."""
 
+_WALKING = frozenset(
+    "batch dictsort groupby items list map max min reject rejectattr select selectattr slice sort sum unique".split()
+)
+"""The filters that go through what they are given, item by item."""
 _WIDE_INDENT = 8
 _DIGIT = 64
 """How many characters a digit of a rounded number counts as: it is found by multiplying."""
@@ -109,7 +113,9 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     numbers = [abs(one) for one in rest if isinstance(one, int)]
     longest = max((len(one) for one in _texts(rest)), default=0)
     if name not in TEXT_FILTERS:
-        items = len(value) if isinstance(value, str | bytes | list | tuple | dict | range) else 0
+        items = 0
+        if name in _WALKING and isinstance(value, str | bytes | list | tuple | dict | range):
+            items = len(value)
         steps = 1 + items + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
         if name == "sum" and isinstance(value, list | tuple):
             # Lists are added one by one, each time to a new one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from renderers.trace.values import trace_value
 
 __all__ = ["ChatTemplate"]
 
+_TRACED_NAME = re.compile(r"(?:renderers\.trace\.\w+\.)?Traced(Str|Markup|Dict|List|Int|Float)\b")
 _OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with", "autoescape"}
 _CLOSING = {f"end{name}" for name in _OPENING}
 
@@ -211,7 +213,13 @@ def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
     if isinstance(error, RecursionError | MemoryError):
         return TemplateLimitError("recursion" if isinstance(error, RecursionError) else "memory", message=message)
     where = "" if message is None else f" at message {message}"
-    return TemplateRunError(f"the chat template fails{where}: {type(error).__name__}: {error}", message)
+    fault = f"{type(error).__name__}: {_in_plain_words(error)}"
+    return TemplateRunError(f"the chat template fails{where}: {fault}", message)
+
+
+def _in_plain_words(error: Exception) -> str:
+    """Returns what an error says, with the names of the plain types for those of the traced ones."""
+    return _TRACED_NAME.sub(lambda found: found[1] if found[1] == "Markup" else found[1].lower(), str(error))
 
 
 def _switch(name: str, value: Any) -> Any:

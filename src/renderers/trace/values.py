@@ -8,7 +8,18 @@ from typing import Any
 from markupsafe import Markup
 
 from renderers.errors import MessageError
-from renderers.trace.text import Owner, Run, Runs, TracedMarkup, TracedStr, Unsettled, coarse_owner, plain, runs_of
+from renderers.trace.text import (
+    NOBODY,
+    Owner,
+    Run,
+    Runs,
+    TracedMarkup,
+    TracedStr,
+    Unsettled,
+    coarse_owner,
+    plain,
+    runs_of,
+)
 
 __all__ = [
     "TracedDict",
@@ -31,7 +42,7 @@ class TracedDict(dict[Any, Any]):
     _owner: Owner
 
     def __str__(self) -> str:
-        return _written(dict.__repr__(self), self._owner)
+        return _written(dict.__repr__(self), _owner_of(self))
 
 
 class TracedList(list[Any]):
@@ -41,7 +52,7 @@ class TracedList(list[Any]):
     _owner: Owner
 
     def __str__(self) -> str:
-        return _written(list.__repr__(self), self._owner)
+        return _written(list.__repr__(self), _owner_of(self))
 
 
 class TracedInt(int):
@@ -50,7 +61,7 @@ class TracedInt(int):
     _owner: Owner
 
     def __str__(self) -> str:
-        return _written(int.__repr__(self), self._owner)
+        return _written(int.__repr__(self), _owner_of(self))
 
 
 class TracedFloat(float):
@@ -59,7 +70,7 @@ class TracedFloat(float):
     _owner: Owner
 
     def __str__(self) -> str:
-        return _written(float.__repr__(self), self._owner)
+        return _written(float.__repr__(self), _owner_of(self))
 
 
 def trace_value(value: Any, owner: Owner) -> Any:
@@ -122,7 +133,7 @@ def owners_in(value: object) -> Iterator[Owner | Unsettled]:
         if isinstance(part, TracedStr | TracedMarkup):
             yield from (run.owner for run in runs_of(part))
         elif isinstance(part, TracedDict | TracedList | TracedInt | TracedFloat):
-            yield part._owner
+            yield _owner_of(part)
         elif isinstance(part, dict | list | tuple) and id(part) not in seen:
             seen.add(id(part))
             waiting.extend((*part.keys(), *part.values()) if isinstance(part, dict) else part)
@@ -145,7 +156,14 @@ def message_of(value: object) -> int | None:
 
 def whole_message(value: object) -> int | None:
     """Returns the number of a message, where the value is one as a whole."""
-    return value._owner.message if isinstance(value, TracedDict) and not value._owner.path else None
+    if not isinstance(value, TracedDict) or _owner_of(value).path or _owner_of(value).message < 0:
+        return None
+    return _owner_of(value).message
+
+
+def _owner_of(value: TracedDict | TracedList | TracedInt | TracedFloat) -> Owner:
+    """Returns the owner; nobody for what a template made with a method of the type, such as `fromkeys`."""
+    return getattr(value, "_owner", NOBODY)
 
 
 def _written(text: str, owner: Owner) -> TracedStr:
