@@ -82,7 +82,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> None:
     renderer = renderer_of(name)
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))
     def check(messages: list[dict[str, Any]], prompt: bool, with_tools: bool, switches: dict[str, Any]) -> None:
         tools = TOOLS if with_tools else None
@@ -96,7 +96,7 @@ def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> Non
     check()
 
 
-@pytest.mark.parametrize("name", [MODELS[0], *MODELS[1 :: max(1, len(MODELS) // 5)]])
+@pytest.mark.parametrize("name", [MODELS[0], *MODELS[1 :: max(1, len(MODELS) // 3)]])
 def test_threads_that_share_a_renderer_get_the_same_ids(name: str) -> None:
     renderer = renderer_of(name)
     work = [(messages, tools) for messages in CONVERSATIONS.values() for tools in (None, TOOLS)]
