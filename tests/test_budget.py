@@ -9,7 +9,8 @@ import pytest
 
 from renderers.errors import TemplateLimitError, TemplateSourceError
 from renderers.trace import ChatTemplate, Limits
-from renderers.trace.budget import Budget, bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
+from renderers.trace.budget import Budget
+from renderers.trace.sizes import bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
 
 MESSAGES = [{"role": "user", "content": "ab\ncd\tef"}]
 C = "messages[0].content"
@@ -88,6 +89,31 @@ TOO_MANY_CHARACTERS = [
     "{% set x = 'a' * 100000 %}{{ x.translate({97: x}) }}",
     "{% set x = 'a ' * 100000 %}{{ x | wordwrap(1, true, x) }}",
     "{% set x = 'a' * 100000 %}{% for i in range(100000) %}{{ x }}{% endfor %}",
+    "{% set x = 'a' * 100000 %}{{ x.join(dict.fromkeys(range(10000) | map('string')).keys()) }}",
+    f"{{{{ '{{:{{w.x}}}}'.format(1, w=namespace(x={HUGE})) }}}}",
+    "{{ ([[0] * 20000] * 4000) | select | sum(start=[]) | length }}",
+    "{{ ([{'a': [0] * 20000}] * 4000) | sum('a', []) | length }}",
+    (
+        "{% set ns = namespace(x=0) %}{% for i in range(20) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+        "{{ ns.x | tojson(indent=8) }}"
+    ),
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = {}.fromkeys('abc', ns.x) %}{% endfor %}",
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = dict.fromkeys('abc', ns.x) %}{% endfor %}",
+    "{% set ns = namespace(x=0) %}{% for i in range(90) %}{% set ns.x = [1] | batch(9, ns.x) | list %}{% endfor %}",
+    "{% macro m() %}{{ m(varargs, varargs) }}{% endmacro %}{{ m(1, 2) }}",
+    "{% macro m() %}{{ m(a=kwargs, b=kwargs) }}{% endmacro %}{{ m(a=1) }}",
+    "{{ ('{0}' * 10000).format('a' * 100000) }}",
+    "{{ ('{a}' * 10000).format(a='a' * 100000) }}",
+    "{{ ('%(x)s' * 10000) % {'x': 'a' * 100000} }}",
+    "{{ ('%(x)s' * 10000) | format(x='a' * 100000) }}",
+    "{% set a = [0] * 100000 %}{% for i in range(100) %}{% set x = a[1:] %}{% endfor %}",
+    "{% set a = [0] * 100000 %}{% for i in range(100) %}{% set x = a.copy() %}{% endfor %}",
+    "{% set a = ['x' * 100000 ~ 'y'] * 100000 %}{{ ('x' * 100000) in a }}",
+    "{% set a = ['x' * 100000 ~ 'y'] * 100000 %}{{ a.count('x' * 100000) }}",
+    "{% set a = ['x' * 100000] * 10000 %}{{ a | sort | length }}",
+    "{% set a = ['x' * 100000] * 10000 %}{{ a | map('string') | max }}",
+    "{{ {'x' * 10000: ['yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'] * 10000} | pprint }}",
+    "{% set x = '<' * 1000000 %}{% for i in range(60) %}{% set y = x | e %}{% endfor %}",
     "{% macro m() %}{% for i in range(100000) %}{{ 'a' * 100000 }}{% endfor %}{% endmacro %}{{ m() | length }}",
 ]
 
@@ -125,6 +151,11 @@ TOO_MANY_STEPS = [
     "{% for i in range(100000) recursive %}{% endfor %}",
     f"{{{{ [1] | batch({HUGE}, 0) | list }}}}",
     f"{{{{ [1] | slice({HUGE}) | list }}}}",
+    "{% for i in range(500) %}{% for j in range(100) if false %}{% endfor %}{% endfor %}",
+    "{{ range(10000) | select | select | select | list | length }}",
+    "{{ range(500) | map(attribute='real.' * 100 ~ 'real') | list | length }}",
+    "{{ range(500) | map('int') | map(attribute='real.' * 100 ~ 'real') | list | length }}",
+    "{% set a = ([0],) * 1000 %}{% for i in range(500) %}{% set x = [a] %}{{ dict(a=x) }}{% endfor %}",
 ]
 
 
@@ -243,7 +274,7 @@ def test_sizes_are_never_below_what_is_made() -> None:
     assert bits_of_binary("%", 2**50, 7) == bits_of_binary("+", "a", "b") == 0
     assert size_of_method("join", ", ", (["a", "b"],), {}) >= len("a, b")
     assert size_of_text({"a": [1, "b"]}) >= len("{'a': [1, 'b']}") - 6
-    assert weight([[1], (2, {"a": 3})]) == 8
+    assert weight([[1], (2, {"a": 3})]) == (8, 11)
 
 
 def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_each_message() -> None:

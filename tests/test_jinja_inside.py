@@ -16,8 +16,9 @@ from jinja2.compiler import CodeGenerator
 from jinja2.filters import FILTERS
 from jinja2.runtime import Context
 
-from renderers.trace.environment import ChatEnvironment, TracingEnvironment, _TracingCodeGenerator
-from renderers.trace.filters import TEXT_FILTERS
+from renderers.trace.environment import TracingEnvironment, _TracingCodeGenerator
+from renderers.trace.filters import TEXT_FILTERS, WALKING_FILTERS
+from renderers.trace.rules import ChatEnvironment
 
 SIGNATURES = {
     "__init__": "(self, environment, name, filename, stream=None, defer_init=False, optimized=True)",
@@ -75,6 +76,7 @@ GENERATED = {
         "context.begin_iteration(t_1, l_1_m)",
         "context.scopes.leave(t_1)",
     ],
+    "{% for m in x if m %}a{% endfor %}": ["if context.tested() and (l_1_m)"],
     "{% for k, v in x %}a{% endfor %}": ["context.begin_iteration(t_1, (l_1_k, l_1_v))"],
     "{% if x %}a{% elif y %}b{% else %}c{% endif %}": [
         "t_1 = context.scopes.current",
@@ -117,6 +119,7 @@ def test_every_filter_of_jinja_is_known_to_make_a_text_or_not_to() -> None:
         "reject rejectattr round select selectattr slice sort sum unique wordcount"
     )
     assert set(FILTERS) == TEXT_FILTERS | set(others.split())
+    assert set(others.split()) > WALKING_FILTERS
 
 
 def test_filters_say_in_the_known_way_what_they_are_passed() -> None:

@@ -1,4 +1,4 @@
-"""The Jinja environments of chat templates: the rules of transformers, and the same rules with traced strings.
+"""The environment of chat templates with traced strings, and code that counts what a template uses up.
 
 What is used of Jinja beyond its documented interface is in this module alone: the methods of `CodeGenerator` that are
 overridden here, `Environment.code_generator_class`, `context_class` and `concat`, and how filters say what they take.
@@ -7,111 +7,34 @@ overridden here, `Environment.code_generator_class`, `context_class` and `concat
 
 from __future__ import annotations
 
-import json
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import jinja2.ext
 import jinja2.nodes
-import jinja2.parser
 from jinja2.compiler import CodeGenerator, Frame, operators
-from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.runtime import Context, markup_join
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace, generate_lorem_ipsum, pass_context
+from jinja2.utils import generate_lorem_ipsum, pass_context
 
 from renderers.errors import TemplateLimitError
-from renderers.trace.budget import Budget, bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
-from renderers.trace.filters import TEXT_FILTERS, TRACED_FILTERS, size_of_filter, trace_format
+from renderers.trace.budget import Budget
+from renderers.trace.filters import (
+    TEXT_FILTERS,
+    TRACED_FILTERS,
+    WALKING_FILTERS,
+    size_of_filter,
+    size_of_item,
+    trace_format,
+)
+from renderers.trace.rules import ChatEnvironment
 from renderers.trace.scopes import Scope, Scopes
-from renderers.trace.text import NOBODY, TracedStr, fill_gaps, join_traced, plain
+from renderers.trace.sizes import bits_of_binary, size_of, size_of_binary, size_of_method, size_of_text, weight
+from renderers.trace.text import NOBODY, TracedStr, fill_gaps, join_traced
 from renderers.trace.values import blur
 
-__all__ = ["ChatEnvironment", "RaisedByTemplateError", "TracingContext", "TracingEnvironment"]
+__all__ = ["TracingContext", "TracingEnvironment"]
 
 _PROMPT_FLAG = "add_generation_prompt"
-
-
-# ==================
-# The rules
-# ==================
-
-
-class RaisedByTemplateError(TemplateError):
-    """What `raise_exception` raises."""
-
-
-class _Generation(jinja2.ext.Extension):
-    """`{% generation %}`: a scope of its own, as in transformers; its text is the text of its body."""
-
-    tags = {"generation"}  # noqa: RUF012
-
-    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return jinja2.nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
-
-    def _body(self, caller: Callable[[], str]) -> str:
-        return caller()
-
-
-class _TemplateDict:
-    """The name `dict` of templates: it makes dicts, and gives nothing else of the type away."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
-        return dict(*args, **kwargs)
-
-    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
-        return dict.fromkeys(keys, value)
-
-
-class _TemplateNamespace(Namespace):
-    """The name `namespace` of templates: without names that begin with an underscore."""
-
-    def __init__(*args: Any, **kwargs: Any) -> None:
-        self, *rest = args
-        values = dict(*rest, **kwargs)
-        for name in values:
-            _refuse_underscore(name)
-        Namespace.__init__(self, values)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_underscore(name)
-        super().__setitem__(name, value)
-
-
-class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """The environment of transformers: its rules, its names, nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
-        self.filters["tojson"] = _tojson
-        self.globals |= {
-            "dict": _TemplateDict(),
-            "namespace": _TemplateNamespace,
-            "raise_exception": _raise_exception,
-        }
-
-
-def _tojson(
-    x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
-) -> str:
-    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
-def _raise_exception(message: Any) -> None:
-    raise RaisedByTemplateError(plain(str(message)))
-
-
-def _refuse_underscore(name: Any) -> None:
-    if isinstance(name, str) and name.startswith("_"):
-        raise SecurityError(f"a chat template may not keep {name!r} in a namespace: it begins with an underscore")
-
-
-# ==================
-# The rules, traced
-# ==================
 
 
 class TracingContext(Context):
@@ -151,28 +74,42 @@ class TracingContext(Context):
         return join_traced(map(_written, values))
 
     def made(self, value: Any) -> Any:
-        """Returns a list, tuple or dict that the template wrote down."""
+        """Returns a value that a template put together, or that is passed on, where it is not too large."""
         # Lists in lists in lists hold more than any call into C could ever go through.
-        self.budget.check(weight(value))
+        size, looked = weight(value)
+        self.budget.step(looked)
+        self.budget.check(size)
         return value
+
+    def tested(self) -> bool:
+        """Is asked before an item of a loop is tested; the answer is always yes."""
+        self.budget.step()
+        return True
 
     def sliced(self, value: Any) -> Any:
         """Returns what a slice gave."""
-        if isinstance(value, str | list | tuple):
-            self.budget.grow(len(value))
+        self.budget.grow(size_of(value))
         return value
 
     def searched(self, value: Any) -> Any:
         """Returns something that is to be compared with, or looked through."""
         if isinstance(value, str | list | tuple):
-            self.budget.grow(len(value) >> 3)
+            self.budget.grow(size_of_text(value) >> 3)
         return value
 
+    def walked(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
+        """Yields items to the filter that goes through them, and counts each."""
+        for item in items:
+            steps, size = size_of_item(name, item, rest)
+            self.budget.step(steps)
+            self.budget.grow(size)
+            yield item
+
     def counted(self, value: Any) -> Any:
-        """Returns what a call or filter gave, where it is not too large a number."""
+        """Returns what a call or filter gave, where it is not too large."""
         if isinstance(value, int):
             self.budget.number(value.bit_length())
-        return value
+        return self.made(value)
 
     def nobodys(self, value: Any) -> Any:
         """Returns text that is there for the generation prompt."""
@@ -214,6 +151,8 @@ class _TracingCodeGenerator(CodeGenerator):
         """What to write at the start of a body, by the identity of its list of nodes."""
         self._kept: set[int] = set()
         """Expressions whose values are given a name."""
+        self._tests: set[int] = set()
+        """Expressions that choose the items of a loop."""
         self._depth = 0
         """How many loops and macros are around: branches in them are no scopes, they belong to the iteration."""
 
@@ -236,6 +175,7 @@ class _TracingCodeGenerator(CodeGenerator):
             self.write(")")
 
         self._openings[id(node.body)] = opening
+        self._tests.add(id(node.test))
         self._depth += 1
         super().visit_For(node, frame)
         self._depth -= 1
@@ -274,10 +214,12 @@ class _TracingCodeGenerator(CodeGenerator):
         super().visit_Assign(node, frame)
 
     def visit(self, node: jinja2.nodes.Node, *args: Any, **kwargs: Any) -> Any:
-        if id(node) not in self._kept:
+        before = "context.scopes.keep(" if id(node) in self._kept else "context.tested() and ("
+        if id(node) not in self._kept | self._tests:
             return super().visit(node, *args, **kwargs)
-        self._kept.remove(id(node))
-        self.write("context.scopes.keep(")
+        self._kept.discard(id(node))
+        self._tests.discard(id(node))
+        self.write(before)
         super().visit(node, *args, **kwargs)
         self.write(")")
         return None
@@ -407,8 +349,8 @@ class TracingEnvironment(ChatEnvironment):
                 # What comes one by one has to be there as a whole to have a size.
                 args = tuple(list(one) if isinstance(one, Iterator) else one for one in args)
             context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
-        elif function is _TemplateNamespace or isinstance(function, _TemplateDict):
-            context.budget.check(weight([*args, *kwargs.values()]))
+        for one in (*args, *kwargs.values()):
+            context.made(one)
         return context.counted(super().call(context, function, *args, **kwargs))
 
 
@@ -417,6 +359,8 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @pass_context
     def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
+        if name in WALKING_FILTERS and args and isinstance(args[0], Iterator):
+            args = (context.walked(name, args[0], (*args[1:], *kwargs.values())), *args[1:])
         steps, size = size_of_filter(name, args, kwargs)
         context.budget.step(steps)
         context.budget.grow(size)

@@ -8,19 +8,29 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import jinja2.filters
+import jinja2
+from jinja2.filters import FILTERS
 from jinja2.utils import pass_context
 from markupsafe import Markup
 
-from renderers.trace.budget import size_of_method, size_of_replacing, size_of_text, width_of_percent
 from renderers.trace.json_text import trace_json
+from renderers.trace.sizes import (
+    depth_of,
+    length_of,
+    size_of_method,
+    size_of_percent,
+    size_of_replacing,
+    size_of_sum,
+    size_of_text,
+    widest_key,
+)
 from renderers.trace.text import TracedMarkup, TracedStr, join_traced, plain, runs_of
 from renderers.trace.values import blur, owner_runs
 
 if TYPE_CHECKING:
     from renderers.trace.environment import TracingContext
 
-__all__ = ["TEXT_FILTERS", "TRACED_FILTERS", "size_of_filter", "trace_format"]
+__all__ = ["TEXT_FILTERS", "TRACED_FILTERS", "WALKING_FILTERS", "size_of_filter", "size_of_item", "trace_format"]
 
 TEXT_FILTERS = frozenset(
     "capitalize center e escape filesizeformat forceescape format indent join lower pprint replace reverse safe string "
@@ -28,11 +38,18 @@ TEXT_FILTERS = frozenset(
 )
 """The filters that make a text; the others choose, count or rearrange."""
 
-_WALKING = frozenset(
+WALKING_FILTERS = frozenset(
     "batch dictsort groupby items list map max min reject rejectattr select selectattr slice sort sum unique".split()
 )
 """The filters that go through what they are given, item by item."""
-_WIDE_INDENT = 8
+
+_COMPARING = frozenset("dictsort groupby max min sort unique".split())
+"""Those of them that compare items, and make texts of them to do so."""
+_ESCAPING = frozenset("e escape forceescape pprint tojson urlencode xmlattr".split())
+_ESCAPED = 6
+"""How many characters one character may become where it is escaped; those are of the smallest kind."""
+_LINK = 40
+"""How many characters are written around a link."""
 _DIGIT = 64
 """How many characters a digit of a rounded number counts as: it is found by multiplying."""
 
@@ -40,11 +57,11 @@ _DIGIT = 64
 @pass_context
 def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
     if attribute is not None:
-        value = map(jinja2.filters.make_attrgetter(context.environment, attribute), value)
+        value = context.environment.filters["map"](context, value, attribute=attribute)
     values = list(value)
     context.budget.grow(size_of_method("join", str(d), (values,), {}))
     if context.eval_ctx.autoescape:
-        return jinja2.filters.sync_do_join(context.eval_ctx, values, d)
+        return FILTERS["join"](context.eval_ctx, values, d)
     parts, between = list(map(context.shown, values)), str(d)
     return TracedStr(between, runs_of(between)).join(parts)
 
@@ -52,13 +69,13 @@ def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute:
 @pass_context
 def _replace(context: TracingContext, s: Any, old: Any, new: Any, count: int | None = None) -> Any:
     if context.eval_ctx.autoescape:
-        return jinja2.filters.do_replace(context.eval_ctx, s, old, new, count)
+        return FILTERS["replace"](context.eval_ctx, s, old, new, count)
     text = context.shown(s)
     return TracedStr(text, runs_of(text)).replace(str(old), str(new), -1 if count is None else count)
 
 
 def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> Any:
-    text = jinja2.filters.do_indent(Markup(plain(s)) if isinstance(s, Markup) else plain(s), width, first, blank)
+    text = FILTERS["indent"](Markup(plain(s)) if isinstance(s, Markup) else plain(s), width, first, blank)
     padding = width if isinstance(width, str) else " " * width
     lines = (TracedStr(s, runs_of(s)) + "\n").splitlines()
     padded = [
@@ -92,12 +109,22 @@ def _tojson(
     return trace_json(x, text, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
+@pass_context
+def _sum(context: TracingContext, iterable: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+    if attribute is not None:
+        iterable = context.environment.filters["map"](context, iterable, attribute=attribute)
+    values = list(iterable)
+    context.budget.grow(size_of_sum((start, *values)))
+    return sum(values, start)
+
+
 TRACED_FILTERS: Mapping[str, Callable[..., Any]] = {
     "indent": _indent,
     "join": _join,
     "replace": _replace,
     "safe": _safe,
     "string": _string,
+    "sum": _sum,
     "tojson": _tojson,
 }
 """Filters that say of every character where it came from."""
@@ -111,19 +138,17 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     """
     value, rest = (args[0] if args else None), (*args[1:], *kwargs.values())
     numbers = [abs(one) for one in rest if isinstance(one, int)]
-    longest = max((len(one) for one in _texts(rest)), default=0)
     if name not in TEXT_FILTERS:
-        items = 0
-        if name in _WALKING and isinstance(value, str | bytes | list | tuple | dict | range):
-            items = len(value)
-        steps = 1 + items + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
-        if name == "sum" and isinstance(value, list | tuple):
-            # Lists are added one by one, each time to a new one.
-            return steps, items * size_of_text([len(one) * " " for one in value if isinstance(one, list | tuple)])
-        return steps, _DIGIT * max(numbers, default=0) if name == "round" else 0
+        steps = 1 + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
+        if name in WALKING_FILTERS and not isinstance(value, Iterator):
+            each, _ = size_of_item(name, None, rest)
+            steps += each * length_of(value)
+        size = size_of_text(value) if name in _COMPARING else _DIGIT * max(numbers, default=0) * (name == "round")
+        return steps, size
     if isinstance(value, jinja2.Undefined):
         return 1, 0
     size = size_of_text(value)
+    longest = max((len(one) for one in _texts(rest)), default=0)
     if name == "center":
         size += max(numbers, default=80)
     elif name == "indent":
@@ -133,13 +158,25 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         old, new = kwargs.get("old", rest[0] if rest else ""), kwargs.get("new", rest[1] if len(rest) > 1 else "")
         size = size_of_replacing(value, old, new) if isinstance(value, str) else size * (1 + len(str(new)))
     elif name == "format":
-        size += size_of_text(rest) + (width_of_percent(value, rest) if isinstance(value, str) else 0)
+        size = size_of_percent(value, kwargs or args[1:]) if isinstance(value, str) else size + size_of_text(rest)
     elif name in {"urlize", "wordwrap"}:
-        size *= 1 + longest
-    elif name == "tojson":
-        wide = max(*numbers, longest, 1)
-        size *= wide * _depth(value) if wide > _WIDE_INDENT else 1
+        size *= _LINK + longest
+    elif name in _ESCAPING:
+        # Each line may be set off by what is asked for, or by a key, as often as what is in it is deep.
+        wide = widest_key(value) if name == "pprint" else max(*numbers, longest, 0)
+        size *= _ESCAPED + wide * depth_of(value)
     return 1, size
+
+
+def size_of_item(name: str, item: Any, rest: Iterable[Any]) -> tuple[int, int]:
+    """Returns the steps and characters that a filter uses for one item of what it goes through.
+
+    >>> size_of_item("map", {"a": 1}, ("a.b",))
+    (2, 0)
+    """
+    # An attribute may be one of an attribute, and several may be sorted by.
+    steps = 1 + sum(str.count(one, ".") + str.count(one, ",") for one in _texts(rest))
+    return steps, size_of_text(item) if name in _COMPARING else 0
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
@@ -147,13 +184,7 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, tuple | list):
-            yield from _texts(value)
-
-
-def _depth(value: Any) -> int:
-    """Returns how deep lists and dicts are in each other."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return 1 + max(map(_depth, parts), default=0)
+            yield from (one for one in value if isinstance(one, str))
 
 
 def trace_format(formatted: Callable[..., str], method: Any) -> Callable[..., str]:

@@ -21,9 +21,11 @@ from renderers.errors import (
     TraceMismatchError,
 )
 from renderers.spans import Trace
-from renderers.trace.budget import LIMITS, Budget, Limits, size_of_text
-from renderers.trace.environment import ChatEnvironment, RaisedByTemplateError, TracingContext, TracingEnvironment
+from renderers.trace.budget import LIMITS, Budget, Limits
+from renderers.trace.environment import TracingContext, TracingEnvironment
+from renderers.trace.rules import ChatEnvironment, RaisedByTemplateError
 from renderers.trace.scopes import Scopes, settle
+from renderers.trace.sizes import size_of_text
 from renderers.trace.text import Owner, plain
 from renderers.trace.values import trace_value
 

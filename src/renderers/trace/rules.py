@@ -1,0 +1,104 @@
+"""The Jinja environment of chat templates, with the rules of transformers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+__all__ = ["ChatEnvironment", "RaisedByTemplateError", "TemplateDict", "TemplateNamespace", "values_in"]
+
+
+class RaisedByTemplateError(TemplateError):
+    """What `raise_exception` raises."""
+
+
+class _Generation(jinja2.ext.Extension):
+    """`{% generation %}`: a scope of its own, as in transformers; its text is the text of its body."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
+
+    def _body(self, caller: Callable[[], str]) -> str:
+        return caller()
+
+
+class TemplateDict:
+    """The name `dict` of templates: it makes dicts, and gives nothing else of the type away."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+        return dict.fromkeys(keys, value)
+
+
+class TemplateNamespace(Namespace):
+    """The name `namespace` of templates: without names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, *rest = args
+        values = dict(*rest, **kwargs)
+        for name in values:
+            _refuse_underscore(name)
+        object.__setattr__(self, "_values", values)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":
+            return object.__getattribute__(self, name)
+        try:
+            return values_in(self)[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_underscore(name)
+        values_in(self)[name] = value
+
+    def __repr__(self) -> str:
+        return f"<Namespace {values_in(self)!r}>"
+
+
+def values_in(namespace: TemplateNamespace) -> dict[str, Any]:
+    """Returns what a namespace holds; a name in it cannot hide this."""
+    values: dict[str, Any] = object.__getattribute__(namespace, "_values")
+    return values
+
+
+class ChatEnvironment(ImmutableSandboxedEnvironment):
+    """The environment of transformers: its rules, its names, nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
+        self.filters["tojson"] = _tojson
+        self.globals |= {
+            "dict": TemplateDict(),
+            "namespace": TemplateNamespace,
+            "raise_exception": _raise_exception,
+        }
+
+
+def _tojson(
+    x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _raise_exception(message: Any) -> None:
+    raise RaisedByTemplateError(str.__str__(str(message)))
+
+
+def _refuse_underscore(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a chat template may not keep {name!r} in a namespace: it begins with an underscore")
