@@ -65,7 +65,12 @@ GENERATED = {
     "{% autoescape true %}{{ x ~ 'a' }}{% endautoescape %}": ["), True)"],
     "{{ [x] }}{{ (x, 1) }}{{ {'a': x} }}": ["context.made([", "context.made((", "context.made({"],
     "{{ x[1:] }}": ["context.sliced("],
-    "{{ x in y }}{{ x == y }}": [" in context.searched(", " == context.searched("],
+    "{{ x in y }}{{ x == y }}{{ x in [y] }}": [
+        " in context.searched(",
+        " == context.searched(",
+        "searched(context.made([",
+    ],
+    "{{ x in ['a', 1] }}": [" in ['a', 1]"],
     "{% set y = x %}": ["= context.scopes.keep("],
     "{% set ns.y = x %}": ["] = context.scopes.keep("],
     "{% macro m() %}a{% endmacro %}": ["t_1 = context.buffer()", "return concat(t_1)"],

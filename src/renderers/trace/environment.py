@@ -94,7 +94,7 @@ class TracingContext(Context):
     def searched(self, value: Any) -> Any:
         """Returns something that is to be compared with, or looked through."""
         if isinstance(value, str | list | tuple):
-            self.budget.grow(size_of_text(value) >> 3)
+            self.budget.grow(size_of_text(self.made(value)) >> 3)
         return value
 
     def walked(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
@@ -252,9 +252,12 @@ class _TracingCodeGenerator(CodeGenerator):
             self.write(")")
 
     def visit_Operand(self, node: jinja2.nodes.Operand, frame: Frame) -> None:  # noqa: N802
-        self.write(f" {operators[node.op]} context.searched(")
+        self.write(f" {operators[node.op]} ")
+        # What the template wrote down is no larger than the template.
+        written = _is_written(node.expr)
+        self.write("" if written else "context.searched(")
         self.visit(node.expr, frame)
-        self.write(")")
+        self.write("" if written else ")")
 
     def _weighed(self, visit: Callable[[Any, Frame], None], node: jinja2.nodes.Expr, frame: Frame) -> None:
         self.write("context.made(")
@@ -281,6 +284,11 @@ class _TracingCodeGenerator(CodeGenerator):
         name = self.temporary_identifier()
         self.writeline(f"{name} = context.scopes.current")
         return name
+
+
+def _is_written(node: jinja2.nodes.Node) -> bool:
+    """Says whether an expression is a constant, or a list of constants."""
+    return all(isinstance(item, jinja2.nodes.Const) for item in getattr(node, "items", (node,)))
 
 
 def _branches(node: jinja2.nodes.If) -> Iterable[tuple[list[jinja2.nodes.Node], bool]]:

@@ -134,12 +134,12 @@ def _size_of_text_method(name: str, receiver: str | bytes, args: tuple[Any, ...]
 
 
 def size_of_replacing(text: Any, old: Any, new: Any) -> int:
-    """Returns how large a text can get where something in it is replaced.
+    """Returns how large a text can get where something in it is replaced, and each piece of it is an item.
 
-    >>> size_of_replacing("aba", "a", "xyz")
-    9
+    >>> size_of_replacing("aba", "a", "xyz") == 3 + 2 * (3 + ITEM)
+    True
     """
-    return len(text) + _count(text, old if isinstance(old, bytes) else str(old)) * len(str(new))
+    return len(text) + _count(text, old if isinstance(old, bytes) else str(old)) * (len(str(new)) + ITEM)
 
 
 def size_of_sum(values: Iterable[Any]) -> int:

@@ -126,6 +126,8 @@ def _end(run: Run) -> int:
 
 def _cut(runs: Runs, start: int, end: int) -> Runs:
     """Returns the runs of a slice. One that is emptied by it stays if it was empty, or if nothing else is left."""
+    if len(runs) == 1 and runs[0].start <= start < end <= runs[0].end:
+        return (Run(0, end - start, runs[0].owner),)
     kept = []
     for run in itertools.islice(runs, bisect.bisect_left(runs, start, key=_end), None):
         if run.start > end:
@@ -136,6 +138,15 @@ def _cut(runs: Runs, start: int, end: int) -> Runs:
         # An emptied string still speaks for its field: an empty system message owns its frame.
         return tuple(Run(0, 0, run.owner) for run in runs[:1])
     return tuple(kept)
+
+
+def _runs_between(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
+    """Returns the runs of parts that have one owner and stand `gap` characters apart."""
+    runs, at = [], 0
+    for part in parts:
+        runs.append(Run(at, at + len(part), owner))
+        at += len(part) + gap
+    return tuple(runs)
 
 
 def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
@@ -201,6 +212,10 @@ class _Traced(str):
     def _make(self: T, text: str, runs: Runs, filled: int = 0) -> T:
         return type(self)(text, runs, filled)
 
+    def _only_owner(self) -> Owner | Unsettled | None:
+        """Returns who owns all of this string, where that is one."""
+        return self._runs[0].owner if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)) else None
+
     def _slice(self: T, start: int, end: int) -> T:
         return self._make(str.__getitem__(self, slice(start, end)), _cut(self._runs, start, end))
 
@@ -229,8 +244,8 @@ class _Traced(str):
         if step == 1:
             return self._slice(start, max(start, stop))
         text = str.__getitem__(self, key)
-        if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)):
-            return self._make(text, (Run(0, len(text), self._runs[0].owner),))
+        if (owner := self._only_owner()) is not None:
+            return self._make(text, (Run(0, len(text), owner),))
         return self._make(text, _joined_runs([self[at] for at in range(start, stop, step)]))
 
     def __iter__(self: T) -> Iterator[T]:
@@ -290,6 +305,8 @@ class _Traced(str):
 
     def __mul__(self: T, count: SupportsIndex) -> T:
         text = str.__mul__(self, count)
+        if (owner := self._only_owner()) is not None:
+            return self._make(text, (Run(0, len(text), owner),))
         return self._make(text, _joined_runs([self] * (len(text) // len(self) if self else 1)))
 
     __rmul__ = __mul__
@@ -305,6 +322,8 @@ class _Traced(str):
         text = plain(self).replace(plain(old), plain(new), count)
         if not old:
             return self._blurred(text, new)
+        if new and not runs_of(new) and (owner := self._only_owner()) is not None:
+            return self._make(text, _runs_between(plain(self).split(old, count), len(new), owner))
         pieces: list[str] = []
         for part in self.split(old, count):
             pieces += [new, part]
