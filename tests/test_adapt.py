@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from renderers.adapt import adapt_messages, adapt_tools
-from renderers.errors import MessageError, TemplateLimitError
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.trace import ChatTemplate, Limits
 from tests.conversations import CONVERSATIONS, TOOLS
+from tests.parity import NOW, TEMPLATES, TOKENS
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
 REPR = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
@@ -28,6 +31,10 @@ DICT = FUNCTION.replace("ARGUMENTS", "{% for k, v in f.arguments.items() %}{{ k 
 JSON = FUNCTION.replace("ARGUMENTS", "{{ f.arguments | tojson }}")
 TEXT = FUNCTION.replace("ARGUMENTS", "{{ '(' + f.arguments + ')' }}")
 EITHER = FUNCTION.replace("ARGUMENTS", "{{ f.arguments if f.arguments is string else f.arguments | tojson }}")
+OTHERWISE = FUNCTION.replace(
+    "ARGUMENTS",
+    "{% if f.arguments is string %}[{{ f.arguments }}]{% else %}{{ f.arguments.values() | join }}{% endif %}",
+)
 BARE = CALLS.replace("CALL", "{% set f = c.function or c %}{{ f.name }}{{ f.arguments | tojson }}")
 TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
@@ -55,10 +62,24 @@ def test_a_template_that_takes_both_gets_what_was_sent(content: Any) -> None:
     assert adapted(BOTH, user(content)) == [user(content)]
 
 
-def test_an_image_for_a_template_that_takes_text_alone_is_refused_by_its_place() -> None:
-    parts = [{"type": "text", "text": "See:"}, {"type": "image", "image": "<Image>"}]
-    with pytest.raises(MessageError, match=r"^message 1: content\.1 is a image, and this chat template takes text"):
-        adapted(STRINGS, user("Hi"), user(parts))
+@pytest.mark.parametrize(
+    ("part", "is_what"),
+    [
+        ({"type": "image", "image": "<Image>"}, "is a part of type 'image'"),
+        ({"type": "image", "image": "<Image>", "text": "a cat"}, "is a part of type 'image'"),
+        ({"image_url": "http://"}, "is a part of type 'image_url'"),
+        ({"type": "refusal", "refusal": "No."}, "is a part of type 'refusal'"),
+        ({"type": "text", "text": None}, "is a part without a text"),
+        ({"words": "Hi"}, "is a part without a text"),
+        (3, "is of type int"),
+        (None, "is of type NoneType"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_place_where_the_template_takes_text_alone(part: Any, is_what: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        adapted(STRINGS, user("Hi"), user([*TWO_PARTS, part]))
+    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template takes text alone"
+    assert (caught.value.message, caught.value.path) == (1, ("content", 2))
 
 
 @pytest.mark.parametrize("source", [DICT, JSON])
@@ -67,8 +88,8 @@ def test_arguments_become_an_object_where_the_template_wants_one(source: str) ->
     assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
 
 
-def said(arguments: Any, **more: Any) -> dict[str, Any]:
-    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}]
+def said(*arguments: Any, **more: Any) -> dict[str, Any]:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": each}} for each in arguments]
     return {"role": "assistant", "content": "", "tool_calls": calls, **more}
 
 
@@ -90,9 +111,55 @@ def test_an_object_stays_one_where_the_template_takes_it(arguments: Any) -> None
         assert adapted(source, said(arguments)) == [said(arguments)]
 
 
-@pytest.mark.parametrize("raw", ["{broken", "[1]", "", "null", "[" * 100_000])
-def test_text_that_is_no_json_object_is_passed_on_as_it_is(raw: str) -> None:
-    assert adapted(JSON, said(raw)) == [said(raw)]
+@pytest.mark.parametrize("source", [DICT, JSON, OTHERWISE])
+def test_arguments_become_an_object_where_the_template_writes_text_otherwise(source: str) -> None:
+    assert adapted(source, said('{"city": "Paris"}')) == [said({"city": "Paris"})]
+
+
+@pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, [1], 3, False])
+def test_arguments_that_are_no_object_are_refused_by_their_place_where_the_template_wants_one(raw: Any) -> None:
+    for source in (DICT, JSON):
+        with pytest.raises(
+            MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
+        ) as caught:
+            adapted(source, user("Q"), said({}, raw))
+        assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused_as_an_object_would_be() -> None:
+    raw = '{"a": ' + "[" * 500 + "]" * 500 + "}"
+    assert adapted(EITHER, said(raw)) == [said(raw)]
+    with pytest.raises(MessageError, match="is nested more than 100 levels deep"):
+        adapted(DICT, said(raw))
+
+
+@pytest.mark.parametrize("raw", ["{broken", "[1]", "[" * 100_000])
+def test_text_that_is_no_json_object_is_passed_on_as_it_is_where_the_template_takes_text(raw: str) -> None:
+    for source in (TEXT, EITHER, OTHERWISE):
+        assert adapted(source, said(raw)) == [said(raw)]
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", "null", None])
+def test_no_arguments_are_an_empty_object_where_the_template_wants_one(nothing: Any) -> None:
+    for source in (DICT, JSON, OTHERWISE):
+        assert adapted(source, said(nothing)) == [said({})]
+
+
+def test_arguments_that_are_none_or_missing_are_empty_in_the_form_that_the_template_takes() -> None:
+    missing = said(None)
+    del missing["tool_calls"][0]["function"]["arguments"]
+    for message in (said(None), missing):
+        assert adapted(EITHER, message) == adapted(DICT, message) == [said({})]
+        assert adapted(TEXT, message) == [said("{}")]
+        assert adapted(STRINGS, message) == [message]
+
+
+def test_an_empty_text_is_an_empty_object_within_json_and_stays_where_it_stands_alone() -> None:
+    within = EITHER.replace("{{ f.arguments", '{"arguments": {{ f.arguments').replace("tojson }}", "tojson }} }")
+    assert adapted(within, said("")) == [said({})]
+    assert adapted(within, said('{"a":1}')) == [said('{"a":1}')]
+    for source in (TEXT, EITHER):
+        assert adapted(source, said("")) == [said("")]
 
 
 def test_a_bare_call_is_wrapped_where_the_template_needs_that() -> None:
@@ -112,10 +179,53 @@ def test_thinking_parts_become_reasoning_where_the_template_does_not_know_them()
     assert adapted(BOTH, message) == [message]
 
 
+def test_a_thought_may_be_in_parts_and_becomes_a_text() -> None:
+    thought = {"type": "thinking", "thinking": TWO_PARTS}
+    (lifted,) = adapted(STRINGS, {"role": "assistant", "content": [thought, {"type": "thinking"}, "Yes."]})
+    assert (lifted["content"], lifted["reasoning_content"]) == ("Yes.", "Hi there")
+    (kept,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
+    assert kept["content"] == [{"type": "thinking", "thinking": "Hi there"}]
+    for wrong, where in ((3, "content.0.thinking is of type int"), ([3], "content.0.thinking.0 is of type int")):
+        with pytest.raises(MessageError, match=f"^message 0: {where}"):
+            adapted(STRINGS, {"role": "assistant", "content": [{"type": "thinking", "thinking": wrong}]})
+
+
+def test_thinking_parts_that_repeat_the_reasoning_are_taken_out_and_others_are_refused() -> None:
+    message = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, *TWO_PARTS]}
+    assert adapted(STRINGS, {**message, "reasoning_content": "Hm."})[0]["content"] == "Hi there"
+    with pytest.raises(MessageError, match=r"content\.0 is a part of type 'thinking'"):
+        adapted(STRINGS, {**message, "reasoning_content": "So."})
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"), [("Hi", [{"type": "text", "text": "Hi"}]), (TWO_PARTS, TWO_PARTS), (None, [])]
+)
+def test_reasoning_becomes_a_thinking_part_where_the_template_knows_it_only_there(content: Any, parts: Any) -> None:
+    message = {"role": "assistant", "content": content, "reasoning_content": "Hm.", "thinking": "Hm."}
+    assert adapted(BOTH, message)[0]["content"] == [{"type": "thinking", "thinking": "Hm."}, *parts]
+    both = BOTH.replace("{{ m.role }}", "{{ m.reasoning_content }}")
+    assert adapted(both, message)[0]["content"] == (content or "")
+    assert adapted(BOTH, {**message, "reasoning_content": ""})[0]["content"] == (content or "")
+
+
 @pytest.mark.parametrize("message", [{"role": "user", "content": None}, {"role": "user"}])
 def test_a_missing_content_is_empty_where_the_template_fails_without_one(message: dict[str, Any]) -> None:
     assert adapted(STRINGS, message) == [user("")]
-    assert adapted(REPR, message) == [message]
+    assert adapted(CALLS, message) == [message]
+
+
+def test_a_content_of_none_stays_where_the_template_writes_that_it_is_none() -> None:
+    calls = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n")
+    assert adapted(REPR, user(None)) == [user(None)]
+    assert adapted(calls, said({}, content=None)) == [said({}, content=None)]
+
+
+@pytest.mark.parametrize("content", [{"city": "北京"}, 3, 1.5])
+def test_a_content_that_is_data_becomes_json_text_unless_the_template_writes_that(content: Any) -> None:
+    message = {"role": "tool", "content": content}
+    (text,) = adapted(REPR, message)
+    assert text["content"] == {"{": '{"city": "北京"}', "3": "3", "1": "1.5"}[str(content)[0]]
+    assert adapted(REPR.replace("m.content", "m.content | tojson"), message) == [message]
 
 
 def test_a_template_that_tells_none_from_empty_beside_calls_gets_none() -> None:
@@ -138,6 +248,11 @@ def test_a_developer_is_a_system_where_the_template_loses_or_refuses_him() -> No
     assert adapted(refuses, developer, user("Hi"))[0]["role"] == "system"
     assert adapted(REPR, developer, user("Hi"))[0]["role"] == "developer"
     assert adapted("{{ raise_exception('no') }}", developer)[0]["role"] == "developer"
+    only_parts = PARTS.replace("{{ m.role }}", "{% if m.role == 'developer' %}{{ raise_exception('no') }}{% endif %}")
+    assert adapted(only_parts, developer, user("Hi"))[0] == {
+        "role": "system",
+        "content": [{"type": "text", "text": "Be brief."}],
+    }
 
 
 def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
@@ -153,7 +268,13 @@ def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
     assert tools(needs_wrapped, spec) == tools(needs_wrapped, wrapped) == [wrapped]
     assert tools(needs_bare, spec) == tools(needs_bare, wrapped) == [spec]
     assert (tools(takes_both, spec), tools(takes_both, wrapped)) == ([spec], [wrapped])
+    assert tools(needs_wrapped, {"type": "function", **spec}) == [wrapped]
+    assert tools(needs_wrapped, {"type": "web_search"}) == [{"type": "web_search"}]
     assert adapt_tools(ChatTemplate(needs_bare), None, tokens=()) is None
+
+
+def test_an_empty_list_of_tools_is_none_of_our_business() -> None:
+    assert adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], tokens=()) == []
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:
@@ -205,3 +326,119 @@ def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> No
     template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
     with pytest.raises(TemplateLimitError):
         adapt_messages(template, [user("x")], tokens=())
+
+
+# ==================
+# What is not there
+# ==================
+
+IN = (
+    "{% for m in messages %}{% if 'KEY' in m %}{% for c in m.KEY %}{{ c.function.name }}{% endfor %}!"
+    "{% else %}{{ m.content or '' }}{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("key", ["tool_calls", "reasoning_content", "thinking", "reasoning"])
+@pytest.mark.parametrize("empty", [None, []])
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool", "critic"])
+def test_a_key_without_a_value_is_dropped_where_the_template_is_misled_by_it(key: str, empty: Any, role: str) -> None:
+    message = {"role": role, "content": "Hi"}
+    assert adapted(IN.replace("KEY", key), {**message, key: empty}) == [message]
+    assert adapted(CALLS, {**message, key: empty}) == [{**message, key: empty}]
+
+
+def test_a_key_without_a_value_that_misleads_only_beside_no_content_is_dropped() -> None:
+    source = (
+        "{% for m in messages %}{% if m.content is none and 'tool_calls' in m %}{{ m.tool_calls[0].function.name }}"
+        "{% else %}{{ m.content or '' }}{% endif %}{% endfor %}"
+    )
+    message = {"role": "assistant", "content": None}
+    assert adapted(source, {**message, "tool_calls": None}) == [message]
+    assert adapted(source, said({}, content=None)) == [said({}, content=None)]
+
+
+def test_a_thinking_of_none_does_not_hide_the_reasoning() -> None:
+    (message,) = adapted(REPR, {"role": "assistant", "content": "x", "reasoning_content": "Hm.", "thinking": None})
+    assert message["thinking"] == "Hm."
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> None:
+    template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
+    tokens: dict[str, Any] = dict(TOKENS)
+
+    def text(*messages: dict[str, Any]) -> str | None:
+        plain = adapt_messages(template, list(messages), tokens=tuple(tokens.items()))
+        try:
+            return template.run(plain, now=NOW, **tokens).text
+        except TemplateError:
+            return None
+
+    contents: list[Any] = ["Hi", "", None, TWO_PARTS]
+    empties: list[Any] = [None, []]
+    for content, calls in itertools.product(contents, empties):
+        message = {"role": "assistant", "content": content}
+        assert text(user("Q"), {**message, "tool_calls": calls}, user("Q")) == text(user("Q"), message, user("Q"))
+        assert text({**user(content), "tool_calls": calls}) == text(user(content))
+
+
+# ==================
+# Parts
+# ==================
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["Hi", {"text": "Hi"}, {"type": "input_text", "text": "Hi"}, {"type": "output_text", "text": "Hi"}],
+)
+def test_text_parts_of_other_kinds_are_text_where_the_template_would_lose_them(part: Any) -> None:
+    assert adapted(PARTS, user([part, *TWO_PARTS])) == [user([{"type": "text", "text": "Hi"}, *TWO_PARTS])]
+    takes_all = BOTH.replace("p.text or p.thinking", "p if p is string else p.text")
+    assert adapted(takes_all, user([part])) == [user([part])]
+    assert adapted(STRINGS, user([part])) == [user("Hi")]
+
+
+def test_nulls_in_a_part_are_dropped_where_the_template_takes_them_for_something() -> None:
+    part = {"type": "text", "text": "Hi", "image": None, "image_url": None}
+    assert adapted(MEDIA, user([part])) == [user([{"type": "text", "text": "Hi"}])]
+    assert adapted(BOTH, user([part])) == [user([part])]
+
+
+MEDIA = PARTS.replace("{% if p.type == 'text' %}", "{% if p.type == 'image' or 'image' in p %}<image>{% else %}")
+BY_TYPE = PARTS.replace("{% endif %}{% endfor %}", "{% elif p.type == 'image' %}<image>{% endif %}{% endfor %}")
+
+
+@pytest.mark.parametrize(
+    ("part", "typed"),
+    [
+        ({"type": "image", "image": "x"}, "image"),
+        ({"type": "image"}, "image"),
+        ({"type": "image_url", "image_url": {"url": "x"}}, "image"),
+        ({"image": "x"}, "image"),
+        ({"image_url": "x"}, "image"),
+    ],
+)
+def test_an_image_is_given_the_type_by_which_the_template_knows_it(part: dict[str, Any], typed: str) -> None:
+    assert adapted(BY_TYPE, user([part])) == [user([{**part, "type": typed}])]
+    assert adapted(MEDIA, user([{"image": "x"}])) == [user([{"image": "x"}])]
+
+
+def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_place() -> None:
+    for part in ({"type": "image_url", "image_url": "x"}, {"image_url": "x"}):
+        with pytest.raises(MessageError) as caught:
+            adapted(BOTH, user([*TWO_PARTS, part]))
+        assert str(caught.value) == (
+            "message 0: content.2 is a part of type 'image_url', "
+            "which this chat template does not take from the role 'user'"
+        )
+
+
+@pytest.mark.parametrize("part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3])
+def test_a_part_of_a_kind_that_nobody_knows_is_left_to_a_template_that_takes_parts(part: Any) -> None:
+    assert adapted(PARTS, user([part])) == [user([part])]
+
+
+def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:
+    source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
+    message = {"role": "assistant", "content": "Hi", "tool_calls": []}
+    assert adapted(source, message) == [message]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from renderers.chat import choose_template, read_template, run_chat
+from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.errors import MessageError, TemplateMissingError
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
@@ -19,9 +19,9 @@ TRIMMED = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>{% endf
 PARTS = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}</>{% endfor %}"
 
 
-def continued(source: str, *messages: dict[str, Any], **more: Any) -> Trace:
+def continued(source: str, *messages: dict[str, Any], field: bool | str = True, **more: Any) -> Trace:
     arguments = {"tools": None, "add_generation_prompt": False, "now": NOW, "arguments": {}, **more}
-    return run_chat(ChatTemplate(source), list(messages), continue_final_message=True, **arguments)
+    return run_chat(ChatTemplate(source), list(messages), continue_final_message=field, **arguments)
 
 
 def test_a_text_is_a_template_and_a_path_is_read(tmp_path: Path) -> None:
@@ -92,6 +92,23 @@ def test_a_message_that_the_template_does_not_write_cannot_go_on() -> None:
 def test_a_message_that_goes_on_has_no_generation_prompt() -> None:
     with pytest.raises(MessageError, match="a generation prompt begins a new message"):
         continued(PLAIN, {"role": "assistant", "content": "x"}, add_generation_prompt=True)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "thinking"])
+def test_reasoning_goes_on_under_whichever_name_the_template_reads_it(name: str) -> None:
+    source = "{% for m in messages %}<think>{{ m.NAME }}</think>{{ m.content }}{% endfor %}".replace("NAME", name)
+    message = {"role": "assistant", "content": "", "reasoning_content": "Well, ", "thinking": "Well, "}
+    trace = continued(source, message, field="reasoning_content")
+    assert trace.text == "<think>Well, "
+    assert trace.spans[-1].path == (name,)
+    with pytest.raises(MessageError, match=r"^message 0: reasoning cannot be continued: it has no text$"):
+        continued(source, message, field="reasoning")
+
+
+@pytest.mark.parametrize("name", ["add_generation_prompt", "continue_final_message", "messages", "now", "tools"])
+def test_an_argument_of_a_render_is_none_of_the_template(name: str) -> None:
+    with pytest.raises(MessageError, match=f"^{name} is not an argument for the template"):
+        plain_switches({name: True})
 
 
 def test_text_that_looks_like_the_tag_is_text() -> None:

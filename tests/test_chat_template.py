@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
-from renderers.errors import TraceMismatchError
+from renderers.errors import MessageError, TemplateSourceError, TraceMismatchError
 from renderers.trace import ChatTemplate
 from renderers.trace.environment import TracingContext
 from renderers.trace.template import _compile
@@ -26,6 +27,23 @@ def test_a_template_is_a_value() -> None:
     assert hash(template) == hash(ChatTemplate("{{ messages }}", verify=True))
     with pytest.raises(AttributeError):
         template.source = ""  # type: ignore[misc]
+
+
+def test_what_is_no_text_is_no_template() -> None:
+    source: Any = None
+    with pytest.raises(TemplateSourceError, match="a chat template is a text, not a NoneType"):
+        ChatTemplate(source)
+
+
+def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
+    template = ChatTemplate("{{ messages }}")
+    cyclic: dict[str, Any] = {"role": "user"}
+    cyclic["content"] = [cyclic]
+    with pytest.raises(MessageError, match=r"^message 1: contains itself, or is too deeply nested$"):
+        template.run([{"role": "user"}, cyclic])
+    messages: Any = ["Hi"]
+    with pytest.raises(MessageError, match=r"^message 0: must be a dict, not a str$"):
+        template.run(messages)
 
 
 def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

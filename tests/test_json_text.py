@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.trace.json_text import trace_json
-from renderers.trace.text import Owner, plain, runs_of
+from renderers.trace.runs import Owner, runs_of
+from renderers.trace.text import plain
 from renderers.trace.values import trace_value
 
 OPTIONS: list[dict[str, Any]] = [

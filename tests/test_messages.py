@@ -159,6 +159,70 @@ def test_an_image_object_in_a_part_becomes_its_name() -> None:
     assert plain["content"] == [{"type": "image", "image": "<object>", "detail": {"n": 1}}]
 
 
+class Link(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+    url: Any
+    detail: str | None = None
+
+
+class Part(pydantic.BaseModel):
+    type: str
+    text: Any = None
+    image_url: Link | None = None
+
+
+@dataclasses.dataclass
+class Frames:
+    type: str
+    video: list[Any]
+
+
+class Image:
+    """As PIL has it: no JSON data, and no fields."""
+
+
+PICTURE = Image()
+
+
+@pytest.mark.parametrize(
+    ("part", "plain"),
+    [
+        ({"type": "image_url", "image_url": {"url": PICTURE}}, {"type": "image_url", "image_url": {"url": "<Image>"}}),
+        ({"type": "image", "image": {"data": b"x"}}, {"type": "image", "image": {"data": "<bytes>"}}),
+        ({"type": "image", "image": np.zeros((2, 2))}, {"type": "image", "image": "<ndarray>"}),
+        ({"type": "audio", "audio": {"a": ({"b": object()},)}}, {"type": "audio", "audio": {"a": [{"b": "<object>"}]}}),
+        ({"image": PICTURE}, {"image": "<Image>"}),
+        ({"image_url": {"url": PICTURE}}, {"image_url": {"url": "<Image>"}}),
+        (Part(type="image_url", image_url=Link(url=PICTURE)), {"type": "image_url", "image_url": {"url": "<Image>"}}),
+        ({"type": "image_url", "image_url": Link(url="x")}, {"type": "image_url", "image_url": {"url": "x"}}),
+        (Frames("video", [PICTURE, PICTURE]), {"type": "video", "video": ["<Image>", "<Image>"]}),
+        (Part(type="text", text="Hi"), {"type": "text", "text": "Hi"}),
+    ],
+)
+def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part: Any, plain: Any) -> None:
+    assert plain_messages([{"role": "user", "content": [part]}])[0]["content"] == [plain]
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"type": "text", "text": PICTURE}, ("text",)),
+        ({"type": "text", "text": "Hi", "image": PICTURE}, ("image",)),
+        ({"type": "text", "text": {"value": PICTURE}}, ("text", "value")),
+        (Part(type="text", text=PICTURE), ("text",)),
+        ({"text": PICTURE, "image": PICTURE}, ("text",)),
+        ({"type": "image", "text": PICTURE}, ("text",)),
+        ({"type": "thinking", "thinking": PICTURE}, ("thinking",)),
+        ({"note": PICTURE}, ("note",)),
+    ],
+)
+def test_an_object_where_text_belongs_is_refused_by_its_place(part: Any, path: tuple[str, ...]) -> None:
+    with pytest.raises(MessageError, match="is a Image, which is not JSON data") as caught:
+        plain_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
+    assert (caught.value.message, caught.value.path) == (1, ("content", 1, *path))
+
+
 CYCLE: dict[str, Any] = {"role": "user", "content": "x"}
 CYCLE["self"] = [CYCLE]
 DEEP: Any = "x"

@@ -228,6 +228,25 @@ def test_apply_chat_template_gives_a_mapping_unless_ids_are_asked_for() -> None:
     assert got == {key: expected[key] for key in ("input_ids", "attention_mask")}
 
 
+def test_apply_chat_template_refuses_what_it_does_not_have() -> None:
+    ours = load_tokenizer(EMBEDDED)
+    off: Data = {"padding": False, "truncation": False, "max_length": None, "return_tensors": None}
+    assert ours.apply_chat_template([user("Hi")], **off) == ours.apply_chat_template([user("Hi")])
+    for name in ("return_tensors", "truncation", "max_length", "padding", "return_assistant_tokens_mask"):
+        on: Data = {name: 1}
+        with pytest.raises(TypeError, match=f"takes no {name}="):
+            ours.apply_chat_template([user("Hi")], **on)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_reasoning_goes_on_as_in_transformers(hub: Path, name: str) -> None:
+    theirs, ours = automatic(name), load_tokenizer(name)
+    messages = [user("Hi"), {"role": "assistant", "content": "", "reasoning_content": "They greet, "}]
+    arguments: Data = {"continue_final_message": "reasoning_content", "tokenize": False}
+    expected = outcome(theirs.apply_chat_template, messages, **arguments)
+    assert_same(outcome(ours.apply_chat_template, messages, **arguments), expected, name, refusals=MessageError)
+
+
 @pytest.mark.parametrize("path", WITH_DOCUMENTS, ids=lambda path: path.stem)
 def test_documents_reach_the_template(path: Path) -> None:
     theirs = stand_in(path)

@@ -79,6 +79,7 @@ def test_a_copy_is_the_same_renderer(renderer: ChatRenderer) -> None:
     renderer = create_renderer(renderer.tokenizer, chat_template_kwargs={"a": [1]}, limits=Limits(steps=10**6))
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
         assert again == renderer
+        assert hash(again) == hash(renderer)
         assert again.render_ids(HI) == renderer.render_ids(HI)
 
 
@@ -201,8 +202,32 @@ def test_every_refusal_says_what_and_where(source: str, messages: Any, error: ty
 
 
 def test_a_lone_surrogate_is_refused_by_its_message(renderer: ChatRenderer) -> None:
-    with pytest.raises(UnencodableTextError, match=r"^message 1, content: character \d+ .* U\+DC00"):
+    with pytest.raises(UnencodableTextError, match=r"^message 1: content: a character is the lone surrogate U\+DC00"):
         renderer.render_ids([*HI, {"role": "assistant", "content": "a\udc00"}])
+
+
+def test_a_lone_surrogate_elsewhere_is_refused_by_its_field() -> None:
+    source = "{{ tools[0].function.name if tools }}{{ x }}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    with pytest.raises(UnencodableTextError, match=r"^tools\.0\.function\.name: a character is"):
+        renderer.render_ids(HI, tools=[{"type": "function", "function": {"name": "\ud800"}}])
+    with pytest.raises(UnencodableTextError, match=r"^x: a character is"):
+        renderer.render_ids(HI, x="\ud800")
+    broken = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ '\ud800' }}")
+    with pytest.raises(UnencodableTextError, match=r"^the chat template: a character is"):
+        broken.render_ids(HI)
+
+
+def test_arguments_of_a_render_are_refused_as_arguments_of_the_template() -> None:
+    with pytest.raises(MessageError, match="add_generation_prompt is not an argument for the template"):
+        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"add_generation_prompt": True})
+
+
+def test_a_date_may_be_a_text() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert create_renderer(tokenizer, date="2026-01-31").date == datetime.datetime(2026, 1, 31)
+    with pytest.raises(ValueError, match="31 Jan"):
+        create_renderer(tokenizer, date="31 Jan 2026")
 
 
 def test_an_error_has_its_cause() -> None:

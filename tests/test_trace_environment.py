@@ -69,6 +69,10 @@ SAME_TEXT = [
     ),
     "{% set ns = namespace(a='') %}{% for m in messages %}{% set ns.a = ns.a + m.role %}{% endfor %}{{ ns.a }}",
     "{{ dict(a=1) }}{{ dict.fromkeys(['b'], 2) }}",
+    "{{ 12 is sameas(messages[0].n) }}{{ messages[0].n is sameas(12) }}{{ messages[1].flag is sameas(true) }}",
+    "{{ messages[1].none is sameas(none) }}{{ messages[0].n is sameas(13) }}{{ messages[0] is sameas(messages[0]) }}",
+    "{{ [1, 2] | sum }}{{ ([0.1] * 10) | sum }}{{ [messages[0]] | sum('n', 3) }}{{ [[1], [2]] | sum(start=[]) }}",
+    "{{ namespace(a=1) }}{% set n = namespace({'a': 1}, b=[2]) %}{{ n }}{{ n.b }}{{ n.c is defined }}",
     "{% autoescape true %}{{ messages[0].content ~ '<' }}{% endautoescape %}",
     "{% autoescape true %}{{ ['<', messages[0].content] | join('&') }}{% endautoescape %}",
     "{% autoescape true %}{{ [('<' | safe), '<'] | join('&') }}{% endautoescape %}",
@@ -103,6 +107,7 @@ def owned(trace: Trace, message: int, *path: str) -> str:
     [
         "{{ 'a' ~ messages[1].content }}",
         "{{ '%s!' % messages[1].content }}",
+        "{{ '%s' % messages[1].content.split('-') | join }}",
         "{{ ['-', messages[1].content] | join('+') }}",
         "{{ 'x' | replace('x', messages[1].content) }}",
         "{{ ('\\n' + messages[1].content) | indent }}",
@@ -115,6 +120,22 @@ def owned(trace: Trace, message: int, *path: str) -> str:
 )
 def test_a_body_keeps_its_owner(source: str) -> None:
     assert owned(ChatTemplate(source).run(MESSAGES), 1, "content") == "Answer"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<{{ '%s' % [messages[1].content] }}>",
+        "<{{ '%s' | format([messages[1].content]) }}>",
+        "<{{ '{}'.format([messages[1].content]) }}>",
+        "<{{ '{a}'.format(a=[messages[1].content]) }}>",
+        "<{{ [messages[1].content] }}>",
+        "<{{ [messages[1].content] | string }}>",
+        "<{{ '' ~ [messages[1].content] }}>",
+    ],
+)
+def test_a_list_that_the_template_put_together_is_written_with_the_owner_of_what_is_in_it(source: str) -> None:
+    assert owned(ChatTemplate(source).run(MESSAGES), 1, "content") == "['Answer']"
 
 
 def test_json_of_a_container_belongs_to_the_container() -> None:
@@ -168,11 +189,13 @@ def test_a_templates_own_refusal_is_its_text() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
+        "{{ false | join(attribute='role') }}",
+        "{{ false | sum(attribute='role') }}",
         "{% filter sort %}a{% endfilter %}",
         "{% macro m() %}{% filter list %}a{% endfilter %}{% endmacro %}{{ m() }}",
     ],
 )
-def test_a_filter_block_that_gives_no_text_fails_as_in_a_plain_run(kind: str) -> None:
+def test_what_fails_in_a_plain_run_fails(kind: str) -> None:
     with pytest.raises(TemplateRunError, match="TypeError"):
         ChatTemplate(kind).run(MESSAGES)
 

@@ -13,18 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from renderers.trace.text import (
-    Owner,
-    Run,
-    TracedMarkup,
-    TracedStr,
-    Unsettled,
-    fill_gaps,
-    filled,
-    join_traced,
-    plain,
-    runs_of,
-)
+from renderers.trace.runs import Owner, Run, Unsettled, filled, runs_of
+from renderers.trace.text import TracedMarkup, TracedStr, fill_gaps, join_traced, plain
 
 FIRST, SECOND = Owner(0, ("content",)), Owner(3, ("tool_calls", 0, "function", "name"))
 ALPHABETS = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}

@@ -2,7 +2,7 @@
 
 A form that the template takes is passed on untouched. A form that it fails on, loses, or shows as data instead of text
 is put into one that it takes, if there is one. So arguments that are given as JSON text stay that text where a template
-takes it, and become an object where it wants one.
+takes text and writes JSON anyway, and become an object where it does not.
 """
 
 from __future__ import annotations
@@ -12,32 +12,27 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.trace import ChatTemplate, Limits
+from renderers.errors import MessageError
+from renderers.forms import EMPTY, OPTIONAL, OTHER_TEXTS, Data, Tokens, takes_form
+from renderers.messages import MEDIA_KINDS, plain_data
+from renderers.spans import Path
+from renderers.trace import ChatTemplate
 
 __all__ = ["adapt_messages", "adapt_tools"]
-
-Data = dict[str, Any]
-Tokens = tuple[tuple[str, str], ...]
-"""The control tokens that the template is given, as hashable pairs."""
-
-_WORD = "Zyxwort"
-_DECOY = "zyxlure"
-"""A key whose value is no text: where it shows up, the template writes data instead of text."""
 
 
 def adapt_messages(template: ChatTemplate, messages: list[Data], *, tokens: Tokens) -> list[Data]:
     """Returns messages in forms that a template takes.
 
     Raises:
-        MessageError: A content part that is not text, where the template takes text alone.
+        MessageError: A content part that the template cannot take, or arguments that are no object where it wants one.
 
     >>> template = ChatTemplate("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
     >>> parts = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
     >>> adapt_messages(template, [{"role": "user", "content": parts}], tokens=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    takes = functools.partial(_takes, template, tokens)
+    takes = functools.partial(takes_form, template, tokens)
     return [_adapt_message(message, at, takes) for at, message in enumerate(messages)]
 
 
@@ -45,7 +40,7 @@ def adapt_tools(template: ChatTemplate, tools: list[Data] | None, *, tokens: Tok
     """Returns tools bare or in a `{"type": "function", "function": ...}`, as a template takes them."""
     if tools is None:
         return None
-    takes = functools.partial(_takes, template, tokens)
+    takes = functools.partial(takes_form, template, tokens)
     return [_adapt_tool(tool, takes) for tool in tools]
 
 
@@ -54,29 +49,86 @@ Takes = Callable[[str, str], bool]
 
 
 def _adapt_message(message: Data, at: int, takes: Takes) -> Data:
-    role = message["role"]
-    if role == "developer" and not takes(role, "text") and takes("system", "text"):
-        role = "system"
-        message = {**message, "role": role}
-    message = _adapt_thinking(message, takes)
+    if message["role"] == "developer" and not _hears("developer", takes) and _hears("system", takes):
+        message = {**message, "role": "system"}
+    message = _adapt_reasoning(_adapt_thinking(message, at, takes), takes)
+    message = _adapt_empty(message, takes)
     message = _adapt_content(message, at, takes)
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
-        message = {**message, "tool_calls": [_adapt_call(call, takes) for call in calls]}
+        adapted = [_adapt_call(call, at, ("tool_calls", number), takes) for number, call in enumerate(calls)]
+        message = {**message, "tool_calls": adapted}
     return message
 
 
-def _adapt_thinking(message: Data, takes: Takes) -> Data:
+def _hears(role: str, takes: Takes) -> bool:
+    return takes(role, "text") or takes(role, "parts")
+
+
+def _adapt_empty(message: Data, takes: Takes) -> Data:
+    """Takes out the keys that only say that something is not there, where the template is misled by them."""
+    reasoning = message.get("reasoning_content")
+    if reasoning is not None and message.get("thinking", reasoning) is None:
+        message = {**message, "thinking": reasoning}
+    misleading = [
+        key
+        for key in OPTIONAL
+        if key in message and message[key] in EMPTY and not takes(message["role"], f"{key} {message[key]}")
+    ]
+    return {key: value for key, value in message.items() if key not in misleading} if misleading else message
+
+
+# ==================
+# Content
+# ==================
+
+
+def _adapt_thinking(message: Data, at: int, takes: Takes) -> Data:
     """Takes thinking parts out of the content where the template does not know them there."""
-    content = message.get("content")
-    if not isinstance(content, list) or takes(message["role"], "thinking part"):
+    role, content = message["role"], message.get("content")
+    if not isinstance(content, list):
         return message
-    thoughts = [part for part in content if isinstance(part, dict) and part.get("type") == "thinking"]
-    if not thoughts or message.get("reasoning_content") is not None:
+    thoughts = _thoughts(content, at)
+    if not thoughts:
         return message
-    reasoning = "".join(part.get("thinking") or "" for part in thoughts)
-    rest = [part for part in content if part not in thoughts]
+    if takes(role, "thinking part"):
+        if takes(role, "thinking in parts"):
+            return message
+        plain = [{**part, "thinking": thoughts[n]} if n in thoughts else part for n, part in enumerate(content)]
+        return {**message, "content": plain}
+    reasoning = "".join(thoughts.values())
+    if message.get("reasoning_content") not in (None, reasoning):
+        return message
+    rest = [part for n, part in enumerate(content) if n not in thoughts]
     return {"thinking": reasoning, **message, "content": rest, "reasoning_content": reasoning}
+
+
+def _adapt_reasoning(message: Data, takes: Takes) -> Data:
+    """Puts reasoning into a thinking part where the template knows it only there."""
+    role, reasoning, content = message["role"], message.get("reasoning_content"), message.get("content")
+    parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
+    if not isinstance(reasoning, str) or not reasoning or not isinstance(parts, list):
+        return message
+    if takes(role, "reasoning") or not takes(role, "thinking part") or any(map(_is_thinking, parts)):
+        return message
+    return {**message, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
+
+
+def _is_thinking(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "thinking"
+
+
+def _thoughts(parts: list[Any], at: int) -> dict[int, str]:
+    """Returns the texts of thinking parts by their numbers; such a text may itself be given in parts."""
+    texts = {}
+    for number, part in enumerate(parts):
+        if _is_thinking(part):
+            thinking, path = part.get("thinking"), ("content", number, "thinking")
+            if not isinstance(thinking, str | list | None):
+                fault = f"is of type {type(thinking).__name__}, and must be a text"
+                raise MessageError(fault, message=at, path=path)
+            texts[number] = _joined(thinking, at, path) if isinstance(thinking, list) else thinking or ""
+    return texts
 
 
 def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
@@ -85,8 +137,11 @@ def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
         if not takes(role, "text") and takes(role, "parts"):
             return {**message, "content": [{"type": "text", "text": content}]}
     elif isinstance(content, list):
-        if not takes(role, "parts") and takes(role, "text"):
-            return {**message, "content": _joined(content, at)}
+        if takes(role, "parts"):
+            parts = [_adapt_part(part, role, at, ("content", number), takes) for number, part in enumerate(content)]
+            return {**message, "content": parts}
+        if takes(role, "text"):
+            return {**message, "content": _joined(content, at, ("content",))}
     elif content is None:
         form = ("none" if "content" in message else "missing") + (" beside calls" if message.get("tool_calls") else "")
         if takes(role, form):
@@ -95,158 +150,129 @@ def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
             return {**message, "content": None}
         if takes(role, "text"):
             return {**message, "content": ""}
+    elif not isinstance(content, bool) and not takes(role, "object") and takes(role, "text"):
+        return {**message, "content": json.dumps(content, ensure_ascii=False)}
     return message
 
 
-def _joined(parts: list[Any], at: int) -> str:
-    for number, part in enumerate(parts):
-        if not isinstance(part, str) and not (isinstance(part, dict) and isinstance(part.get("text"), str)):
-            kind = part.get("type", "part without a text") if isinstance(part, dict) else type(part).__name__
-            raise MessageError(
-                f"is a {kind}, and this chat template takes text alone", message=at, path=("content", number)
-            )
-    return "".join(part if isinstance(part, str) else part["text"] for part in parts)
+def _adapt_part(part: Any, role: str, at: int, path: Path, takes: Takes) -> Any:
+    """Returns a part in a form that a template that takes parts does not lose."""
+    if isinstance(part, str):
+        return part if takes(role, "string among parts") else {"type": "text", "text": part}
+    if not isinstance(part, dict):
+        return part
+    kind = _media_kind(part)
+    if kind is not None:
+        part = _adapt_media(part, kind, role, at, path, takes)
+    elif "text" in part and part.get("type") in (None, *OTHER_TEXTS) and not takes(role, "part of another type"):
+        part = {**part, "type": "text"}
+    if None in part.values() and not takes(role, "part with nulls"):
+        part = {key: value for key, value in part.items() if value is not None}
+    return part
 
 
-def _adapt_call(call: Any, takes: Takes) -> Any:
+def _adapt_media(part: Data, kind: str, role: str, at: int, path: Path, takes: Takes) -> Data:
+    """Returns a part that is not text under a type by which the template knows it."""
+    plain = kind.removesuffix("_url").removeprefix("input_")
+    if part.get("type") is None and takes(role, f"{kind} alone"):
+        return part
+    for type_ in (kind, plain):
+        if takes(role, f"{type_} part"):
+            return {**part, "type": type_}
+    raise MessageError(
+        f"is {_described(part)}, which this chat template does not take from the role {role!r}", message=at, path=path
+    )
+
+
+def _media_kind(part: Data) -> str | None:
+    """Returns what a part is that is not text, by its type or else by the key that it has; None for other parts."""
+    if part.get("type") is not None:
+        return part["type"] if part["type"] in MEDIA_KINDS else None
+    return next((kind for kind in MEDIA_KINDS if part.get(kind) is not None), None)
+
+
+def _joined(parts: list[Any], at: int, path: Path) -> str:
+    return "".join(_text_of(part, at, (*path, number)) for number, part in enumerate(parts))
+
+
+def _text_of(part: Any, at: int, path: Path) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and isinstance(part.get("text"), str) and _media_kind(part) is None:
+        text: str = part["text"]
+        return text
+    raise MessageError(f"is {_described(part)}, and this chat template takes text alone", message=at, path=path)
+
+
+def _described(part: Any) -> str:
+    if not isinstance(part, dict):
+        return f"of type {type(part).__name__}"
+    kind = part.get("type") or _media_kind(part)
+    return "a part without a text" if kind in (None, "text", *OTHER_TEXTS) else f"a part of type {kind!r}"
+
+
+# ==================
+# Calls and tools
+# ==================
+
+
+def _adapt_call(call: Any, at: int, path: Path, takes: Takes) -> Any:
     if not isinstance(call, dict):
         return call
-    if "function" not in call and not takes("assistant", "bare call") and takes("assistant", "call"):
+    bare = "function" not in call and "name" in call
+    if bare and not takes("assistant", "bare call") and takes("assistant", "call"):
         around = {key: value for key, value in call.items() if key not in ("name", "arguments")}
         called = {key: call[key] for key in ("name", "arguments") if key in call}
         call = {"type": "function", **around, "function": called}
     if isinstance(call.get("function"), dict):
-        return {**call, "function": _adapt_arguments(call["function"], takes)}
-    return _adapt_arguments(call, takes)
+        return {**call, "function": _adapt_arguments(call["function"], at, (*path, "function", "arguments"), takes)}
+    return _adapt_arguments(call, at, (*path, "arguments"), takes)
 
 
-def _adapt_arguments(called: Data, takes: Takes) -> Data:
+def _adapt_arguments(called: Data, at: int, path: Path, takes: Takes) -> Data:
     arguments = called.get("arguments")
-    if isinstance(arguments, str):
-        if not takes("assistant", "arguments as text") and takes("assistant", "arguments"):
-            parsed = _parsed(arguments)
-            return called if parsed is None else {**called, "arguments": parsed}
-    elif (
-        isinstance(arguments, dict) and not takes("assistant", "arguments") and takes("assistant", "arguments as text")
-    ):
+    if isinstance(arguments, str) and not arguments.strip() and takes("assistant", "arguments within JSON"):
+        # An empty text would leave the JSON around it broken, so it can only stand for no arguments.
+        arguments = None
+    as_object = takes("assistant", "arguments")
+    if isinstance(arguments, dict):
+        if as_object or not takes("assistant", "arguments as text"):
+            return called
         return {**called, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    return called
+    as_text = takes("assistant", "arguments as text")
+    if arguments is None:
+        return {**called, "arguments": {} if as_object else "{}"} if as_object or as_text else called
+    if not as_object or (as_text and takes("assistant", "arguments as JSON")):
+        return called
+    parsed = _parsed(arguments) if isinstance(arguments, str) else None
+    if parsed is not None:
+        return {**called, "arguments": plain_data(parsed, message=at, path=path)}
+    if as_text:
+        return called
+    found = "text that is not the JSON of an object" if isinstance(arguments, str) else f"a {type(arguments).__name__}"
+    raise MessageError(
+        f"is {found}, and this chat template takes arguments as an object: pass a dict, or JSON text of one",
+        message=at,
+        path=path,
+    )
 
 
 def _parsed(text: str) -> Data | None:
-    """Returns the object that a text is the JSON of; None where it is not, and the template gets it as it is."""
+    """Returns the object that a text is the JSON of, an empty one for a blank text and for null; None for others."""
     try:
-        value = json.loads(text)
+        value = json.loads(text) if text.strip() else None
     except (ValueError, RecursionError):
         return None
+    if value is None:
+        return {}
     return value if isinstance(value, dict) else None
 
 
 def _adapt_tool(tool: Data, takes: Takes) -> Data:
     if "function" not in tool:
-        if not takes("tools", "bare") and takes("tools", "wrapped"):
-            return {"type": "function", "function": tool}
-    elif isinstance(tool["function"], dict) and not takes("tools", "wrapped") and takes("tools", "bare"):
+        bare = "name" in tool and tool.get("type", "function") == "function"
+        if bare and not takes("user", "bare tool") and takes("user", "wrapped tool"):
+            return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+    elif isinstance(tool["function"], dict) and not takes("user", "wrapped tool") and takes("user", "bare tool"):
         return tool["function"]
     return tool
-
-
-# ==================
-# Trying
-# ==================
-
-
-def _takes(template: ChatTemplate, tokens: Tokens, role: str, form: str) -> bool:
-    return _tried(template.source, template.limits, tokens, role, form)
-
-
-@functools.lru_cache(maxsize=4096)
-def _tried(source: str, limits: Limits, tokens: Tokens, role: str, form: str) -> bool:
-    """Runs small conversations with the form in different surroundings; one that shows the word is enough."""
-    template = ChatTemplate(source, limits=limits, verify=False)
-    given: list[list[Data] | None] = [None, [_WRAPPED | {"function": _SPEC | {"name": "f"}}]]
-    if role == "tools":
-        role, form, given = "user", "question", [[_SPEC] if form == "bare" else [_WRAPPED]]
-    said = [{"role": role, **message} for message in _FORMS[form]]
-
-    def trial(messages: list[Data], word: str, tools: list[Data] | None) -> bool:
-        return _shows(template, messages, word, tools=tools, **dict(tokens))
-
-    if form in _WITHOUT_TEXT:
-        pairs = [
-            (messages, filled, tools)
-            for message in said
-            for messages, filled in zip(_around(message), _around({**message, "content": ""}), strict=True)
-            for tools in given
-        ]
-        # Wherever a call is shown beside an empty text, it must be shown beside nothing; else any text will do.
-        shown = any(trial(one, _WORD, tools) for *both, tools in pairs for one in both)
-        word = _WORD if shown else ""
-        return all(trial(messages, word, tools) or not trial(filled, word, tools) for messages, filled, tools in pairs)
-    return any(trial(messages, _WORD, tools) for message in said for messages in _around(message) for tools in given)
-
-
-def _call(name: str, arguments: Any) -> Data:
-    return {"id": "call00000", "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-_OBJECT, _TEXT = {"x": "y"}, '{"x": "y"}'
-_SPEC = {"name": _WORD, "description": "d", "parameters": {"type": "object", "properties": {}}}
-_WRAPPED = {"type": "function", "function": _SPEC}
-_WITHOUT_TEXT = {"none", "none beside calls", "missing", "missing beside calls"}
-_FORMS: dict[str, list[Data]] = {
-    "question": [{"content": "Q"}],
-    "text": [{"content": _WORD}],
-    "parts": [{"content": [{"type": "text", "text": _WORD, _DECOY: 0}]}],
-    "thinking part": [
-        {"content": [{"type": "thinking", "thinking": _WORD, _DECOY: 0}, {"type": "text", "text": "T"}]},
-    ],
-    "none": [{"content": None}],
-    "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
-    "missing": [{}],
-    "missing beside calls": [{"tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
-    "call": [
-        {"content": content, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT) for content in ("", None)
-    ],
-    "bare call": [
-        {"content": "", "tool_calls": [{"id": "call00000", "name": _WORD, "arguments": form}]}
-        for form in (_OBJECT, _TEXT)
-    ],
-    "arguments": [{"content": content, "tool_calls": [_call("f", {"x": _WORD})]} for content in ("", None)],
-    "arguments as text": [
-        {"content": content, "tool_calls": [_call("f", json.dumps({"x": _WORD}))]} for content in ("", None)
-    ],
-}
-"""What a message of a form looks like, beside its role. The last two say whether arguments are shown as JSON."""
-
-
-def _around(message: Data) -> list[list[Data]]:
-    """Returns conversations with a message in them."""
-    ask = {"role": "user", "content": "Q"}
-    result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
-    match message["role"]:
-        case "system" | "developer":
-            return [[message, ask]]
-        case "user":
-            return [[message]]
-        case "tool":
-            calls = [
-                {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
-            ]
-            return [[ask, call, result | message] for call in calls]
-        case _ if "tool_calls" in message:
-            return [[ask, message], [ask, message, result], [ask, message, result, ask]]
-        case _:
-            return [[ask, message], [ask, message, ask]]
-
-
-def _shows(template: ChatTemplate, messages: list[Data], word: str, **arguments: Any) -> bool:
-    """Says whether a template gives a text with the word in it, and not as a part of data."""
-    try:
-        text = template.run(messages, **arguments).text
-    except TemplateLimitError:
-        # It would not do better with anything else.
-        raise
-    except TemplateError:
-        return False
-    return word in text and not any(trap in text for trap in (_DECOY, f'\\"{_WORD}', "{'x': "))

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from renderers.errors import MessageError, TemplateMissingError
-from renderers.messages import plain_arguments, plain_messages, plain_tools
+from renderers.messages import REASONING_NAMES, plain_arguments, plain_messages, plain_tools
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
 
-__all__ = ["apply_template", "choose_template", "read_template", "run_chat"]
+__all__ = ["apply_template", "choose_template", "plain_switches", "read_template", "run_chat"]
+
+_TAKEN = {"add_generation_prompt", "continue_final_message", "messages", "now", "tools"}
 
 _TAG = "THE_MESSAGE_GOES_ON_HERE "
 
@@ -56,6 +58,21 @@ def choose_template(named: Mapping[str, str], *, tools: bool, name: str) -> str:
     )
 
 
+def plain_switches(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a template is given beside the messages as plain JSON data.
+
+    Raises:
+        MessageError: It is no JSON data, or has a name that means something else.
+
+    >>> plain_switches({"enable_thinking": False})
+    {'enable_thinking': False}
+    """
+    for name in arguments:
+        if name in _TAKEN:
+            raise MessageError("is not an argument for the template: it is one of each render", path=(name,))
+    return plain_arguments(arguments)
+
+
 def apply_template(
     conversation: Iterable[Any],
     *,
@@ -64,7 +81,7 @@ def apply_template(
     tools: Iterable[Any] | None,
     chat_template: str | os.PathLike[str] | None,
     add_generation_prompt: bool,
-    continue_final_message: bool,
+    continue_final_message: bool | str,
     arguments: Mapping[str, Any],
 ) -> str:
     """Returns the text of a conversation as transformers' `apply_chat_template` gives it: now, and in its own form."""
@@ -79,7 +96,7 @@ def apply_template(
         add_generation_prompt=add_generation_prompt,
         continue_final_message=continue_final_message,
         now=datetime.datetime.now(),
-        arguments=plain_arguments(arguments),
+        arguments=plain_switches(arguments),
     )
     return trace.text
 
@@ -90,11 +107,13 @@ def run_chat(
     *,
     tools: list[dict[str, Any]] | None,
     add_generation_prompt: bool,
-    continue_final_message: bool,
+    continue_final_message: bool | str,
     now: datetime.datetime,
     arguments: Mapping[str, Any],
 ) -> Trace:
     """Runs a template over plain messages; with `continue_final_message` up to where the last one's text ends.
+
+    That text is its content, or the field that is named.
 
     Raises:
         MessageError: The last message cannot be continued.
@@ -104,28 +123,31 @@ def run_chat(
         return template.run(messages, tools=tools, add_generation_prompt=add_generation_prompt, now=now, **arguments)
     if add_generation_prompt:
         raise MessageError("a generation prompt begins a new message: continue_final_message goes without it")
-    said, tagged = _tagged(messages)
+    field = "content" if continue_final_message is True else continue_final_message
+    said, tagged = _tagged(messages, field)
     trace = template.run([*messages[:-1], tagged], tools=tools, now=now, **arguments)
     at = trace.text.rfind(_TAG.strip())
     if at < 0 or said.strip() not in trace.text:
         raise MessageError(
-            "cannot be continued: the chat template does not write all of its content", message=len(messages) - 1
+            f"cannot be continued: the chat template does not write all of its {field}", message=len(messages) - 1
         )
     if not trace.text.startswith(_TAG, at):
-        # The template trims the content, so what is before the tag would have been trimmed as well.
+        # The template trims the text, so what is before the tag would have been trimmed as well.
         at = len(trace.text[:at].rstrip())
     return trace.until(at)
 
 
-def _tagged(messages: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Returns the last text of the last message, and that message with a tag at the end of the text."""
-    message, last = messages[-1], len(messages) - 1
-    content = message.get("content")
-    if isinstance(content, str):
-        return content, {**message, "content": content + _TAG}
-    parts = list(content) if isinstance(content, list) else []
+def _tagged(messages: list[dict[str, Any]], field: str) -> tuple[str, dict[str, Any]]:
+    """Returns the last text of a field of the last message, and that message with a tag at the end of the text."""
+    message = messages[-1]
+    value = message.get(field)
+    if isinstance(value, str):
+        # Reasoning is there under several names, and the template reads one of them.
+        same = {name for name in REASONING_NAMES if message.get(name) == value} if field in REASONING_NAMES else {field}
+        return value, {**message, **dict.fromkeys(same, value + _TAG)}
+    parts = list(value) if isinstance(value, list) else []
     for at in reversed(range(len(parts))):
         if isinstance(parts[at], dict) and isinstance(parts[at].get("text"), str):
             text = parts[at]["text"]
-            return text, {**message, "content": [*parts[:at], {**parts[at], "text": text + _TAG}, *parts[at + 1 :]]}
-    raise MessageError("cannot be continued: it has no text", message=last, path=("content",))
+            return text, {**message, field: [*parts[:at], {**parts[at], "text": text + _TAG}, *parts[at + 1 :]]}
+    raise MessageError("cannot be continued: it has no text", message=len(messages) - 1, path=(field,))

@@ -79,6 +79,14 @@ class TokenizerCheckError(TokenizerLoadError):
 class UnencodableTextError(ValueError):
     """The text holds a lone surrogate, so it has no UTF-8 form and no token ids."""
 
+    @classmethod
+    def at(cls, place: str, surrogate: str) -> UnencodableTextError:
+        """Returns the error for a surrogate at a place, which is the subject of its sentence."""
+        return cls(
+            f"{place} is the lone surrogate U+{ord(surrogate):04X}, which has no UTF-8 form and so no token. "
+            "Decode the source with the right encoding, or replace it with U+FFFD."
+        )
+
 
 class TokenIdError(ValueError):
     """A token id is negative or does not fit a token id's 32 bits."""

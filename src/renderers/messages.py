@@ -7,13 +7,15 @@ reasoning the ones that templates read. The caller's objects are never changed. 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from renderers.errors import MessageError
 from renderers.spans import Path
 
 __all__ = [
+    "MEDIA_KINDS",
+    "REASONING_NAMES",
     "Content",
     "ContentPart",
     "ImagePart",
@@ -25,6 +27,7 @@ __all__ = [
     "ToolSpec",
     "VideoPart",
     "plain_arguments",
+    "plain_data",
     "plain_messages",
     "plain_tools",
 ]
@@ -98,8 +101,13 @@ class ToolSpec(TypedDict):
     parameters: NotRequired[dict[str, Any]]
 
 
+MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio")
+"""Types of content parts that are not text, and the keys under which they hold what they are."""
+
+REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
+"""The keys of a message that callers give reasoning in, the first that there is counting."""
+
 _DEEPEST = 100
-_REASONING = ("reasoning_content", "thinking", "reasoning")
 _NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
 
 
@@ -108,9 +116,10 @@ def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
     Pydantic models, OpenAI SDK objects and dataclasses become dicts without the keys that are None, except
     for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is
-    not JSON data may only stand in a content part that is not text, and becomes a string there: templates
-    ask whether an image is there, not what it is. Reasoning that is given as `reasoning_content`,
-    `thinking` or `reasoning` is passed on as `reasoning_content` and `thinking`, as transformers does.
+    not JSON data may only stand in a content part that is not text, at any depth, and becomes a string
+    there: templates ask whether an image is there, not what it is. Reasoning that is given as
+    `reasoning_content`, `thinking` or `reasoning` is passed on as `reasoning_content` and `thinking`, as
+    transformers does.
 
     Raises:
         MessageError: Something cannot be rendered; says which message and where in it.
@@ -148,6 +157,11 @@ def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(value, None, (name,), ()) for name, value in arguments.items()}
 
 
+def plain_data(value: Any, *, message: int, path: Path) -> Any:
+    """Returns a value that is to stand in a message as plain JSON data."""
+    return _plain(value, message, path, ())
+
+
 def _plain_message(message: Any, at: int) -> dict[str, Any]:
     plain = _plain(message, at, (), ())
     if not isinstance(plain, dict):
@@ -155,14 +169,17 @@ def _plain_message(message: Any, at: int) -> dict[str, Any]:
     if not isinstance(plain.get("role"), str):
         found = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
         raise MessageError(f"{found}: it must be a string, such as 'user'", message=at)
-    reasoning = next((plain[key] for key in _REASONING if plain.get(key) is not None), None)
+    reasoning = next((plain[key] for key in REASONING_NAMES if plain.get(key) is not None), None)
     if reasoning is None:
         return plain
     return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
 
 
-def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
-    """Returns a value as exact JSON types. `around` are the identities of all that it is in."""
+def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:
+    """Returns a value as exact JSON types; of other objects, where media may be, the name of their type.
+
+    `around` are the identities of all that the value is in.
+    """
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
         return value
@@ -178,15 +195,21 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...])
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
     around = (*around, id(value))
     if isinstance(value, Mapping):
-        return {_key(key, message, path): _plain(item, message, (*path, key), around) for key, item in value.items()}
+        holds = _media_keys(value) if path[:-1] == ("content",) else ()
+        return {
+            _key(key, message, path): _plain(item, message, (*path, key), around, media=media or key in holds)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_plain_item(item, message, (*path, at), around) for at, item in enumerate(value)]
+        return [_plain(item, message, (*path, at), around, media=media) for at, item in enumerate(value)]
     fields = _fields(value)
     if fields is not None:
         said = {name: item for name, item in fields.items() if item is not None or name == "content"}
-        return _plain(said, message, path, around)
+        return _plain(said, message, path, around, media=media)
     if hasattr(value, "dtype") and callable(getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
-        return _plain(value.item(), message, path, around)
+        return _plain(value.item(), message, path, around, media=media)
+    if media:
+        return f"<{kind.__name__}>"
     raise MessageError(
         f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts",
         message=message,
@@ -194,17 +217,12 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...])
     )
 
 
-def _plain_item(item: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
-    """Returns an item of a list as JSON data; what is not, in a content part that is not text, by its type's name."""
-    if path[:-1] != ("content",) or not isinstance(item, Mapping) or item.get("type") in (None, "text", "thinking"):
-        return _plain(item, message, path, around)
-    return {_key(key, message, path): _plain_media(value, message, (*path, key), around) for key, value in item.items()}
-
-
-def _plain_media(value: Any, message: int | None, path: Path, around: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, str | int | float | Mapping | list | tuple):
-        return _plain(value, message, path, around)
-    return f"<{type(value).__name__}>"
+def _media_keys(part: Mapping[Any, Any]) -> Collection[Any]:
+    """Returns the keys of a content part under which there may be media: none in a text."""
+    kind = part.get("type")
+    if kind is None:
+        return MEDIA_KINDS
+    return () if kind in ("text", "thinking") else part.keys() - {"text", "thinking"}
 
 
 def _fields(value: Any) -> dict[str, Any] | None:

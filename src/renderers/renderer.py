@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from renderers.adapt import adapt_messages, adapt_tools
-from renderers.chat import choose_template, read_template, run_chat
+from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.errors import UnencodableTextError
-from renderers.messages import plain_arguments, plain_messages, plain_tools
+from renderers.messages import plain_messages, plain_tools
 from renderers.spans import Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
 from renderers.tokenizer.encode import encode_text
@@ -46,7 +46,7 @@ class ChatRenderer:
     verify: bool | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chat_template_kwargs", MappingProxyType(plain_arguments(self.chat_template_kwargs)))
+        object.__setattr__(self, "chat_template_kwargs", MappingProxyType(plain_switches(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
 
@@ -56,13 +56,14 @@ class ChatRenderer:
         *,
         tools: Iterable[Any] | None = None,
         add_generation_prompt: bool = False,
-        continue_final_message: bool = False,
+        continue_final_message: bool | str = False,
         **template_arguments: Any,
     ) -> list[int]:
         """Returns the token ids of a conversation.
 
         `messages` and `tools` may be dicts, pydantic models, OpenAI SDK objects or dataclasses.
-        `continue_final_message` ends with the last message's text, so that a model goes on with it.
+        `continue_final_message` ends with the last message's content, so that a model goes on with it, or
+        with another field that it names: `"reasoning_content"`.
         `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`.
 
         Raises:
@@ -79,8 +80,8 @@ class ChatRenderer:
         )
         try:
             return encode_text(self.tokenizer, trace.text)
-        except UnencodableTextError as error:
-            raise UnencodableTextError(f"{_place_of_surrogate(trace)}{error}") from None
+        except UnencodableTextError:
+            raise _surrogate_in(trace) from None
 
     def trace(
         self,
@@ -88,7 +89,7 @@ class ChatRenderer:
         *,
         tools: Iterable[Any] | None = None,
         add_generation_prompt: bool = False,
-        continue_final_message: bool = False,
+        continue_final_message: bool | str = False,
         **template_arguments: Any,
     ) -> Trace:
         """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes."""
@@ -101,7 +102,7 @@ class ChatRenderer:
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=self.date,
-            arguments={**dict(tokens), **self.chat_template_kwargs, **plain_arguments(template_arguments)},
+            arguments={**dict(tokens), **self.chat_template_kwargs, **plain_switches(template_arguments)},
         )
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
@@ -110,6 +111,10 @@ class ChatRenderer:
         if source is None:
             source = choose_template(self.tokenizer.chat_templates, tools=tools, name=self.tokenizer.name_or_path)
         return ChatTemplate(source, limits=self.limits, verify=self.verify)
+
+    def __hash__(self) -> int:
+        # Without the arguments, which may be lists; those that are equal have the same hash all the same.
+        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify))
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {**self.__dict__, "chat_template_kwargs": dict(self.chat_template_kwargs)}
@@ -126,7 +131,7 @@ def create_renderer(
     *,
     chat_template: str | os.PathLike[str] | None = None,
     chat_template_kwargs: Mapping[str, Any] | None = None,
-    date: datetime.date | None = None,
+    date: datetime.date | str | None = None,
     limits: Limits = LIMITS,
     verify: bool | None = None,
 ) -> ChatRenderer:
@@ -135,14 +140,15 @@ def create_renderer(
     `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
     `adopt_tokenizer` takes it. `chat_template` is a template's text, a path, or the name of one of the
     tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
-    render. `date` is what templates that ask for the time are told; by default the time of this call, so
-    give it where several processes have to agree. `limits` is what one run of the template may use up,
-    and `verify` compares each run with one without tracing.
+    render. `date` is what templates that ask for the time are told, as a date, a datetime or its ISO text;
+    by default the time of this call, so give it where several processes have to agree. `limits` is what
+    one run of the template may use up, and `verify` compares each run with one without tracing.
 
     Raises:
         TemplateMissingError: There is no template.
         TemplateSourceError: The template is none.
         TypeError: The object cannot be used as a tokenizer.
+        ValueError: The date's text is none.
 
     >>> import datetime
     >>> from renderers import EMBEDDED, load_tokenizer
@@ -163,14 +169,18 @@ def create_renderer(
     )
 
 
-def _moment(date: datetime.date | None) -> datetime.datetime:
+def _moment(date: datetime.date | str | None) -> datetime.datetime:
     if date is None:
         return datetime.datetime.now()
+    if isinstance(date, str):
+        return datetime.datetime.fromisoformat(date)
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
 
 
-def _place_of_surrogate(trace: Trace) -> str:
-    """Returns which message a text's first lone surrogate came from, as the beginning of a sentence."""
+def _surrogate_in(trace: Trace) -> UnencodableTextError:
+    """Returns the error for a text's first lone surrogate, with the field that it came from."""
     at = next(at for at, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
     span = next(span for span in trace.spans if span.start <= at < span.end)
-    return f"message {span.message}, {'.'.join(map(str, span.path))}: " if span.message >= 0 and span.path else ""
+    field = ".".join(map(str, span.path))
+    place = f"message {span.message}: {field or 'what is written around it'}" if span.message >= 0 else field
+    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[at])

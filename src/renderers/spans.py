@@ -40,7 +40,7 @@ class Trace:
         >>> Trace("<Hello>", (Span(0, 1, 0, ()), Span(1, 6, 0, ("content",)), Span(6, 7, 0, ()))).until(4).spans[1:]
         (Span(start=1, end=4, message=0, path=('content',)),)
         """
-        kept = [span for span in self.spans if span.start < end]
+        kept = [span for span in self.spans if span.start < end or span.end <= end]
         if kept:
             last = kept[-1]
             kept[-1] = Span(last.start, min(last.end, end), last.message, last.path)

@@ -37,6 +37,18 @@ class Source:
         return Source, (self.location, self.commit, self.files, dict(self.missing), self.digest)
 
 
+_NOT_OURS = {
+    "max_length",
+    "padding",
+    "return_assistant_tokens_mask",
+    "return_tensors",
+    "sanitize_control_tokens",
+    "tokenizer_kwargs",
+    "truncation",
+}
+"""What transformers' `apply_chat_template` takes for itself; the rest goes to the template."""
+
+
 class Encoded(dict[str, Any]):
     """What a call gives: `input_ids`, `attention_mask` and, on demand, `offset_mapping`; also as attributes."""
 
@@ -229,7 +241,7 @@ class LoadedTokenizer:
         documents: Iterable[Any] | None = None,
         chat_template: str | None = None,
         add_generation_prompt: bool = False,
-        continue_final_message: bool = False,
+        continue_final_message: bool | str = False,
         tokenize: bool = True,
         return_dict: bool = True,
         **template_arguments: Any,
@@ -239,6 +251,9 @@ class LoadedTokenizer:
         The template gets the messages in the form that they have; a renderer knows better. Returns a text
         without `tokenize`, else an `Encoded`, or its ids alone without `return_dict`.
 
+        Raises:
+            TypeError: An argument of that method which this one does not have, such as `return_tensors`.
+
         >>> from renderers import EMBEDDED, load_tokenizer
         >>> load_tokenizer(EMBEDDED).apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
         '<|turn|>user\\nHi<|end|>\\n'
@@ -246,6 +261,9 @@ class LoadedTokenizer:
         # The layers above this one, which only this method reaches up to.
         from renderers.chat import apply_template
 
+        for name in _NOT_OURS & template_arguments.keys():
+            if template_arguments.pop(name):
+                raise TypeError(f"apply_chat_template gives lists of ids, and takes no {name}=")
         text = apply_template(
             conversation,
             named=self.chat_templates,
@@ -364,10 +382,7 @@ def _refuse_text(text: object, error: TypeError) -> NoReturn:
     at = next(surrogates, None)
     if at is None:
         raise error
-    raise UnencodableTextError(
-        f"character {at} of the text is the lone surrogate U+{ord(text[at]):04X}, which has no UTF-8 form and so no "
-        "token. Decode the source with the right encoding, or replace it with U+FFFD."
-    ) from None
+    raise UnencodableTextError.at(f"character {at} of the text", text[at]) from None
 
 
 def _as_ids(ids: int | Iterable[int]) -> list[int]:

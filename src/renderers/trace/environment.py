@@ -27,10 +27,11 @@ from renderers.trace.filters import (
     trace_format,
 )
 from renderers.trace.rules import ChatEnvironment
+from renderers.trace.runs import NOBODY
 from renderers.trace.scopes import Scope, Scopes
-from renderers.trace.sizes import bits_of_binary, size_of, size_of_binary, size_of_method, size_of_text, weight
-from renderers.trace.text import NOBODY, TracedStr, fill_gaps, join_traced
-from renderers.trace.values import blur
+from renderers.trace.sizes import bits_of_binary, is_own, size_of, size_of_binary, size_of_method, size_of_text, weight
+from renderers.trace.text import TracedStr, blur, fill_gaps, join_traced, shown
+from renderers.trace.values import TracedInt
 
 __all__ = ["TracingContext", "TracingEnvironment"]
 
@@ -63,7 +64,8 @@ class TracingContext(Context):
         """Returns what `{{ value }}` writes."""
         if not isinstance(value, str):
             self.budget.grow(size_of_text(value))
-        return _written(value)
+        # Markup is written as the text that it is.
+        return str(shown(value))
 
     def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
         """Joins values as `~` does."""
@@ -71,14 +73,15 @@ class TracingContext(Context):
         if markup:
             joined: str = blur(markup_join(values), values)
             return joined
-        return join_traced(map(_written, values))
+        return join_traced(map(shown, values))
 
     def made(self, value: Any) -> Any:
         """Returns a value that a template put together, or that is passed on, where it is not too large."""
         # Lists in lists in lists hold more than any call into C could ever go through.
-        size, looked = weight(value)
-        self.budget.step(looked)
-        self.budget.check(size)
+        if is_own(value):
+            size, looked = weight(value)
+            self.budget.step(looked)
+            self.budget.check(size)
         return value
 
     def tested(self) -> bool:
@@ -114,12 +117,6 @@ class TracingContext(Context):
     def nobodys(self, value: Any) -> Any:
         """Returns text that is there for the generation prompt."""
         return fill_gaps(value, NOBODY) if isinstance(value, str) else value
-
-
-def _written(value: Any) -> str:
-    """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
-    text: str = str(value) if isinstance(value, str) else blur(str(value), (value,))
-    return text
 
 
 class _Buffer(list[str]):
@@ -329,7 +326,7 @@ class TracingEnvironment(ChatEnvironment):
     def __init__(self) -> None:
         super().__init__()
         self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
-        self.tests = {name: _guarded_test(function) for name, function in self.tests.items()}
+        self.tests = {name: _guarded_test(function) for name, function in {**self.tests, "sameas": _sameas}.items()}
         self.globals |= {"lipsum": _lipsum, "range": _range}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -388,6 +385,15 @@ def _guarded_test(function: Any) -> Callable[..., Any]:
         return function(*_passed(function, context), *args, **kwargs)
 
     return guarded
+
+
+def _sameas(value: Any, other: Any) -> bool:
+    """Says whether two values are the same object; a number is where the plain one would be."""
+    return value is other or _unwrapped(value) is _unwrapped(other)
+
+
+def _unwrapped(value: Any) -> Any:
+    return int(value) if isinstance(value, TracedInt) else value
 
 
 def _passed(function: Callable[..., Any], context: Context) -> tuple[Any, ...]:

@@ -14,6 +14,8 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from renderers.trace.json_text import trace_json
+from renderers.trace.owners import owner_runs
+from renderers.trace.runs import runs_of
 from renderers.trace.sizes import (
     depth_of,
     length_of,
@@ -24,8 +26,7 @@ from renderers.trace.sizes import (
     size_of_text,
     widest_key,
 )
-from renderers.trace.text import TracedMarkup, TracedStr, join_traced, plain, runs_of
-from renderers.trace.values import blur, owner_runs
+from renderers.trace.text import TracedMarkup, TracedStr, blur, join_traced, plain, shown
 
 if TYPE_CHECKING:
     from renderers.trace.environment import TracingContext
@@ -54,10 +55,16 @@ _DIGIT = 64
 """How many characters a digit of a rounded number counts as: it is found by multiplying."""
 
 
+def _each(context: TracingContext, values: Iterable[Any], attribute: str | int) -> Iterator[Any]:
+    """Returns an attribute of each value, as the filter `map` gives it."""
+    each: Iterator[Any] = context.environment.filters["map"](context, iter(values), attribute=attribute)
+    return each
+
+
 @pass_context
 def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
     if attribute is not None:
-        value = context.environment.filters["map"](context, value, attribute=attribute)
+        value = _each(context, value, attribute)
     values = list(value)
     context.budget.grow(size_of_method("join", str(d), (values,), {}))
     if context.eval_ctx.autoescape:
@@ -83,14 +90,14 @@ def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = Fal
         for at, line in enumerate(lines)
     ]
     followed = join_traced(part for line in padded for part in ("\n", line))[1:]
-    runs = runs_of(followed) if plain(followed) == plain(text) else owner_runs((s,), len(text))
+    runs = runs_of(followed) if plain(followed) == plain(text) else owner_runs(s, len(text))
     return TracedMarkup(text, runs) if isinstance(text, Markup) else TracedStr(text, runs)
 
 
 def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return TracedMarkup(plain(value), runs_of(value))
-    return blur(Markup(value), (value,))
+    return blur(Markup(value), value)
 
 
 @pass_context
@@ -112,7 +119,7 @@ def _tojson(
 @pass_context
 def _sum(context: TracingContext, iterable: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
     if attribute is not None:
-        iterable = context.environment.filters["map"](context, iterable, attribute=attribute)
+        iterable = _each(context, iterable, attribute)
     values = list(iterable)
     context.budget.grow(size_of_sum((start, *values)))
     return sum(values, start)
@@ -218,6 +225,6 @@ def _pieces(form: str, args: tuple[Any, ...], values: Mapping[str, Any]) -> Iter
         if field == "" or field.isdigit():
             number = int(field) if field else at
             at += not field
-            yield str(args[number]) if number < len(args) else ""
+            yield shown(args[number]) if number < len(args) else ""
         else:
-            yield str(values.get(field, ""))
+            yield shown(values.get(field, ""))

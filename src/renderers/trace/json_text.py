@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.trace.text import TracedStr, join_traced, plain, runs_of
-from renderers.trace.values import TracedDict, TracedFloat, TracedInt, TracedList, owner_runs
+from renderers.trace.owners import owner_runs
+from renderers.trace.runs import runs_of
+from renderers.trace.text import TracedStr, join_traced, plain
+from renderers.trace.values import TracedDict, TracedFloat, TracedInt, TracedList
 
 __all__ = ["trace_json"]
 

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.spans import Span
-from renderers.trace.text import NOBODY, Owner, Run, Unsettled, fill_gaps, filled, runs_of
-from renderers.trace.values import message_of, whole_message
+from renderers.trace.owners import message_of
+from renderers.trace.runs import NOBODY, Owner, Run, Unsettled, filled, runs_of
+from renderers.trace.text import fill_gaps
+from renderers.trace.values import whole_message
 
 __all__ = ["Scope", "Scopes", "settle"]
 

@@ -19,6 +19,7 @@ __all__ = [
     "bits_of_binary",
     "depth_of",
     "is_container",
+    "is_own",
     "length_of",
     "size_of",
     "size_of_binary",
@@ -218,7 +219,7 @@ def weight(value: Any) -> tuple[int, int]:
         return 1 + sum(weights)
 
     # What callers sent is of other types, and is as large as it is.
-    return _fold(value, lambda _: 1, whole, {}, _is_own), looked
+    return _fold(value, lambda _: 1, whole, {}, is_own), looked
 
 
 def is_container(value: Any) -> bool:
@@ -226,7 +227,8 @@ def is_container(value: Any) -> bool:
     return isinstance(value, _CONTAINERS)
 
 
-def _is_own(value: Any) -> bool:
+def is_own(value: Any) -> bool:
+    """Says whether a value is a container that a template put together, not one that a caller sent."""
     return type(value) in _OWN
 
 
@@ -238,7 +240,7 @@ def _fold(
     opened: Callable[[Any], bool] = is_container,
 ) -> int:
     """Measures a value by its parts: each container once, by its identity."""
-    if not opened(value):
+    if isinstance(value, str) or not opened(value):
         return leaf(value)
     if id(value) not in known:
         known[id(value)] = whole([_fold(part, leaf, whole, known, opened) for part in _parts(value)])

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from renderers.errors import (
+    MessageError,
     TemplateError,
     TemplateLimitError,
     TemplateRefusalError,
@@ -24,9 +25,10 @@ from renderers.spans import Trace
 from renderers.trace.budget import LIMITS, Budget, Limits
 from renderers.trace.environment import TracingContext, TracingEnvironment
 from renderers.trace.rules import ChatEnvironment, RaisedByTemplateError
+from renderers.trace.runs import Owner
 from renderers.trace.scopes import Scopes, settle
 from renderers.trace.sizes import size_of_text
-from renderers.trace.text import Owner, plain
+from renderers.trace.text import plain
 from renderers.trace.values import trace_value
 
 __all__ = ["ChatTemplate"]
@@ -61,6 +63,8 @@ class ChatTemplate:
     def __post_init__(self) -> None:
         if self.verify is None:
             object.__setattr__(self, "verify", os.environ.get("RENDERERS_VERIFY", "") not in ("", "0"))
+        if not isinstance(self.source, str):
+            raise TemplateSourceError(f"a chat template is a text, not a {type(self.source).__name__}")
         # What is wrong with the text is said now.
         _compile(self.source, self.limits)
 
@@ -80,6 +84,7 @@ class ChatTemplate:
         is a control token of the tokenizer: text of the template's own, not of a field.
 
         Raises:
+            MessageError: Something is not JSON data; says which message.
             TemplateRefusalError: The template refuses the messages; its own words are in the text.
             TemplateRunError: It fails on them.
             TemplateLimitError: It uses more than it may.
@@ -92,7 +97,7 @@ class ChatTemplate:
         }
         variables = {
             **fixed,
-            "messages": [trace_value(message, Owner(at, ())) for at, message in enumerate(messages)],
+            "messages": [_traced_message(message, at) for at, message in enumerate(messages)],
             "tools": None if tools is None else trace_value(list(tools), Owner(-1, ("tools",))),
             **{name: _switch(name, value) for name, value in switches.items()},
         }
@@ -222,6 +227,15 @@ def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
 def _in_plain_words(error: Exception) -> str:
     """Returns what an error says, with the names of the plain types for those of the traced ones."""
     return _TRACED_NAME.sub(lambda found: found[1] if found[1] == "Markup" else found[1].lower(), str(error))
+
+
+def _traced_message(message: Mapping[str, Any], at: int) -> Any:
+    if not isinstance(message, dict):
+        raise MessageError(f"must be a dict, not a {type(message).__name__}", message=at)
+    try:
+        return trace_value(message, Owner(at, ()))
+    except RecursionError:
+        raise MessageError("contains itself, or is too deeply nested", message=at) from None
 
 
 def _switch(name: str, value: Any) -> Any:

@@ -7,64 +7,33 @@ from where, the result has one owner if all that went into it had the same one, 
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 from markupsafe import Markup
 
-__all__ = [
-    "NOBODY",
-    "Owner",
-    "Run",
-    "Runs",
-    "TracedMarkup",
-    "TracedStr",
-    "Unsettled",
-    "coarse_owner",
-    "fill_gaps",
-    "filled",
-    "join_traced",
-    "plain",
-    "runs_of",
-]
+from renderers.trace.owners import owner_runs
+from renderers.trace.runs import (
+    Owner,
+    Run,
+    Runs,
+    Spoken,
+    Unsettled,
+    cut_runs,
+    filled,
+    filled_when_joined,
+    join_runs,
+    runs_apart,
+    runs_of,
+)
 
+__all__ = ["TracedMarkup", "TracedStr", "blur", "fill_gaps", "join_traced", "plain", "shown"]
 
-class Owner(NamedTuple):
-    """What a character came from: a message's number (-1 for none) and the path of a field in it."""
-
-    message: int
-    path: tuple[str | int, ...]
-
-
-NOBODY = Owner(-1, ())
-
-
-class Unsettled:
-    """Owns text while a template runs, until it is known whose it is."""
-
-    __slots__ = ()
-
-
-class Run(NamedTuple):
-    """A part of a string, from `start` up to `end`, and its owner."""
-
-    start: int
-    end: int
-    owner: Owner | Unsettled
-
-
-Runs = tuple[Run, ...]
 T = TypeVar("T", bound="_Traced")
 
 _PERCENT_S = re.compile(r"%(?:%|s|\((\w+)\)s)")
-
-
-def runs_of(text: object) -> Runs:
-    """Returns the runs of a string; none for a string that is not traced."""
-    return text._runs if isinstance(text, _Traced) else ()
 
 
 def plain(text: str) -> str:
@@ -85,82 +54,7 @@ def join_traced(parts: Iterable[str]) -> TracedStr:
     (1, 6)
     """
     pieces = list(parts)
-    return TracedStr("".join(map(plain, pieces)), _joined_runs(pieces), _still_filled(pieces))
-
-
-def filled(text: str) -> int:
-    """Returns how many of a string's first runs are known to leave no gap, so that nobody has to look again."""
-    return text._filled if isinstance(text, _Traced) else 0
-
-
-def _still_filled(pieces: list[str]) -> int:
-    """Returns how many first runs of joined pieces leave no gap, as far as the first piece says.
-
-    A template that adds to a long text again and again would else have all of it looked through each time.
-    """
-    first = pieces[0] if pieces else ""
-    runs = runs_of(first)
-    whole = bool(runs) and filled(first) == len(runs) and runs[-1].end == len(first)
-    # The last one may have become one with what comes after it.
-    return len(runs) - 1 if whole else 0
-
-
-def _joined_runs(pieces: Iterable[str]) -> Runs:
-    """Returns the runs of pieces one after the other; where two that touch have the same owner they are one."""
-    runs: list[Run] = []
-    at = 0
-    for piece in pieces:
-        own = runs_of(piece)
-        if own:
-            before = len(runs)
-            runs.extend(own if not at else [Run(start + at, end + at, owner) for start, end, owner in own])
-            if before and runs[before - 1].end == runs[before].start and runs[before - 1].owner == runs[before].owner:
-                runs[before - 1 : before + 1] = [Run(runs[before - 1].start, runs[before].end, runs[before].owner)]
-        at += len(piece)
-    return tuple(runs)
-
-
-def _end(run: Run) -> int:
-    return run.end
-
-
-def _cut(runs: Runs, start: int, end: int) -> Runs:
-    """Returns the runs of a slice. One that is emptied by it stays if it was empty, or if nothing else is left."""
-    if len(runs) == 1 and runs[0].start <= start < end <= runs[0].end:
-        return (Run(0, end - start, runs[0].owner),)
-    kept = []
-    for run in itertools.islice(runs, bisect.bisect_left(runs, start, key=_end), None):
-        if run.start > end:
-            break
-        if (run.start < end and run.end > start) or run.start == run.end:
-            kept.append(Run(max(run.start, start) - start, min(run.end, end) - start, run.owner))
-    if not kept and start >= end:
-        # An emptied string still speaks for its field: an empty system message owns its frame.
-        return tuple(Run(0, 0, run.owner) for run in runs[:1])
-    return tuple(kept)
-
-
-def _runs_between(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
-    """Returns the runs of parts that have one owner and stand `gap` characters apart."""
-    runs, at = [], 0
-    for part in parts:
-        runs.append(Run(at, at + len(part), owner))
-        at += len(part) + gap
-    return tuple(runs)
-
-
-def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
-    """Returns the smallest field that all owners are in; None where they are of different messages, or there are none.
-
-    >>> coarse_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
-    Owner(message=0, path=('tool_calls',))
-    """
-    fields = {owner for owner in owners if isinstance(owner, Owner)}
-    if len({owner.message for owner in fields}) != 1:
-        return None
-    paths = [owner.path for owner in fields]
-    same = itertools.takewhile(lambda keys: len(set(keys)) == 1, zip(*paths, strict=False))
-    return Owner(next(iter(fields)).message, tuple(keys[0] for keys in same))
+    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
 
 
 def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
@@ -186,18 +80,25 @@ def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
     return kind(plain(text), tuple(runs), len(runs))
 
 
-def _coarse(size: int, parts: Iterable[object]) -> Runs:
-    """Returns one run over everything, of the smallest field that all parts are in."""
-    owner = coarse_owner(run.owner for part in parts for run in runs_of(part))
-    return () if owner is None else (Run(0, size, owner),)
+def blur(result: Any, value: object) -> Any:
+    """Gives a plain text that was made of a value the smallest owner of all that is in it; the rest as it is."""
+    if type(result) is str:
+        return TracedStr(result, owner_runs(value, len(result)))
+    if type(result) is Markup:
+        return TracedMarkup(plain(result), owner_runs(value, len(result)))
+    return result
 
 
-class _Traced(str):
+def shown(value: object) -> str:
+    """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
+    text: str = value if isinstance(value, str) else blur(str(value), value)
+    return text
+
+
+class _Traced(Spoken, str):
     """What the two traced kinds of string have in common; `_escape` is where they differ."""
 
     __slots__ = ()
-    _runs: Runs
-    _filled: int
 
     def _escape(self, other: Any) -> Any:
         """Returns another string as this kind of string takes it in."""
@@ -217,7 +118,7 @@ class _Traced(str):
         return self._runs[0].owner if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)) else None
 
     def _slice(self: T, start: int, end: int) -> T:
-        return self._make(str.__getitem__(self, slice(start, end)), _cut(self._runs, start, end))
+        return self._make(str.__getitem__(self, slice(start, end)), cut_runs(self._runs, start, end))
 
     def _slices(self: T, parts: Iterable[str], *, gap: int | None) -> list[T]:
         """Finds parts that follow each other in this string, `gap` characters apart or where they next occur."""
@@ -229,7 +130,7 @@ class _Traced(str):
         return found
 
     def _blurred(self: T, text: str, *others: object) -> T:
-        return self._make(text, _coarse(len(text), (self, *others)))
+        return self._make(text, owner_runs((self, *others), len(text)))
 
     # ==================
     # Taking apart
@@ -239,14 +140,14 @@ class _Traced(str):
         if not isinstance(key, slice):
             text = str.__getitem__(self, key)
             at = range(len(self))[key.__index__()]
-            return self._make(text, _cut(self._runs, at, at + 1))
+            return self._make(text, cut_runs(self._runs, at, at + 1))
         start, stop, step = key.indices(len(self))
         if step == 1:
             return self._slice(start, max(start, stop))
         text = str.__getitem__(self, key)
         if (owner := self._only_owner()) is not None:
             return self._make(text, (Run(0, len(text), owner),))
-        return self._make(text, _joined_runs([self[at] for at in range(start, stop, step)]))
+        return self._make(text, join_runs([self[at] for at in range(start, stop, step)]))
 
     def __iter__(self: T) -> Iterator[T]:
         return (self[at] for at in range(len(self)))
@@ -295,19 +196,19 @@ class _Traced(str):
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
             return NotImplemented
         pieces = [self, self._escape(other)]
-        return self._make("".join(map(plain, pieces)), _joined_runs(pieces), _still_filled(pieces))
+        return self._make("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
 
     def __radd__(self: T, other: Any) -> T:
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
             return NotImplemented
         pieces = [self._escape(other), self]
-        return self._make("".join(map(plain, pieces)), _joined_runs(pieces))
+        return self._make("".join(map(plain, pieces)), join_runs(pieces))
 
     def __mul__(self: T, count: SupportsIndex) -> T:
         text = str.__mul__(self, count)
         if (owner := self._only_owner()) is not None:
             return self._make(text, (Run(0, len(text), owner),))
-        return self._make(text, _joined_runs([self] * (len(text) // len(self) if self else 1)))
+        return self._make(text, join_runs([self] * (len(text) // len(self) if self else 1)))
 
     __rmul__ = __mul__
 
@@ -315,7 +216,7 @@ class _Traced(str):
         escaped = [self._escape(part) for part in parts]
         text = plain(self).join(escaped)
         pieces = [piece for part in escaped for piece in (self, part)][1:]
-        return self._make(text, _joined_runs(pieces))
+        return self._make(text, join_runs(pieces))
 
     def replace(self: T, old: str, new: str, count: SupportsIndex = -1, /) -> T:
         new = self._escape(new)
@@ -323,11 +224,11 @@ class _Traced(str):
         if not old:
             return self._blurred(text, new)
         if new and not runs_of(new) and (owner := self._only_owner()) is not None:
-            return self._make(text, _runs_between(plain(self).split(old, count), len(new), owner))
+            return self._make(text, runs_apart(plain(self).split(old, count), len(new), owner))
         pieces: list[str] = []
         for part in self.split(old, count):
             pieces += [new, part]
-        return self._make(text, _joined_runs(pieces[1:]))
+        return self._make(text, join_runs(pieces[1:]))
 
     def __mod__(self: T, values: Any) -> T:
         return self._formatted(plain(self) % _plain_values(values), values)
@@ -343,12 +244,12 @@ class _Traced(str):
             if match.group() == "%%":
                 pieces.append("%")
             elif match.group(1) is not None and isinstance(values, Mapping):
-                pieces.append(_shown(values.get(match.group(1))))
+                pieces.append(shown(values.get(match.group(1))))
             elif numbered:
-                pieces.append(_shown(numbered.pop(0)))
+                pieces.append(shown(numbered.pop(0)))
         pieces.append(self._slice(at, len(self)))
         followed = "".join(map(plain, pieces)) == text
-        return self._make(text, _joined_runs(pieces)) if followed else self._blurred(text, *numbered)
+        return self._make(text, join_runs(pieces)) if followed else self._blurred(text, *numbered)
 
     # ==================
     # Changing characters
@@ -388,18 +289,18 @@ class _Traced(str):
 
     def rjust(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
         text = str.rjust(self, width, fillchar)
-        return self._make(text, _joined_runs([" " * (len(text) - len(self)), self]))
+        return self._make(text, join_runs([" " * (len(text) - len(self)), self]))
 
     def center(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
         text = str.center(self, width, fillchar)
         padding = len(text) - len(self)
         # CPython puts the odd space on the left where the width is odd as well.
         left = padding // 2 + (padding & len(text) & 1)
-        return self._make(text, _joined_runs([" " * left, self]))
+        return self._make(text, join_runs([" " * left, self]))
 
     def zfill(self: T, width: SupportsIndex, /) -> T:
         text = str.zfill(self, width)
-        return self._make(text, _joined_runs([" " * (len(text) - len(self)), self]))
+        return self._make(text, join_runs([" " * (len(text) - len(self)), self]))
 
 
 class TracedStr(_Traced):
@@ -436,14 +337,10 @@ class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
         escaped = plain(Markup.escape(other))
         if isinstance(other, str) and escaped == plain(other):
             return other
-        return TracedStr(escaped, _coarse(len(escaped), (other,)))
+        return TracedStr(escaped, owner_runs(other, len(escaped)))
 
     def __mod__(self, values: Any) -> TracedMarkup:
         return self._formatted(plain(Markup(plain(self)) % _plain_values(values)), values)
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _plain_values(values: Any) -> Any:

@@ -2,75 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from markupsafe import Markup
-
 from renderers.errors import MessageError
-from renderers.trace.text import (
-    NOBODY,
-    Owner,
-    Run,
-    Runs,
-    TracedMarkup,
-    TracedStr,
-    Unsettled,
-    coarse_owner,
-    plain,
-    runs_of,
-)
+from renderers.trace.owners import owner_of
+from renderers.trace.runs import Owned, Owner, Run
+from renderers.trace.text import TracedStr, plain
 
-__all__ = [
-    "TracedDict",
-    "TracedFloat",
-    "TracedInt",
-    "TracedList",
-    "blur",
-    "message_of",
-    "owner_runs",
-    "owners_in",
-    "trace_value",
-    "whole_message",
-]
+__all__ = ["TracedDict", "TracedFloat", "TracedInt", "TracedList", "trace_value", "whole_message"]
 
 
-class TracedDict(dict[Any, Any]):
+class TracedDict(Owned, dict[Any, Any]):
     """A dict that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner",)
-    _owner: Owner
 
     def __str__(self) -> str:
-        return _written(dict.__repr__(self), _owner_of(self))
+        return _written(dict.__repr__(self), owner_of(self))
 
 
-class TracedList(list[Any]):
+class TracedList(Owned, list[Any]):
     """A list that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner",)
-    _owner: Owner
 
     def __str__(self) -> str:
-        return _written(list.__repr__(self), _owner_of(self))
+        return _written(list.__repr__(self), owner_of(self))
 
 
-class TracedInt(int):
+class TracedInt(Owned, int):
     """An int that remembers its field, and is written as a traced string."""
 
-    _owner: Owner
-
     def __str__(self) -> str:
-        return _written(int.__repr__(self), _owner_of(self))
+        return _written(int.__repr__(self), owner_of(self))
 
 
-class TracedFloat(float):
+class TracedFloat(Owned, float):
     """A float that remembers its field, and is written as a traced string."""
 
-    _owner: Owner
-
     def __str__(self) -> str:
-        return _written(float.__repr__(self), _owner_of(self))
+        return _written(float.__repr__(self), owner_of(self))
 
 
 def trace_value(value: Any, owner: Owner) -> Any:
@@ -109,61 +80,11 @@ def trace_value(value: Any, owner: Owner) -> Any:
     return wrapped
 
 
-def owner_runs(value: object, size: int) -> Runs:
-    """Returns the runs of a text that was made of a value: one over all of it where the value is of one message."""
-    owner = coarse_owner(owners_in(value))
-    return () if owner is None else (Run(0, size, owner),)
-
-
-def blur(result: Any, values: tuple[Any, ...]) -> Any:
-    """Gives a plain text that was made of values the smallest owner that they have in common; the rest as it is."""
-    if type(result) is str:
-        return TracedStr(result, owner_runs(values, len(result)))
-    if type(result) is Markup:
-        return TracedMarkup(plain(result), owner_runs(values, len(result)))
-    return result
-
-
-def owners_in(value: object) -> Iterator[Owner | Unsettled]:
-    """Yields whatever owns a value or a part of it, once for each part, however often it is there."""
-    seen: set[int] = set()
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, TracedStr | TracedMarkup):
-            yield from (run.owner for run in runs_of(part))
-        elif isinstance(part, TracedDict | TracedList | TracedInt | TracedFloat):
-            yield _owner_of(part)
-        elif isinstance(part, dict | list | tuple) and id(part) not in seen:
-            seen.add(id(part))
-            waiting.extend((*part.keys(), *part.values()) if isinstance(part, dict) else part)
-
-
-def message_of(value: object) -> int | None:
-    """Returns the message that a value is, or is a part of, or was made from; None for none or several.
-
-    >>> message_of(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
-    2
-    """
-    found: int | None = None
-    for owner in owners_in(value):
-        if isinstance(owner, Owner) and owner.message >= 0:
-            if found is not None and owner.message != found:
-                return None
-            found = owner.message
-    return found
-
-
 def whole_message(value: object) -> int | None:
     """Returns the number of a message, where the value is one as a whole."""
-    if not isinstance(value, TracedDict) or _owner_of(value).path or _owner_of(value).message < 0:
+    if not isinstance(value, TracedDict) or owner_of(value).path or owner_of(value).message < 0:
         return None
-    return _owner_of(value).message
-
-
-def _owner_of(value: TracedDict | TracedList | TracedInt | TracedFloat) -> Owner:
-    """Returns the owner; nobody for what a template made with a method of the type, such as `fromkeys`."""
-    return getattr(value, "_owner", NOBODY)
+    return owner_of(value).message
 
 
 def _written(text: str, owner: Owner) -> TracedStr:

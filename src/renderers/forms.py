@@ -1,0 +1,186 @@
+"""Which forms of messages and tools a template takes, found by running it.
+
+The template is given small conversations with a rare word in the place in question. It takes the form if the word comes
+out, and not as a part of data; or if it writes the same as for a form that means the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from renderers.errors import TemplateError, TemplateLimitError
+from renderers.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.trace import ChatTemplate, Limits
+
+__all__ = ["EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Tokens", "takes_form"]
+
+Data = dict[str, Any]
+Tokens = tuple[tuple[str, str], ...]
+"""The control tokens that the template is given, as hashable pairs."""
+
+OPTIONAL = ("tool_calls", *REASONING_NAMES)
+"""Keys of a message that may be there only to say that there is nothing."""
+EMPTY: tuple[Any, ...] = (None, [])
+"""What they say then."""
+OTHER_TEXTS = ("input_text", "output_text")
+"""What OpenAI's Responses API calls parts that are text."""
+
+_WORD = "Zyxwort"
+_DECOY = "zyxlure"
+"""A key whose value is no text: where it shows up, the template writes data instead of text."""
+
+
+def takes_form(template: ChatTemplate, tokens: Tokens, role: str, form: str) -> bool:
+    """Says whether a template takes a form of what a role says; each is tried once.
+
+    >>> takes_form(ChatTemplate("{{ messages[-1].content | upper }}"), (), "user", "parts")
+    False
+    """
+    return _tried(template.source, template.limits, tokens, role, form)
+
+
+Write = Callable[[list[Data], list[Data] | None], str | None]
+"""Gives what the template writes for messages and tools; None where it fails."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _tried(source: str, limits: Limits, tokens: Tokens, role: str, form: str) -> bool:
+    """Runs small conversations with the form in different surroundings."""
+    write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(tokens))
+    if form in _TOOLS:
+        return _shows(write([{"role": role, "content": "Q"}], _TOOLS[form]), _WORD)
+    if form in _SAME:
+        return all(other in (None, one) for one, other in _both(role, _SAME[form], write))
+    if form in _MEDIA:
+        return any(one != other and None not in (one, other) for one, other in _both(role, _MEDIA[form], write))
+    if form in _WITHOUT_TEXT:
+        pairs = list(_both(role, [(said, {**said, "content": ""}) for said in _FORMS[form]], write))
+        # Wherever a call is shown beside an empty text, it must be shown beside nothing; else any text will do.
+        word = _WORD if any(_shows(text, _WORD) for pair in pairs for text in pair) else ""
+        return all(_shows(one, word) for one, other in pairs if _shows(other, word))
+    word = _WORDS.get(form, _WORD)
+    return any(_shows(text, word) for said in _FORMS[form] for text in _texts(role, said, write))
+
+
+def _texts(role: str, said: Data, write: Write) -> Iterator[str | None]:
+    """Yields what is written of a message in all surroundings, without and with a tool."""
+    for messages in _around({"role": role, **said}):
+        for tools in (None, [_WRAPPED | {"function": _SPEC | {"name": "f"}}]):
+            yield write(messages, tools)
+
+
+def _both(role: str, pairs: list[tuple[Data, Data]], write: Write) -> Iterator[tuple[str | None, str | None]]:
+    """Yields what is written of the first and of the second of each pair in the same surroundings."""
+    for one, other in pairs:
+        yield from zip(_texts(role, one, write), _texts(role, other, write), strict=True)
+
+
+def _call(name: str, arguments: Any) -> Data:
+    return {"id": "call00000", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+_OBJECT, _TEXT = {"x": "y"}, '{"x": "y"}'
+_SPEC = {"name": _WORD, "description": "d", "parameters": {"type": "object", "properties": {}}}
+_WRAPPED = {"type": "function", "function": _SPEC}
+_TOOLS: dict[str, list[Data]] = {"bare tool": [_SPEC], "wrapped tool": [_WRAPPED]}
+_WITHOUT_TEXT = {"none", "none beside calls", "missing", "missing beside calls"}
+_FORMS: dict[str, list[Data]] = {
+    "text": [{"content": _WORD}],
+    "parts": [{"content": [{"type": "text", "text": _WORD, _DECOY: 0}]}],
+    "thinking part": [
+        {"content": [{"type": "thinking", "thinking": _WORD, _DECOY: 0}, {"type": "text", "text": "T"}]},
+    ],
+    "object": [{"content": {"x": _WORD}}],
+    "reasoning": [{"content": "T", "reasoning_content": _WORD, "thinking": _WORD}],
+    "none": [{"content": None}],
+    "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "missing": [{}],
+    "missing beside calls": [{"tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "call": [
+        {"content": content, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT) for content in ("", None)
+    ],
+    "bare call": [
+        {"content": "", "tool_calls": [{"id": "call00000", "name": _WORD, "arguments": form}]}
+        for form in (_OBJECT, _TEXT)
+    ],
+    "arguments": [{"content": content, "tool_calls": [_call("f", {"x": _WORD})]} for content in ("", None)],
+    "arguments as text": [
+        {"content": content, "tool_calls": [_call("f", json.dumps({"x": _WORD}))]} for content in ("", None)
+    ],
+}
+_FORMS["arguments as JSON"] = _FORMS["arguments within JSON"] = _FORMS["arguments"]
+"""What a message of a form looks like, beside its role: it is taken where the word is shown in any surroundings."""
+
+_JSON = '{"x":"' + _WORD + '"}'
+_WORDS = {"object": _JSON, "arguments as JSON": _JSON, "arguments within JSON": f":{_JSON}"}
+"""What has to be shown instead of the word, without regard to spaces."""
+
+_PART = {"type": "text", "text": _WORD}
+_CONTENTS: dict[str, list[tuple[Any, Any]]] = {
+    "string among parts": [([_WORD], [_PART])],
+    "part of another type": [
+        ([{"text": _WORD}], [_PART]),
+        *(([{"type": type_, "text": _WORD}], [_PART]) for type_ in OTHER_TEXTS),
+    ],
+    "part with nulls": [([{**_PART, **dict.fromkeys(MEDIA_KINDS)}], [_PART])],
+    "thinking in parts": [([{"type": "thinking", "thinking": [_PART]}], [{"type": "thinking", "thinking": _WORD}])],
+}
+_SAME: dict[str, list[tuple[Data, Data]]] = {
+    **{
+        f"{key} {empty}": [({"content": said, key: empty}, {"content": said}) for said in (_WORD, None, [_PART])]
+        for key in OPTIONAL
+        for empty in EMPTY
+    },
+    **{form: [({"content": one}, {"content": other}) for one, other in _CONTENTS[form]] for form in _CONTENTS},
+}
+"""What a message of a form looks like, and one that has to be written the same way in all surroundings."""
+
+_MEDIA: dict[str, list[tuple[Data, Data]]] = {
+    form: [({"content": [_PART, part]}, {"content": [_PART]})]
+    for kind in MEDIA_KINDS
+    for form, part in {f"{kind} part": {"type": kind, kind: "x"}, f"{kind} alone": {kind: "x"}}.items()
+}
+"""What a message with a part that is not text looks like, and one without: it is taken where it makes a difference."""
+
+
+def _around(message: Data) -> list[list[Data]]:
+    """Returns conversations with a message in them."""
+    ask = {"role": "user", "content": "Q"}
+    result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
+    match message["role"]:
+        case "system" | "developer":
+            return [[message, ask]]
+        case "user":
+            return [[message]]
+        case "tool":
+            calls = [
+                {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
+            ]
+            return [[ask, call, result | message] for call in calls]
+        case _ if message.get("tool_calls"):
+            return [[ask, message], [ask, message, result], [ask, message, result, ask]]
+        case _:
+            return [[ask, message], [ask, message, ask]]
+
+
+def _written(template: ChatTemplate, tokens: Data, messages: list[Data], tools: list[Data] | None) -> str | None:
+    try:
+        # Always the same time, so that two texts of a template that writes the time can be compared.
+        return template.run(messages, tools=tools, now=datetime.datetime(2026, 1, 1), **tokens).text
+    except TemplateLimitError:
+        # It would not do better with anything else.
+        raise
+    except TemplateError:
+        return None
+
+
+def _shows(text: str | None, word: str) -> bool:
+    """Says whether a text has the word in it, and not as a part of data."""
+    if text is None:
+        return False
+    squeezed = "".join(text.split())
+    return word in squeezed and not any(trap in squeezed for trap in (_DECOY, f'\\"{_WORD}', "{'x':"))

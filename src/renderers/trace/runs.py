@@ -1,0 +1,147 @@
+"""Who owns which part of a string: runs, and what becomes of them when strings are cut and joined."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+__all__ = [
+    "NOBODY",
+    "Owned",
+    "Owner",
+    "Run",
+    "Runs",
+    "Spoken",
+    "Unsettled",
+    "coarse_owner",
+    "cut_runs",
+    "filled",
+    "filled_when_joined",
+    "join_runs",
+    "runs_apart",
+    "runs_of",
+]
+
+
+class Owner(NamedTuple):
+    """What a character came from: a message's number (-1 for none) and the path of a field in it."""
+
+    message: int
+    path: tuple[str | int, ...]
+
+
+NOBODY = Owner(-1, ())
+
+
+class Unsettled:
+    """Owns text while a template runs, until it is known whose it is."""
+
+    __slots__ = ()
+
+
+class Run(NamedTuple):
+    """A part of a string, from `start` up to `end`, and its owner."""
+
+    start: int
+    end: int
+    owner: Owner | Unsettled
+
+
+Runs = tuple[Run, ...]
+
+
+class Spoken:
+    """What all traced strings are: they have runs, of which the first `_filled` are known to leave no gap."""
+
+    __slots__ = ()
+    _runs: Runs
+    _filled: int
+
+
+class Owned:
+    """What all other traced values are: they have an owner as a whole."""
+
+    __slots__ = ()
+    _owner: Owner
+
+
+def runs_of(text: object) -> Runs:
+    """Returns the runs of a string; none for a string that is not traced."""
+    return text._runs if isinstance(text, Spoken) else ()
+
+
+def filled(text: str) -> int:
+    """Returns how many of a string's first runs are known to leave no gap, so that nobody has to look again."""
+    return text._filled if isinstance(text, Spoken) else 0
+
+
+def filled_when_joined(pieces: list[str]) -> int:
+    """Returns how many first runs of joined pieces leave no gap, as far as the first piece says.
+
+    A template that adds to a long text again and again would else have all of it looked through each time.
+    """
+    first = pieces[0] if pieces else ""
+    runs = runs_of(first)
+    whole = bool(runs) and filled(first) == len(runs) and runs[-1].end == len(first)
+    # The last one may have become one with what comes after it.
+    return len(runs) - 1 if whole else 0
+
+
+def join_runs(pieces: Iterable[str]) -> Runs:
+    """Returns the runs of pieces one after the other; where two that touch have the same owner they are one."""
+    runs: list[Run] = []
+    at = 0
+    for piece in pieces:
+        own = runs_of(piece)
+        if own:
+            before = len(runs)
+            runs.extend(own if not at else [Run(start + at, end + at, owner) for start, end, owner in own])
+            if before and runs[before - 1].end == runs[before].start and runs[before - 1].owner == runs[before].owner:
+                runs[before - 1 : before + 1] = [Run(runs[before - 1].start, runs[before].end, runs[before].owner)]
+        at += len(piece)
+    return tuple(runs)
+
+
+def _end(run: Run) -> int:
+    return run.end
+
+
+def cut_runs(runs: Runs, start: int, end: int) -> Runs:
+    """Returns the runs of a slice. One that is emptied by it stays if it was empty, or if nothing else is left."""
+    if len(runs) == 1 and runs[0].start <= start < end <= runs[0].end:
+        return (Run(0, end - start, runs[0].owner),)
+    kept = []
+    for run in itertools.islice(runs, bisect.bisect_left(runs, start, key=_end), None):
+        if run.start > end:
+            break
+        if (run.start < end and run.end > start) or run.start == run.end:
+            kept.append(Run(max(run.start, start) - start, min(run.end, end) - start, run.owner))
+    if not kept and start >= end:
+        # An emptied string still speaks for its field: an empty system message owns its frame.
+        return tuple(Run(0, 0, run.owner) for run in runs[:1])
+    return tuple(kept)
+
+
+def runs_apart(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
+    """Returns the runs of parts that have one owner and stand `gap` characters apart."""
+    runs, at = [], 0
+    for part in parts:
+        runs.append(Run(at, at + len(part), owner))
+        at += len(part) + gap
+    return tuple(runs)
+
+
+def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
+    """Returns the smallest field that all owners are in; None where they are of different messages, or there are none.
+
+    >>> coarse_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
+    Owner(message=0, path=('tool_calls',))
+    """
+    fields = {owner for owner in owners if isinstance(owner, Owner)}
+    if len({owner.message for owner in fields}) != 1:
+        return None
+    paths = [owner.path for owner in fields]
+    same = itertools.takewhile(lambda keys: len(set(keys)) == 1, zip(*paths, strict=False))
+    return Owner(next(iter(fields)).message, tuple(keys[0] for keys in same))
