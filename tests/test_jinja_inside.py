@@ -15,8 +15,9 @@ import pytest
 from jinja2.compiler import CodeGenerator
 from jinja2.filters import FILTERS
 from jinja2.runtime import Context
+from jinja2.tests import TESTS
 
-from renderers.trace.environment import TracingEnvironment, _TracingCodeGenerator
+from renderers.trace.environment import _LOOKING_TESTS, TracingEnvironment, _TracingCodeGenerator
 from renderers.trace.filters import TEXT_FILTERS, WALKING_FILTERS
 from renderers.trace.rules import ChatEnvironment
 
@@ -125,6 +126,14 @@ def test_every_filter_of_jinja_is_known_to_make_a_text_or_not_to() -> None:
     )
     assert set(FILTERS) == TEXT_FILTERS | set(others.split())
     assert set(others.split()) > WALKING_FILTERS
+
+
+def test_every_test_of_jinja_is_known_to_look_through_a_value_or_not_to() -> None:
+    others = (
+        "boolean callable defined divisibleby escaped even false filter float integer iterable mapping none number odd "
+        "sameas sequence string test true undefined"
+    )
+    assert set(TESTS) == _LOOKING_TESTS | set(others.split())
 
 
 def test_filters_say_in_the_known_way_what_they_are_passed() -> None:

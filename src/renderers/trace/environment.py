@@ -36,6 +36,10 @@ from renderers.trace.values import TracedInt
 __all__ = ["TracingContext", "TracingEnvironment"]
 
 _PROMPT_FLAG = "add_generation_prompt"
+_LOOKING_TESTS = frozenset(
+    "!= < <= == > >= eq equalto ge greaterthan gt in le lessthan lower lt ne upper".split(),
+)
+"""The tests that look through what they are given; the others look at what it is."""
 
 
 class TracingContext(Context):
@@ -326,7 +330,7 @@ class TracingEnvironment(ChatEnvironment):
     def __init__(self) -> None:
         super().__init__()
         self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
-        self.tests = {name: _guarded_test(function) for name, function in {**self.tests, "sameas": _sameas}.items()}
+        self.tests |= {name: _guarded_test(self.tests[name]) for name in _LOOKING_TESTS} | {"sameas": _sameas}
         self.globals |= {"lipsum": _lipsum, "range": _range}
 
     def getattr(self, obj: Any, attribute: str) -> Any:

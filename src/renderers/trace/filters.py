@@ -171,7 +171,7 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     elif name in _ESCAPING:
         # Each line may be set off by what is asked for, or by a key, as often as what is in it is deep.
         wide = widest_key(value) if name == "pprint" else max(*numbers, longest, 0)
-        size *= _ESCAPED + wide * depth_of(value)
+        size *= _ESCAPED + (wide * depth_of(value) if wide else 0)
     return 1, size
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from renderers.trace.rules import TemplateNamespace, values_in
@@ -163,7 +163,8 @@ def size_of(value: Any) -> int:
 
 def length_of(value: Any) -> int:
     """Returns the length of what templates can have and has one; 1 for anything else."""
-    return len(value) if isinstance(value, Sized) and isinstance(value, _SIZED) else 1
+    sized: Any = value
+    return len(sized) if isinstance(value, _SIZED) else 1
 
 
 def size_of_text(value: Any) -> int:

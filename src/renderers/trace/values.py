@@ -58,14 +58,16 @@ def trace_value(value: Any, owner: Owner) -> Any:
         return _written(plain(value), owner)
     if value is None or isinstance(value, bool):
         return value
+    message, path = owner
     if isinstance(value, dict):
         wrapped = TracedDict()
         for key, item in dict.items(value):
-            inner = _below(owner, key)
-            wrapped[_written(plain(key), inner) if isinstance(key, str) else key] = trace_value(item, inner)
+            name = plain(key) if isinstance(key, str) else key
+            inner = Owner(message, (*path, name))
+            wrapped[_written(name, inner) if isinstance(key, str) else key] = trace_value(item, inner)
     elif isinstance(value, list | tuple):
         items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
-        wrapped = TracedList(trace_value(item, _below(owner, at)) for at, item in enumerate(items))
+        wrapped = TracedList([trace_value(item, Owner(message, (*path, at))) for at, item in enumerate(items)])
     elif isinstance(value, int):
         wrapped = TracedInt(int.__int__(value))
     elif isinstance(value, float):
@@ -89,7 +91,3 @@ def whole_message(value: object) -> int | None:
 
 def _written(text: str, owner: Owner) -> TracedStr:
     return TracedStr(text, (Run(0, len(text), owner),))
-
-
-def _below(owner: Owner, key: str | int) -> Owner:
-    return Owner(owner.message, (*owner.path, plain(key) if isinstance(key, str) else key))
