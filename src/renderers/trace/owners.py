@@ -33,6 +33,7 @@ def owners_in(value: object) -> Iterator[Owner | Unsettled]:
 def message_of(value: object) -> int | None:
     """Returns the message that a value is, or is a part of, or was made from; None for none or several.
 
+    >>> from renderers.trace.values import trace_value
     >>> message_of(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
     2
     """

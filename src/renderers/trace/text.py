@@ -61,7 +61,7 @@ def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
     """Gives what no run covers to an owner; a text without gaps is returned as it is.
 
     >>> hello = TracedStr("<Hello>", (Run(1, 6, Owner(0, ("content",))),))
-    >>> [run[:2] for run in runs_of(fill_gaps(hello, NOBODY))]
+    >>> [run[:2] for run in runs_of(fill_gaps(hello, Owner(-1, ())))]
     [(0, 1), (1, 6), (6, 7)]
     """
     known = filled(text)

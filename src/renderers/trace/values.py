@@ -50,7 +50,7 @@ def trace_value(value: Any, owner: Owner) -> Any:
     Subclasses are taken for what they are made of: none of their methods is asked, and none reaches a template.
 
     >>> message = trace_value({"content": "Hi"}, Owner(0, ()))
-    >>> runs_of(message["content"])[0].owner.path
+    >>> message["content"]._runs[0].owner.path
     ('content',)
     """
     wrapped: Any
