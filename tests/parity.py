@@ -324,7 +324,7 @@ def marked_runs(
         messages, tools, documents = mark([CONVERSATIONS[name], arguments["tools"], documents])
         forms = [(messages, tools)]
         with contextlib.suppress(MessageError):
-            adapted = adapt_messages(template, messages, tokens=tokens), adapt_tools(template, tools, tokens=tokens)
+            adapted = adapt_messages(template, messages, given=tokens), adapt_tools(template, tools, given=tokens)
             forms += [adapted] if adapted != forms[0] else []
         for messages, tools in forms:
             others = {**arguments, "tools": tools, "documents": documents}

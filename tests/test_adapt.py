@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.forms import given_to
 from renderers.trace import ChatTemplate, Limits
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.parity import NOW, TEMPLATES, TOKENS
@@ -40,7 +42,7 @@ TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
 
 def adapted(source: str, *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    return adapt_messages(ChatTemplate(source), list(messages), tokens=())
+    return adapt_messages(ChatTemplate(source), list(messages), given=())
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -116,14 +118,24 @@ def test_arguments_become_an_object_where_the_template_writes_text_otherwise(sou
     assert adapted(source, said('{"city": "Paris"}')) == [said({"city": "Paris"})]
 
 
-@pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, [1], 3, False])
-def test_arguments_that_are_no_object_are_refused_by_their_place_where_the_template_wants_one(raw: Any) -> None:
+@pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1, "a": 2}', '{"a": 1e400}'])
+def test_arguments_that_are_no_object_are_refused_by_their_place_where_the_template_wants_one(raw: str) -> None:
     for source in (DICT, JSON):
         with pytest.raises(
             MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
         ) as caught:
             adapted(source, user("Q"), said({}, raw))
         assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
+
+
+@pytest.mark.parametrize("raw", [[1], 3, False])
+def test_arguments_that_are_neither_text_nor_an_object_are_left_to_the_template(raw: Any) -> None:
+    assert adapted(JSON, said(raw)) == [said(raw)]
+
+
+def test_a_call_that_is_none_is_refused_by_its_place() -> None:
+    with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the function"):
+        adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
 
 
 def test_arguments_that_are_nested_too_deeply_are_refused_as_an_object_would_be() -> None:
@@ -220,12 +232,19 @@ def test_a_content_of_none_stays_where_the_template_writes_that_it_is_none() -> 
     assert adapted(calls, said({}, content=None)) == [said({}, content=None)]
 
 
-@pytest.mark.parametrize("content", [{"city": "北京"}, 3, 1.5])
+@pytest.mark.parametrize("content", [{"city": "北京"}, [{"a": 1}], [1, 2]])
 def test_a_content_that_is_data_becomes_json_text_unless_the_template_writes_that(content: Any) -> None:
     message = {"role": "tool", "content": content}
-    (text,) = adapted(REPR, message)
-    assert text["content"] == {"{": '{"city": "北京"}', "3": "3", "1": "1.5"}[str(content)[0]]
+    assert adapted(REPR, message)[0]["content"] == json.dumps(content, ensure_ascii=False)
     assert adapted(REPR.replace("m.content", "m.content | tojson"), message) == [message]
+
+
+@pytest.mark.parametrize("content", [3, 1.5])
+def test_a_number_becomes_text_where_the_template_loses_it(content: Any) -> None:
+    message = {"role": "tool", "content": content}
+    assert adapted(REPR, message) == [message]
+    lost = REPR.replace("m.content", "m.content if m.content is string")
+    assert adapted(lost, message)[0]["content"] == str(content)
 
 
 def test_a_template_that_tells_none_from_empty_beside_calls_gets_none() -> None:
@@ -263,18 +282,18 @@ def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
     takes_both = "{{ messages[0].content }}{{ tools | tojson }}"
 
     def tools(source: str, tool: dict[str, Any]) -> Any:
-        return adapt_tools(ChatTemplate(source), [tool], tokens=())
+        return adapt_tools(ChatTemplate(source), [tool], given=())
 
     assert tools(needs_wrapped, spec) == tools(needs_wrapped, wrapped) == [wrapped]
     assert tools(needs_bare, spec) == tools(needs_bare, wrapped) == [spec]
     assert (tools(takes_both, spec), tools(takes_both, wrapped)) == ([spec], [wrapped])
     assert tools(needs_wrapped, {"type": "function", **spec}) == [wrapped]
     assert tools(needs_wrapped, {"type": "web_search"}) == [{"type": "web_search"}]
-    assert adapt_tools(ChatTemplate(needs_bare), None, tokens=()) is None
+    assert adapt_tools(ChatTemplate(needs_bare), None, given=()) is None
 
 
 def test_an_empty_list_of_tools_is_none_of_our_business() -> None:
-    assert adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], tokens=()) == []
+    assert adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], given=()) == []
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:
@@ -283,16 +302,16 @@ def test_nothing_that_is_passed_in_is_changed() -> None:
     for source in (STRINGS, PARTS, BOTH, DICT, TEXT):
         for conversation in CONVERSATIONS.values():
             try:
-                adapt_messages(ChatTemplate(source), conversation, tokens=())
+                adapt_messages(ChatTemplate(source), conversation, given=())
             except MessageError:
                 continue
-        adapt_tools(ChatTemplate(source), TOOLS, tokens=())
+        adapt_tools(ChatTemplate(source), TOOLS, given=())
     assert (messages, TOOLS) == before
 
 
 def test_a_template_that_refuses_everything_gets_everything_as_it_is() -> None:
     for conversation in CONVERSATIONS.values():
-        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, tokens=()) == conversation
+        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, given=()) == conversation
 
 
 def test_a_template_that_shows_calls_only_where_there_is_no_content_gets_none() -> None:
@@ -325,7 +344,7 @@ def test_a_call_that_is_written_as_python_is_not_taken_for_data() -> None:
 def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> None:
     template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
     with pytest.raises(TemplateLimitError):
-        adapt_messages(template, [user("x")], tokens=())
+        adapt_messages(template, [user("x")], given=())
 
 
 # ==================
@@ -368,7 +387,7 @@ def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> Non
     tokens: dict[str, Any] = dict(TOKENS)
 
     def text(*messages: dict[str, Any]) -> str | None:
-        plain = adapt_messages(template, list(messages), tokens=tuple(tokens.items()))
+        plain = adapt_messages(template, list(messages), given=tuple(tokens.items()))
         try:
             return template.run(plain, now=NOW, **tokens).text
         except TemplateError:
@@ -433,9 +452,31 @@ def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_p
         )
 
 
-@pytest.mark.parametrize("part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3])
-def test_a_part_of_a_kind_that_nobody_knows_is_left_to_a_template_that_takes_parts(part: Any) -> None:
-    assert adapted(PARTS, user([part])) == [user([part])]
+@pytest.mark.parametrize(
+    "part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3, {"type": "text", "content": "Hi"}]
+)
+def test_a_part_that_a_template_that_takes_parts_would_lose_is_refused_by_its_place(part: Any) -> None:
+    with pytest.raises(MessageError, match=r"^message 0: content\.1 is .*, which this chat template does not take"):
+        adapted(PARTS, user([*TWO_PARTS[:1], part]))
+
+
+def test_a_part_of_a_type_that_the_template_names_is_left_to_it() -> None:
+    parts = [{"type": "chart", "chart": "x"}]
+    assert adapted(PARTS + "{# chart #}", user(parts)) == [user(parts)]
+
+
+def test_a_template_that_wants_a_system_message_first_is_tried_with_one() -> None:
+    source = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + STRINGS
+    system = {"role": "system", "content": "S"}
+    assert adapted(source, system, user(TWO_PARTS)) == [system, user("Hi there")]
+
+
+def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
+    template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
+    given = given_to(template, {"eos_token": "</s>"}, {"who": "x", "documents": []})
+    assert given == (("eos_token", "</s>"), ("who", "x"))
+    assert adapt_messages(template, [user(TWO_PARTS)], given=given) == [user("Hi there")]
+    assert given_to(ChatTemplate(STRINGS), {"eos_token": "</s>"}, {"who": "x"}) == (("eos_token", "</s>"),)
 
 
 def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:

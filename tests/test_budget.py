@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from typing import Any
 
@@ -12,7 +13,7 @@ from renderers.trace import ChatTemplate, Limits
 from renderers.trace.budget import Budget
 from renderers.trace.sizes import bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
 
-MESSAGES = [{"role": "user", "content": "ab\ncd\tef"}]
+MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "ab\ncd\tef", "n": 12}]
 C = "messages[0].content"
 HUGE = 10**12
 
@@ -115,6 +116,30 @@ TOO_MANY_CHARACTERS = [
     "{% set a = ['x' * 100000] * 10000 %}{{ a | map('string') | max }}",
     "{{ {'x' * 10000: ['yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'] * 10000} | pprint }}",
     "{% set x = '<' * 1000000 %}{% for i in range(60) %}{% set y = x | e %}{% endfor %}",
+    "{% set x = '1' * 50000000 %}{% for i in range(9) %}{% set y = x | float %}{% endfor %}",
+    "{% set x = 'a' * 80000000 %}{% for i in range(9) %}{% set y = ''.maketrans(x, x) %}{% endfor %}",
+    "{% set x = 'a' * 5000000 %}{{ x.strip('b' * 5000000 ~ 'a') | length }}",
+    "{% set x = 'a' * 5000000 %}{{ x | trim('b' * 5000000 ~ 'a') | length }}",
+    "{{ ((messages[0].content ~ 'x') * 50000000) | length }}",
+    "{% set ns = namespace(s='') %}{% for i in range(16000) %}{% set ns.s = messages[0].n ~ 'x' ~ ns.s %}{% endfor %}",
+    "{{ '{0:{1}}'.format('a', 3000000000.0) | length }}",
+    "{{ '{0:{1.current}}'.format('a', cycler(3000000000)) | length }}",
+    "{{ strftime_now('%999999999Y') | length }}",
+    "{{ ('a' * 5000000) | wordwrap(1) | length }}",
+    "{{ ('http://a.b/' ~ '(' * 100000 ~ ')' * 100000) | urlize | length }}",
+    "{{ ('ab ' * 20000000) | wordcount }}",
+    "{{ ('{0.current}' * 100).format(cycler('a' * 50000000)) | length }}",
+    (
+        "{% set b = 'a' * 10000000 %}{% if false %}{% block a %}" + "{{ b | default('') }}" * 50 + "{% endblock %}"
+        "{% endif %}{% macro m() %}{{ self.a() }}{% endmacro %}{% set x = self.a() %}"
+    ),
+    "{{ ('ü' * 100000).encode('punycode') | length }}",
+    "{{ ('\u0645' * 10000000).encode('ascii', 'namereplace') | length }}",
+    (
+        "{% set ns = namespace(a={1: 2}, b={1: 2}) %}{% for i in range(19) %}{% set ns.a = {1: ns.a, 2: ns.a} %}"
+        "{% set ns.b = {1: ns.b, 2: ns.b} %}{% endfor %}{% for i in range(999) %}{% if ns.a == ns.b %}{% endif %}"
+        "{% endfor %}"
+    ),
     "{% macro m() %}{% for i in range(100000) %}{{ 'a' * 100000 }}{% endfor %}{% endmacro %}{{ m() | length }}",
 ]
 
@@ -154,6 +179,9 @@ TOO_MANY_STEPS = [
     f"{{{{ [1] | slice({HUGE}) | list }}}}",
     "{% for i in range(500) %}{% for j in range(100) if false %}{% endfor %}{% endfor %}",
     "{{ range(10000) | select | select | select | list | length }}",
+    "{{ lipsum(20000, false, 1, 2) | length }}",
+    "{% for i in range(9) %}{% if 'x' in range(9000) %}{% endif %}{% endfor %}",
+    "{% for i in range(3000) %}" + "{% if i < 0 %}{% endif %}" * 500 + "{% endfor %}",
     "{% set a = [[0] * 10000] %}{% for i in range(9) %}{% if i in a %}{% endif %}{% endfor %}",
     "{{ range(500) | map(attribute='real.' * 100 ~ 'real') | list | length }}",
     "{{ range(500) | map('int') | map(attribute='real.' * 100 ~ 'real') | list | length }}",
@@ -196,9 +224,28 @@ def test_running_out_of_memory_is_an_error_of_its_own(monkeypatch: pytest.Monkey
     assert caught.value.limit == "memory"
 
 
+def test_time_is_limited_too() -> None:
+    template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", limits=Limits(seconds=-1))
+    with pytest.raises(TemplateLimitError, match="takes more than -1 seconds") as caught:
+        template.run(MESSAGES)
+    assert caught.value.limit == "seconds"
+
+
+def test_time_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr("renderers.trace.budget.time.thread_time", lambda: next(clock))
+    with pytest.raises(TemplateLimitError, match="takes more than 60 seconds"):
+        ChatTemplate("{% for i in range(90000) %}{% endfor %}").run(MESSAGES)
+    clock = itertools.count()
+    with pytest.raises(TemplateLimitError, match="takes more than 60 seconds"):
+        ChatTemplate("{% for i in range(99) %}{% set x = 'a' * 2000000 %}{% endfor %}").run(MESSAGES)
+    clock = itertools.count()
+    ChatTemplate("{% for m in messages %}{% for i in range(20) %}{% endfor %}{% endfor %}").run(MESSAGES * 900)
+
+
 def test_a_source_that_is_too_long_is_refused() -> None:
-    with pytest.raises(TemplateLimitError, match="is longer than 1,048,576 characters") as caught:
-        ChatTemplate("a" * (2**20 + 1))
+    with pytest.raises(TemplateLimitError, match="is longer than 262,144 characters") as caught:
+        ChatTemplate("a" * (2**18 + 1))
     assert caught.value.limit == "source"
 
 

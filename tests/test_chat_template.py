@@ -42,7 +42,7 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
     with pytest.raises(MessageError, match=r"^message 1: contains itself, or is too deeply nested$"):
         template.run([{"role": "user"}, cyclic])
     messages: Any = ["Hi"]
-    with pytest.raises(MessageError, match=r"^message 0: must be a dict, not a str$"):
+    with pytest.raises(MessageError, match=r"^message 0: is not a dict with a role and a content$"):
         template.run(messages)
 
 

@@ -79,11 +79,11 @@ GENERATED = {
     "{% filter upper %}a{% endfilter %}": ["= context.buffer()", "(context, concat("],
     "{% for m in x %}a{% endfor %}": [
         "t_1 = context.scopes.current",
-        "context.begin_iteration(t_1, l_1_m)",
+        "context.begin_iteration(t_1, l_1_m, 1)",
         "context.scopes.leave(t_1)",
     ],
     "{% for m in x if m %}a{% endfor %}": ["if context.tested() and (l_1_m)"],
-    "{% for k, v in x %}a{% endfor %}": ["context.begin_iteration(t_1, (l_1_k, l_1_v))"],
+    "{% for k, v in x %}a{% endfor %}": ["context.begin_iteration(t_1, (l_1_k, l_1_v), 1)"],
     "{% if x %}a{% elif y %}b{% else %}c{% endif %}": [
         "t_1 = context.scopes.current",
         "context.scopes.branch(t_1, prompt=False)",

@@ -117,12 +117,12 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
         got = outcome(renderer.render_ids, messages, tools=tools, **arguments)
         template = renderer.template(tools=tools is not None)
         try:
-            adapted = adapt_messages(template, plain_messages(messages), tokens=tokens)
+            adapted = adapt_messages(template, plain_messages(messages), given=tokens)
         except MessageError:
             assert isinstance(got, MessageError), (name, got)
             assert name in WITH_IMAGES
             continue
-        adapted_tools = adapt_tools(template, plain_tools(tools), tokens=tokens)
+        adapted_tools = adapt_tools(template, plain_tools(tools), given=tokens)
         expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
         assert_same(got, expected, (name, arguments))
         if (adapted, adapted_tools) == (messages, tools):
@@ -183,7 +183,7 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
         expected = outcome(theirs.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         got = outcome(ours.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
-        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), tokens=tokens)
+        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), given=tokens)
         ids = outcome(renderer.render_ids, messages, continue_final_message=True)
         if isinstance(adapted, Exception):
             assert type(ids) is type(adapted), about

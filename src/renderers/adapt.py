@@ -1,4 +1,4 @@
-"""The forms of messages and tools that a template takes, found by trying, and putting messages into them.
+"""Messages and tools, put into forms that a template takes.
 
 A form that the template takes is passed on untouched. A form that it fails on, loses, or shows as data instead of text
 is put into one that it takes, if there is one. So arguments that are given as JSON text stay that text where a template
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 from renderers.errors import MessageError
-from renderers.forms import EMPTY, OPTIONAL, OTHER_TEXTS, Data, Tokens, takes_form
+from renderers.forms import EMPTY, OPTIONAL, OTHER_TEXTS, Data, Given, takes_form
 from renderers.messages import MEDIA_KINDS, plain_data
 from renderers.spans import Path
 from renderers.trace import ChatTemplate
@@ -21,7 +22,7 @@ from renderers.trace import ChatTemplate
 __all__ = ["adapt_messages", "adapt_tools"]
 
 
-def adapt_messages(template: ChatTemplate, messages: list[Data], *, tokens: Tokens) -> list[Data]:
+def adapt_messages(template: ChatTemplate, messages: list[Data], *, given: Given) -> list[Data]:
     """Returns messages in forms that a template takes.
 
     Raises:
@@ -29,18 +30,19 @@ def adapt_messages(template: ChatTemplate, messages: list[Data], *, tokens: Toke
 
     >>> template = ChatTemplate("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
     >>> parts = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
-    >>> adapt_messages(template, [{"role": "user", "content": parts}], tokens=())
+    >>> adapt_messages(template, [{"role": "user", "content": parts}], given=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    takes = functools.partial(takes_form, template, tokens)
-    return [_adapt_message(message, at, takes) for at, message in enumerate(messages)]
+    takes = functools.partial(takes_form, template, given)
+    known = functools.partial(_is_known, template.source)
+    return [_adapt_message(message, at, takes, known) for at, message in enumerate(messages)]
 
 
-def adapt_tools(template: ChatTemplate, tools: list[Data] | None, *, tokens: Tokens) -> list[Data] | None:
+def adapt_tools(template: ChatTemplate, tools: list[Data] | None, *, given: Given) -> list[Data] | None:
     """Returns tools bare or in a `{"type": "function", "function": ...}`, as a template takes them."""
     if tools is None:
         return None
-    takes = functools.partial(takes_form, template, tokens)
+    takes = functools.partial(takes_form, template, given)
     return [_adapt_tool(tool, takes) for tool in tools]
 
 
@@ -48,12 +50,20 @@ Takes = Callable[[str, str], bool]
 """Answers whether the template takes a form (second) of what a role (first) says."""
 
 
-def _adapt_message(message: Data, at: int, takes: Takes) -> Data:
+Known = Callable[[str], bool]
+"""Answers whether the template knows a type of content parts."""
+
+
+def _is_known(source: str, kind: str) -> bool:
+    return kind in source
+
+
+def _adapt_message(message: Data, at: int, takes: Takes, known: Known) -> Data:
     if message["role"] == "developer" and not _hears("developer", takes) and _hears("system", takes):
         message = {**message, "role": "system"}
     message = _adapt_reasoning(_adapt_thinking(message, at, takes), takes)
     message = _adapt_empty(message, takes)
-    message = _adapt_content(message, at, takes)
+    message = _adapt_content(message, at, takes, known)
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
         adapted = [_adapt_call(call, at, ("tool_calls", number), takes) for number, call in enumerate(calls)]
@@ -131,14 +141,15 @@ def _thoughts(parts: list[Any], at: int) -> dict[int, str]:
     return texts
 
 
-def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
+def _adapt_content(message: Data, at: int, takes: Takes, known: Known) -> Data:
     role, content = message["role"], message.get("content")
     if isinstance(content, str):
         if not takes(role, "text") and takes(role, "parts"):
             return {**message, "content": [{"type": "text", "text": content}]}
-    elif isinstance(content, list):
+    elif isinstance(content, list) and (not content or any(map(_is_part, content))):
         if takes(role, "parts"):
-            parts = [_adapt_part(part, role, at, ("content", number), takes) for number, part in enumerate(content)]
+            places = enumerate(content)
+            parts = [_adapt_part(part, role, at, ("content", number), takes, known) for number, part in places]
             return {**message, "content": parts}
         if takes(role, "text"):
             return {**message, "content": _joined(content, at, ("content",))}
@@ -150,22 +161,33 @@ def _adapt_content(message: Data, at: int, takes: Takes) -> Data:
             return {**message, "content": None}
         if takes(role, "text"):
             return {**message, "content": ""}
-    elif not isinstance(content, bool) and not takes(role, "object") and takes(role, "text"):
-        return {**message, "content": json.dumps(content, ensure_ascii=False)}
+    elif not isinstance(content, bool):
+        form = "number" if isinstance(content, int | float) else "object"
+        if not takes(role, form) and takes(role, "text"):
+            return {**message, "content": json.dumps(content, ensure_ascii=False)}
     return message
 
 
-def _adapt_part(part: Any, role: str, at: int, path: Path, takes: Takes) -> Any:
+def _is_part(item: Any) -> bool:
+    """Says whether an item of a list is a part of a content; a list without any is data, such as a tool gives."""
+    return isinstance(item, str) or (
+        isinstance(item, dict) and any(item.get(key) is not None for key in ("type", "text", *MEDIA_KINDS))
+    )
+
+
+def _adapt_part(part: Any, role: str, at: int, path: Path, takes: Takes, known: Known) -> Any:
     """Returns a part in a form that a template that takes parts does not lose."""
     if isinstance(part, str):
         return part if takes(role, "string among parts") else {"type": "text", "text": part}
-    if not isinstance(part, dict):
-        return part
+    if not _is_part(part):
+        raise _not_taken(part, role, at, path)
     kind = _media_kind(part)
     if kind is not None:
         part = _adapt_media(part, kind, role, at, path, takes)
-    elif "text" in part and part.get("type") in (None, *OTHER_TEXTS) and not takes(role, "part of another type"):
-        part = {**part, "type": "text"}
+    elif "text" in part and part.get("type") in (None, *OTHER_TEXTS):
+        part = part if takes(role, "part of another type") else {**part, "type": "text"}
+    elif (part["type"] == "text" and not isinstance(part.get("text"), str)) or not known(str(part["type"])):
+        raise _not_taken(part, role, at, path)
     if None in part.values() and not takes(role, "part with nulls"):
         part = {key: value for key, value in part.items() if value is not None}
     return part
@@ -179,9 +201,12 @@ def _adapt_media(part: Data, kind: str, role: str, at: int, path: Path, takes: T
     for type_ in (kind, plain):
         if takes(role, f"{type_} part"):
             return {**part, "type": type_}
-    raise MessageError(
-        f"is {_described(part)}, which this chat template does not take from the role {role!r}", message=at, path=path
-    )
+    raise _not_taken(part, role, at, path)
+
+
+def _not_taken(part: Any, role: str, at: int, path: Path) -> MessageError:
+    fault = f"is {_described(part)}, which this chat template does not take from the role {role!r}"
+    return MessageError(fault, message=at, path=path)
 
 
 def _media_kind(part: Data) -> str | None:
@@ -218,7 +243,7 @@ def _described(part: Any) -> str:
 
 def _adapt_call(call: Any, at: int, path: Path, takes: Takes) -> Any:
     if not isinstance(call, dict):
-        return call
+        raise MessageError("must be a dict with the function that is called", message=at, path=path)
     bare = "function" not in call and "name" in call
     if bare and not takes("assistant", "bare call") and takes("assistant", "call"):
         around = {key: value for key, value in call.items() if key not in ("name", "arguments")}
@@ -244,28 +269,45 @@ def _adapt_arguments(called: Data, at: int, path: Path, takes: Takes) -> Data:
         return {**called, "arguments": {} if as_object else "{}"} if as_object or as_text else called
     if not as_object or (as_text and takes("assistant", "arguments as JSON")):
         return called
-    parsed = _parsed(arguments) if isinstance(arguments, str) else None
+    if not isinstance(arguments, str):
+        return called
+    parsed = _parsed(arguments)
     if parsed is not None:
         return {**called, "arguments": plain_data(parsed, message=at, path=path)}
     if as_text:
         return called
-    found = "text that is not the JSON of an object" if isinstance(arguments, str) else f"a {type(arguments).__name__}"
     raise MessageError(
-        f"is {found}, and this chat template takes arguments as an object: pass a dict, or JSON text of one",
+        "is not the JSON of an object, and this chat template takes arguments as an object: pass a dict, or its JSON",
         message=at,
         path=path,
     )
 
 
 def _parsed(text: str) -> Data | None:
-    """Returns the object that a text is the JSON of, an empty one for a blank text and for null; None for others."""
+    """Returns the object that a text is the JSON of, an empty one for a blank text and for null; None for others.
+
+    What JSON allows and a dict cannot hold, such as a key that is there twice, is none either.
+    """
     try:
-        value = json.loads(text) if text.strip() else None
+        value = json.loads(text, object_pairs_hook=_only_once, parse_float=_finite) if text.strip() else None
     except (ValueError, RecursionError):
         return None
     if value is None:
         return {}
     return value if isinstance(value, dict) else None
+
+
+def _only_once(pairs: list[tuple[str, Any]]) -> Data:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def _adapt_tool(tool: Data, takes: Takes) -> Data:

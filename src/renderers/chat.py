@@ -33,6 +33,8 @@ def read_template(template: str | os.PathLike[str], *, named: Mapping[str, str])
         return named[template]
     if isinstance(template, str) and ("{" in template or "\n" in template):
         return template
+    if not isinstance(template, str | os.PathLike):
+        raise TypeError(f"chat_template must be a text or a path, not a {type(template).__name__}")
     try:
         return Path(template).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -67,7 +69,11 @@ def plain_switches(arguments: Mapping[str, Any]) -> dict[str, Any]:
     >>> plain_switches({"enable_thinking": False})
     {'enable_thinking': False}
     """
+    if not isinstance(arguments, Mapping):
+        raise MessageError(f"arguments for the template must be a dict, not a {type(arguments).__name__}")
     for name in arguments:
+        if not isinstance(name, str):
+            raise MessageError(f"{name!r} is not an argument for the template: names are strings")
         if name in _TAKEN:
             raise MessageError("is not an argument for the template: it is one of each render", path=(name,))
     return plain_arguments(arguments)
@@ -131,9 +137,17 @@ def run_chat(
         raise MessageError(
             f"cannot be continued: the chat template does not write all of its {field}", message=len(messages) - 1
         )
+    before = trace.text[:at]
+    if _TAG.strip() in before:
+        # That may be text of a message, or the template writes this one more than once.
+        plain = template.run(messages, tools=tools, now=now, **arguments)
+        if not plain.text.startswith(before):
+            raise MessageError(
+                f"cannot be continued: the chat template writes its {field} twice", message=len(messages) - 1
+            )
     if not trace.text.startswith(_TAG, at):
         # The template trims the text, so what is before the tag would have been trimmed as well.
-        at = len(trace.text[:at].rstrip())
+        at = len(before.rstrip())
     return trace.until(at)
 
 

@@ -173,6 +173,7 @@ _LIMITS = {
     "nesting": "has blocks or brackets that are too deeply nested",
     "range": "asks for a range of more than {most:,} numbers",
     "recursion": "calls itself too often",
+    "seconds": "takes more than {most:,} seconds",
     "source": "is longer than {most:,} characters",
     "steps": "takes more than {most:,} steps",
 }
@@ -185,7 +186,7 @@ class TemplateLimitError(TemplateError):
     the chat template takes more than 1,000 steps; a template that you trust may be given more with limits=
     """
 
-    def __init__(self, limit: str, most: int | None = None, message: int | None = None) -> None:
+    def __init__(self, limit: str, most: float | None = None, message: int | None = None) -> None:
         more = "" if most is None else "; a template that you trust may be given more with limits="
         super().__init__(f"the chat template {_LIMITS[limit].format(most=most)}{more}", message)
         self.limit = limit

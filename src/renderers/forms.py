@@ -9,18 +9,18 @@ from __future__ import annotations
 import datetime
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from renderers.errors import TemplateError, TemplateLimitError
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.trace import ChatTemplate, Limits
 
-__all__ = ["EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Tokens", "takes_form"]
+__all__ = ["EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Given", "given_to", "takes_form"]
 
 Data = dict[str, Any]
-Tokens = tuple[tuple[str, str], ...]
-"""The control tokens that the template is given, as hashable pairs."""
+Given = tuple[tuple[str, Any], ...]
+"""What the template is given beside messages and tools, control tokens and switches, as hashable pairs."""
 
 OPTIONAL = ("tool_calls", *REASONING_NAMES)
 """Keys of a message that may be there only to say that there is nothing."""
@@ -30,17 +30,38 @@ OTHER_TEXTS = ("input_text", "output_text")
 """What OpenAI's Responses API calls parts that are text."""
 
 _WORD = "Zyxwort"
+_NUMBER = "73519"
 _DECOY = "zyxlure"
 """A key whose value is no text: where it shows up, the template writes data instead of text."""
 
 
-def takes_form(template: ChatTemplate, tokens: Tokens, role: str, form: str) -> bool:
+def given_to(template: ChatTemplate, tokens: Mapping[str, str], switches: Mapping[str, Any]) -> Given:
+    """Returns what a template is to be tried with: its control tokens, and switches if it refuses to run without.
+
+    Lists and objects among the switches are left out.
+
+    >>> given_to(ChatTemplate("{{ messages[0].content }}"), {"eos_token": "</s>"}, {"style": "brief"})
+    (('eos_token', '</s>'),)
+    """
+    alone = tuple(tokens.items())
+    if not switches or _runs(template.source, template.limits, alone):
+        return alone
+    return (*alone, *((key, value) for key, value in switches.items() if isinstance(value, str | int | float | None)))
+
+
+@functools.lru_cache(maxsize=256)
+def _runs(source: str, limits: Limits, given: Given) -> bool:
+    write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(given))
+    return write([_ASK], None) is not None or write([_LEAD, _ASK], None) is not None
+
+
+def takes_form(template: ChatTemplate, given: Given, role: str, form: str) -> bool:
     """Says whether a template takes a form of what a role says; each is tried once.
 
     >>> takes_form(ChatTemplate("{{ messages[-1].content | upper }}"), (), "user", "parts")
     False
     """
-    return _tried(template.source, template.limits, tokens, role, form)
+    return _tried(template.source, template.limits, given, role, form)
 
 
 Write = Callable[[list[Data], list[Data] | None], str | None]
@@ -48,11 +69,14 @@ Write = Callable[[list[Data], list[Data] | None], str | None]
 
 
 @functools.lru_cache(maxsize=4096)
-def _tried(source: str, limits: Limits, tokens: Tokens, role: str, form: str) -> bool:
+def _tried(source: str, limits: Limits, given: Given, role: str, form: str) -> bool:
     """Runs small conversations with the form in different surroundings."""
-    write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(tokens))
+    write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(given))
+    if write([_ASK], None) is None and role != "system" and write([_LEAD, _ASK], None) is not None:
+        # The template wants a system message, whatever follows.
+        write = functools.partial(_led, write)
     if form in _TOOLS:
-        return _shows(write([{"role": role, "content": "Q"}], _TOOLS[form]), _WORD)
+        return _shows(write([_ASK], _TOOLS[form]), _WORD)
     if form in _SAME:
         return all(other in (None, one) for one, other in _both(role, _SAME[form], write))
     if form in _MEDIA:
@@ -83,6 +107,7 @@ def _call(name: str, arguments: Any) -> Data:
     return {"id": "call00000", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
+_LEAD, _ASK = {"role": "system", "content": "S"}, {"role": "user", "content": "Q"}
 _OBJECT, _TEXT = {"x": "y"}, '{"x": "y"}'
 _SPEC = {"name": _WORD, "description": "d", "parameters": {"type": "object", "properties": {}}}
 _WRAPPED = {"type": "function", "function": _SPEC}
@@ -95,6 +120,7 @@ _FORMS: dict[str, list[Data]] = {
         {"content": [{"type": "thinking", "thinking": _WORD, _DECOY: 0}, {"type": "text", "text": "T"}]},
     ],
     "object": [{"content": {"x": _WORD}}],
+    "number": [{"content": int(_NUMBER)}],
     "reasoning": [{"content": "T", "reasoning_content": _WORD, "thinking": _WORD}],
     "none": [{"content": None}],
     "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
@@ -116,7 +142,7 @@ _FORMS["arguments as JSON"] = _FORMS["arguments within JSON"] = _FORMS["argument
 """What a message of a form looks like, beside its role: it is taken where the word is shown in any surroundings."""
 
 _JSON = '{"x":"' + _WORD + '"}'
-_WORDS = {"object": _JSON, "arguments as JSON": _JSON, "arguments within JSON": f":{_JSON}"}
+_WORDS = {"object": _JSON, "number": _NUMBER, "arguments as JSON": _JSON, "arguments within JSON": f":{_JSON}"}
 """What has to be shown instead of the word, without regard to spaces."""
 
 _PART = {"type": "text", "text": _WORD}
@@ -149,28 +175,31 @@ _MEDIA: dict[str, list[tuple[Data, Data]]] = {
 
 def _around(message: Data) -> list[list[Data]]:
     """Returns conversations with a message in them."""
-    ask = {"role": "user", "content": "Q"}
     result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
     match message["role"]:
         case "system" | "developer":
-            return [[message, ask]]
+            return [[message, _ASK]]
         case "user":
             return [[message]]
         case "tool":
             calls = [
                 {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
             ]
-            return [[ask, call, result | message] for call in calls]
+            return [[_ASK, call, result | message] for call in calls]
         case _ if message.get("tool_calls"):
-            return [[ask, message], [ask, message, result], [ask, message, result, ask]]
+            return [[_ASK, message], [_ASK, message, result], [_ASK, message, result, _ASK]]
         case _:
-            return [[ask, message], [ask, message, ask]]
+            return [[_ASK, message], [_ASK, message, _ASK]]
 
 
-def _written(template: ChatTemplate, tokens: Data, messages: list[Data], tools: list[Data] | None) -> str | None:
+def _led(write: Write, messages: list[Data], tools: list[Data] | None) -> str | None:
+    return write([_LEAD, *messages], tools)
+
+
+def _written(template: ChatTemplate, given: Data, messages: list[Data], tools: list[Data] | None) -> str | None:
     try:
         # Always the same time, so that two texts of a template that writes the time can be compared.
-        return template.run(messages, tools=tools, now=datetime.datetime(2026, 1, 1), **tokens).text
+        return template.run(messages, tools=tools, now=datetime.datetime(2026, 1, 1), **given).text
     except TemplateLimitError:
         # It would not do better with anything else.
         raise

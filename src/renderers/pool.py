@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import functools
 import inspect
 import os
 import queue
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from renderers.errors import RendererPoolError
@@ -90,11 +89,9 @@ def create_renderer_pool(
     config: None = None,
     *,
     size: int = 16,
-    chat_template: str | os.PathLike[str] | None = None,
-    chat_template_kwargs: Mapping[str, Any] | None = None,
-    date: datetime.date | None = None,
+    **options: Any,
 ) -> RendererPool:
-    """Makes a pool of one shared renderer for a model; takes what `load_tokenizer` and `create_renderer` take.
+    """Makes a pool of one shared renderer for a model; `options` are those of `create_renderer`.
 
     >>> from renderers import EMBEDDED
     >>> create_renderer_pool(EMBEDDED, size=32).size
@@ -103,12 +100,6 @@ def create_renderer_pool(
 
     @functools.cache
     def shared() -> ChatRenderer:
-        return create_renderer(
-            load_tokenizer(name_or_path),
-            config,
-            chat_template=chat_template,
-            chat_template_kwargs=chat_template_kwargs,
-            date=date,
-        )
+        return create_renderer(load_tokenizer(name_or_path), config, **options)
 
     return RendererPool(shared, size)

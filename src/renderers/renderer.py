@@ -12,6 +12,7 @@ from typing import Any
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.errors import UnencodableTextError
+from renderers.forms import given_to
 from renderers.messages import plain_messages, plain_tools
 from renderers.spans import Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
@@ -46,7 +47,7 @@ class ChatRenderer:
     verify: bool | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chat_template_kwargs", MappingProxyType(plain_switches(self.chat_template_kwargs)))
+        object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
 
@@ -94,15 +95,17 @@ class ChatRenderer:
     ) -> Trace:
         """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes."""
         template = self.template(tools=tools is not None)
-        tokens = tuple(self.tokenizer.special_tokens_map.items())
+        tokens = self.tokenizer.special_tokens_map
+        switches = {**plain_switches(self.chat_template_kwargs), **plain_switches(template_arguments)}
+        given = given_to(template, tokens, switches)
         return run_chat(
             template,
-            adapt_messages(template, plain_messages(messages), tokens=tokens),
-            tools=adapt_tools(template, plain_tools(tools), tokens=tokens),
+            adapt_messages(template, plain_messages(messages), given=given),
+            tools=adapt_tools(template, plain_tools(tools), given=given),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=self.date,
-            arguments={**dict(tokens), **self.chat_template_kwargs, **plain_switches(template_arguments)},
+            arguments={**tokens, **switches},
         )
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
@@ -117,7 +120,7 @@ class ChatRenderer:
         return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {**self.__dict__, "chat_template_kwargs": dict(self.chat_template_kwargs)}
+        state = {**self.__dict__, "chat_template_kwargs": plain_switches(self.chat_template_kwargs)}
         return _rebuild, (state,)
 
 
@@ -174,7 +177,16 @@ def _moment(date: datetime.date | str | None) -> datetime.datetime:
         return datetime.datetime.now()
     if isinstance(date, str):
         return datetime.datetime.fromisoformat(date)
+    if not isinstance(date, datetime.date):
+        raise TypeError(f"date must be a date, a datetime or its ISO text, not a {type(date).__name__}")
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
+
+
+def _frozen(value: Any) -> Any:
+    """Returns JSON data that cannot be changed."""
+    if isinstance(value, dict):
+        return MappingProxyType({name: _frozen(item) for name, item in value.items()})
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _surrogate_in(trace: Trace) -> UnencodableTextError:

@@ -7,6 +7,7 @@ out of little says beforehand how much it will make.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,12 @@ __all__ = ["LIMITS", "Budget", "Limits"]
 
 _EACH = 16
 """How often a template may do something for each pair of messages."""
+_MANY = 1_000
+"""From about how many messages on a template that goes through all of them for each takes seconds by itself."""
+_OFTEN = 256
+"""After how many steps the clock is looked at."""
+_LARGE = 2**20
+"""After how many characters the clock is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +35,9 @@ class Limits:
     """Characters of all strings that it makes; an item of a list counts as 64."""
     bits: int = 2**16
     """Bits of one number."""
-    source: int = 2**20
+    seconds: float = 60
+    """Time of the thread that runs it; looked at between operations, as none can be interrupted."""
+    source: int = 2**18
     """Characters of the template's own text."""
     nesting: int = 100
     """Blocks and brackets of the template's own text that are open at the same time."""
@@ -47,37 +56,53 @@ class Budget:
     they are, and is asked only where the limit alone does not do.
     """
 
-    __slots__ = ("_extended", "_left", "_messages", "_most_steps", "_size", "_steps", "limits")
+    __slots__ = ("_began", "_extended", "_left", "_look_again", "_messages", "_more_steps", "_size", "_steps", "limits")
 
     def __init__(self, limits: Limits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
         self._messages = messages
         self._size = functools.cache(size)
-        self._steps = 0
-        self._most_steps = limits.steps
-        self._left = limits.characters
+        self._began = time.thread_time()
+        self._steps = self._more_steps = 0
+        self._left = self._look_again = limits.characters
         self._extended = False
 
     def step(self, count: int = 1) -> None:
         """Counts steps before they are taken."""
         self._steps += count
-        if self._steps > self._most_steps and self._steps > self._all_steps():
-            raise TemplateLimitError("steps", self.limits.steps)
+        if self._steps > self._more_steps:
+            self._look_at_steps()
 
-    def _all_steps(self) -> int:
+    def _look_at_steps(self) -> None:
         # A step for every character, as some templates go through texts letter by letter.
-        self._most_steps = self.limits.steps + _EACH * self._messages**2 + self._size()
-        return self._most_steps
+        if self._steps > self.limits.steps and (
+            self._steps > self.limits.steps + _EACH * self._messages**2 + self._size()
+        ):
+            raise TemplateLimitError("steps", self.limits.steps)
+        self._look_at_clock()
+        self._more_steps = self._steps + _OFTEN
 
     def grow(self, size: int) -> None:
         """Counts characters before they are made."""
         self.check(size)
         self._left -= size
+        if self._left < self._look_again:
+            self._look_at_characters()
+
+    def _look_at_characters(self) -> None:
         if self._left < 0 and not self._extended:
             self._left += _EACH * self._messages * self._size()
             self._extended = True
         if self._left < 0:
             raise TemplateLimitError("characters", self.limits.characters)
+        self._look_at_clock()
+        self._look_again = max(self._left - _LARGE, 0)
+
+    def _look_at_clock(self) -> None:
+        # The time of this thread alone: that others are busy is not the template's fault.
+        most = self.limits.seconds * (1 + (self._messages / _MANY) ** 2)
+        if time.thread_time() - self._began > most:
+            raise TemplateLimitError("seconds", self.limits.seconds)
 
     def number(self, bits: int) -> None:
         """Refuses a number that is too large."""

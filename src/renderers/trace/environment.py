@@ -29,13 +29,25 @@ from renderers.trace.filters import (
 from renderers.trace.rules import ChatEnvironment
 from renderers.trace.runs import NOBODY
 from renderers.trace.scopes import Scope, Scopes
-from renderers.trace.sizes import bits_of_binary, is_own, size_of, size_of_binary, size_of_method, size_of_text, weight
+from renderers.trace.sizes import (
+    ITEM,
+    bits_of_binary,
+    is_own,
+    size_of,
+    size_of_binary,
+    size_of_joined,
+    size_of_method,
+    size_of_text,
+    weight,
+)
 from renderers.trace.text import TracedStr, blur, fill_gaps, join_traced, shown
 from renderers.trace.values import TracedInt
 
 __all__ = ["TracingContext", "TracingEnvironment"]
 
 _PROMPT_FLAG = "add_generation_prompt"
+_STEP = 128
+"""How many nodes of a template are a step."""
 _LOOKING_TESTS = frozenset(
     "!= < <= == > >= eq equalto ge greaterthan gt in le lessthan lower lt ne upper".split(),
 )
@@ -54,9 +66,9 @@ class TracingContext(Context):
         context.scopes, context.budget = self.scopes, self.budget
         return context
 
-    def begin_iteration(self, outer: Scope, item: Any) -> None:
+    def begin_iteration(self, outer: Scope, item: Any, steps: int) -> None:
         """Is called at the start of every iteration of a loop."""
-        self.budget.step()
+        self.budget.step(steps)
         self.scopes.iterate(outer, item)
 
     def buffer(self) -> _Buffer:
@@ -66,14 +78,13 @@ class TracingContext(Context):
 
     def shown(self, value: Any) -> str:
         """Returns what `{{ value }}` writes."""
-        if not isinstance(value, str):
-            self.budget.grow(size_of_text(value))
+        self.budget.grow(size_of_text(value))
         # Markup is written as the text that it is.
         return str(shown(value))
 
     def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
         """Joins values as `~` does."""
-        self.budget.grow(sum(map(size_of_text, values)))
+        self.budget.grow(size_of_joined(values))
         if markup:
             joined: str = blur(markup_join(values), values)
             return joined
@@ -85,7 +96,7 @@ class TracingContext(Context):
         if is_own(value):
             size, looked = weight(value)
             self.budget.step(looked)
-            self.budget.check(size)
+            self.budget.check(ITEM * size)
         return value
 
     def tested(self) -> bool:
@@ -100,8 +111,10 @@ class TracingContext(Context):
 
     def searched(self, value: Any) -> Any:
         """Returns something that is to be compared with, or looked through."""
-        if isinstance(value, str | list | tuple):
+        if isinstance(value, str | list | tuple) or is_own(value):
             self.budget.grow(size_of_text(self.made(value)) >> 3)
+        elif isinstance(value, range):
+            self.budget.step(len(value))
         return value
 
     def walked(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
@@ -165,15 +178,16 @@ class _TracingCodeGenerator(CodeGenerator):
 
     def visit_For(self, node: jinja2.nodes.For, frame: Frame) -> None:  # noqa: N802
         outer = self._keep_scope()
+        steps = _steps_of(node.body)
 
         def opening(frame: Frame) -> None:
             if node.recursive:
                 # Its body is a function that calls itself, so one variable cannot hold all the outer scopes.
-                self.writeline("context.budget.step()")
+                self.writeline(f"context.budget.step({steps})")
                 return
             self.writeline(f"context.begin_iteration({outer}, ")
             self.visit(node.target, frame)
-            self.write(")")
+            self.write(f", {steps})")
 
         self._openings[id(node.body)] = opening
         self._tests.add(id(node.test))
@@ -285,6 +299,11 @@ class _TracingCodeGenerator(CodeGenerator):
         name = self.temporary_identifier()
         self.writeline(f"{name} = context.scopes.current")
         return name
+
+
+def _steps_of(body: Iterable[jinja2.nodes.Node]) -> int:
+    """Returns how many steps it counts to go through a body once: one, and one more where it is long."""
+    return 1 + sum(1 for node in body for _ in node.find_all(jinja2.nodes.Node)) // _STEP
 
 
 def _is_written(node: jinja2.nodes.Node) -> bool:
@@ -420,5 +439,7 @@ def _range(context: TracingContext, *args: int) -> range:
 
 @pass_context
 def _lipsum(context: TracingContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> Any:  # noqa: A002
-    context.budget.grow(abs(n) * (abs(min) + abs(max)) * 16)
+    words = abs(n) * (1 + abs(min) + abs(max))
+    context.budget.grow(words * 16)
+    context.budget.step(words)
     return generate_lorem_ipsum(n, html, min, max)

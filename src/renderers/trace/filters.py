@@ -17,8 +17,10 @@ from renderers.trace.json_text import trace_json
 from renderers.trace.owners import owner_runs
 from renderers.trace.runs import runs_of
 from renderers.trace.sizes import (
+    ITEM,
     depth_of,
     length_of,
+    longest_word,
     size_of_method,
     size_of_percent,
     size_of_replacing,
@@ -46,6 +48,8 @@ WALKING_FILTERS = frozenset(
 
 _COMPARING = frozenset("dictsort groupby max min sort unique".split())
 """Those of them that compare items, and make texts of them to do so."""
+_READING = frozenset("float int wordcount".split())
+"""Filters that read a text from beginning to end, and give a number."""
 _ESCAPING = frozenset("e escape forceescape pprint tojson urlencode xmlattr".split())
 _ESCAPED = 6
 """How many characters one character may become where it is escaped; those are of the smallest kind."""
@@ -150,14 +154,17 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         if name in WALKING_FILTERS and not isinstance(value, Iterator):
             each, _ = size_of_item(name, None, rest)
             steps += each * length_of(value)
-        size = size_of_text(value) if name in _COMPARING else _DIGIT * max(numbers, default=0) * (name == "round")
-        return steps, size
+        if name in _COMPARING or (name in _READING and isinstance(value, str)):
+            return steps, size_of_text(value) * (ITEM // 2 if name == "wordcount" else 1)
+        return steps, _DIGIT * max(numbers, default=0) if name == "round" else 0
     if isinstance(value, jinja2.Undefined):
         return 1, 0
     size = size_of_text(value)
     longest = max((len(one) for one in _texts(rest)), default=0)
     if name == "center":
         size += max(numbers, default=80)
+    elif name == "trim":
+        size *= 1 + longest
     elif name == "indent":
         lines = len(str.splitlines(value)) + 1 if isinstance(value, str) else 1
         size += lines * max(*numbers, longest, 4)
@@ -167,7 +174,8 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     elif name == "format":
         size = size_of_percent(value, kwargs or args[1:]) if isinstance(value, str) else size + size_of_text(rest)
     elif name in {"urlize", "wordwrap"}:
-        size *= _LINK + longest
+        # Both go through a long word again and again.
+        size = size * (_LINK + longest) + (longest_word(value) ** 2 >> 4)
     elif name in _ESCAPING:
         # Each line may be set off by what is asked for, or by a key, as often as what is in it is deep.
         wide = widest_key(value) if name == "pprint" else max(*numbers, longest, 0)

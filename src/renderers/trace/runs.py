@@ -113,7 +113,8 @@ def cut_runs(runs: Runs, start: int, end: int) -> Runs:
     if len(runs) == 1 and runs[0].start <= start < end <= runs[0].end:
         return (Run(0, end - start, runs[0].owner),)
     kept = []
-    for run in itertools.islice(runs, bisect.bisect_left(runs, start, key=_end), None):
+    for at in range(bisect.bisect_left(runs, start, key=_end), len(runs)):
+        run = runs[at]
         if run.start > end:
             break
         if (run.start < end and run.end > start) or run.start == run.end:

@@ -6,12 +6,16 @@ counted as often as it is there.
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import jinja2
+
 from renderers.trace.rules import TemplateNamespace, values_in
+from renderers.trace.runs import runs_of
 from renderers.trace.text import plain
 
 __all__ = [
@@ -21,13 +25,16 @@ __all__ = [
     "is_container",
     "is_own",
     "length_of",
+    "longest_word",
     "size_of",
     "size_of_binary",
+    "size_of_joined",
     "size_of_method",
     "size_of_percent",
     "size_of_replacing",
     "size_of_sum",
     "size_of_text",
+    "size_of_widths",
     "weight",
     "widest_key",
 ]
@@ -37,6 +44,10 @@ ITEM = 64
 
 _LEAF = 32
 """How many characters a value that is no text, number or container counts as."""
+_NAME = 128
+"""How many characters the name of a character has at most, and more than any other way to write it."""
+_CODECS = frozenset({"ascii", "latin-1", "utf-8", "utf8", "utf-16", "utf-32"})
+_UNKNOWN = 2**62
 _DIGITS = re.compile(r"\d+")
 _PERCENT = re.compile(r"[%)][#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?[hlL]?[a-zA-Z%]")
 """What a `%` format asks for. Its key may have brackets of its own, so it is found from where that ends."""
@@ -60,11 +71,11 @@ def size_of_binary(operator: str, left: Any, right: Any) -> int:
     if isinstance(left, int) and isinstance(right, int):
         return 0
     if operator == "+":
-        return size_of(left) + size_of(right)
+        return size_of(left) + size_of(right) + _size_of_runs(right)
     if operator == "*" and isinstance(right, int):
-        return size_of(left) * max(right, 0)
+        return (size_of(left) + _size_of_runs(left)) * max(right, 0)
     if operator == "*" and isinstance(left, int):
-        return size_of(right) * max(left, 0)
+        return (size_of(right) + _size_of_runs(right)) * max(left, 0)
     return 0
 
 
@@ -109,13 +120,17 @@ def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapp
         return max(_numbers(values), default=1) if name == "to_bytes" else 1
     if name in {"count", "index"}:
         return size_of_text(receiver) >> 3
-    if name == "copy":
-        return size_of(receiver)
-    return 1 + sum(map(size_of, values)) if name == "fromkeys" else 1
+    return size_of(receiver) if name == "copy" else 1 + sum(map(size_of, values))
 
 
 def _size_of_text_method(name: str, receiver: str | bytes, args: tuple[Any, ...], values: tuple[Any, ...]) -> int:
-    size = len(receiver)
+    size = len(receiver) + sum(len(one) for one in values if isinstance(one, str | bytes))
+    if name in {"strip", "lstrip", "rstrip"} and args and isinstance(args[0], str | bytes):
+        # Each character is looked for among all that are to go.
+        return len(receiver) * (1 + len(args[0]))
+    if name in {"encode", "decode"} and values:
+        # Python's own codecs take their time, and what cannot be encoded may become its name.
+        return size * (size if str(values[0]).lower() not in _CODECS else _NAME if len(values) > 1 else 1)
     if name in _PADDING:
         return max(_numbers(values), default=0) + size
     if name == "expandtabs":
@@ -156,9 +171,32 @@ def size_of_sum(values: Iterable[Any]) -> int:
     return total
 
 
+def size_of_widths(form: Any) -> int:
+    """Returns the size of a text and of all numbers in it, which may be widths.
+
+    >>> size_of_widths("%10Y")
+    14
+    """
+    return len(form) + sum(map(_number, _DIGITS.findall(form))) if isinstance(form, str) else 0
+
+
 def size_of(value: Any) -> int:
     """Returns how many characters a value counts as, without what is in its items."""
     return length_of(value) * (ITEM if isinstance(value, _SIZED) and not isinstance(value, str | bytes) else 1)
+
+
+def _size_of_runs(value: Any) -> int:
+    """Returns how many characters the runs of a string count as beyond the first, where each has to be moved."""
+    return ITEM * max(len(runs_of(value)) - 1, 0)
+
+
+def size_of_joined(values: Iterable[Any]) -> int:
+    """Returns how large what `~` makes is, with the runs that are moved to other places in it.
+
+    >>> size_of_joined(["ab", 1, "c"])
+    5
+    """
+    return sum(size_of_text(value) + (_size_of_runs(value) if at else 0) for at, value in enumerate(values))
 
 
 def length_of(value: Any) -> int:
@@ -174,6 +212,15 @@ def size_of_text(value: Any) -> int:
     9
     """
     return len(value) if isinstance(value, str) else _fold(value, _size_of_leaf, _size_of_parts, {})
+
+
+def longest_word(value: Any) -> int:
+    """Returns how long the longest stretch of a text without a space is.
+
+    >>> longest_word("a bcd e")
+    3
+    """
+    return max((len(word) for word in str.split(value)), default=0) if isinstance(value, str) else 0
 
 
 def depth_of(value: Any) -> int:
@@ -277,6 +324,9 @@ def _size_of_format(form: str, values: tuple[Any, ...]) -> int:
     except ValueError:
         # It is not a format, and the call itself will say so.
         return 0
+    asks = any("." in (field or "") or ("." in spec and "{" in spec) for field, spec in fields)
+    if asks and _fold(values, _is_unknown, _most, {}):
+        return _UNKNOWN
     count = sum(field is not None for field, _ in fields)
     widths = sum(_number(digits) for _, spec in fields for digits in _DIGITS.findall(spec))
     nested = sum(spec.count("{") for _, spec in fields)
@@ -287,7 +337,12 @@ def _largest(value: Any) -> int:
     """Returns the largest number that a field in a field could take from a value."""
     if isinstance(value, str):
         return max(map(_number, _DIGITS.findall(value)), default=0)
-    return abs(value) if isinstance(value, int) else 0
+    return math.ceil(min(abs(value), _UNKNOWN)) if isinstance(value, int | float) else 0
+
+
+def _is_unknown(value: Any) -> bool:
+    """Says whether attributes of a value may be anything, as those of a cycler or a loop."""
+    return not isinstance(value, str | bytes | int | float | jinja2.Undefined | None)
 
 
 def _most(numbers: list[int]) -> int:

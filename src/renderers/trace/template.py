@@ -6,7 +6,7 @@ import datetime
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from renderers.trace.environment import TracingContext, TracingEnvironment
 from renderers.trace.rules import ChatEnvironment, RaisedByTemplateError
 from renderers.trace.runs import Owner
 from renderers.trace.scopes import Scopes, settle
-from renderers.trace.sizes import size_of_text
+from renderers.trace.sizes import size_of_text, size_of_widths
 from renderers.trace.text import plain
 from renderers.trace.values import trace_value
 
@@ -92,13 +92,13 @@ class ChatTemplate:
         time = now or datetime.datetime.now()
         fixed = {
             "documents": None,
-            "add_generation_prompt": add_generation_prompt,
-            "strftime_now": lambda format: time.strftime(format),  # noqa: A006
+            "add_generation_prompt": bool(add_generation_prompt),
+            "strftime_now": functools.partial(_tell_time, time, self.limits),
         }
         variables = {
             **fixed,
-            "messages": [_traced_message(message, at) for at, message in enumerate(messages)],
-            "tools": None if tools is None else trace_value(list(tools), Owner(-1, ("tools",))),
+            "messages": _traced_messages(messages),
+            "tools": _traced_data(tools, Owner(-1, ("tools",))),
             **{name: _switch(name, value) for name, value in switches.items()},
         }
         if not self.verify:
@@ -229,14 +229,34 @@ def _in_plain_words(error: Exception) -> str:
     return _TRACED_NAME.sub(lambda found: found[1] if found[1] == "Markup" else found[1].lower(), str(error))
 
 
-def _traced_message(message: Mapping[str, Any], at: int) -> Any:
-    if not isinstance(message, dict):
-        raise MessageError(f"must be a dict, not a {type(message).__name__}", message=at)
+def _tell_time(time: datetime.datetime, limits: Limits, format: str) -> str:  # noqa: A002
+    """Gives a template the time as it asks for it; a width that it asks for is no reason to write a book."""
+    if size_of_widths(format) > limits.characters:
+        raise TemplateLimitError("characters", limits.characters)
+    return time.strftime(plain(format))
+
+
+def _traced_messages(messages: Any) -> list[Any]:
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
+    traced = [_traced_data(message, Owner(at, ())) for at, message in enumerate(messages)]
+    for at, message in enumerate(traced):
+        if not isinstance(message, dict):
+            raise MessageError("is not a dict with a role and a content", message=at)
+    return traced
+
+
+def _traced_data(value: Any, owner: Owner) -> Any:
     try:
-        return trace_value(message, Owner(at, ()))
+        return trace_value(value, owner)
     except RecursionError:
-        raise MessageError("contains itself, or is too deeply nested", message=at) from None
+        raise MessageError(
+            "contains itself, or is too deeply nested",
+            message=owner.message if owner.message >= 0 else None,
+            path=owner.path,
+        ) from None
 
 
 def _switch(name: str, value: Any) -> Any:
-    return value if name.endswith("_token") or callable(value) else trace_value(value, Owner(-1, (name,)))
+    token = name.endswith("_token") and isinstance(value, str)
+    return plain(value) if token else _traced_data(value, Owner(-1, (name,)))

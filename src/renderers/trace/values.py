@@ -62,9 +62,11 @@ def trace_value(value: Any, owner: Owner) -> Any:
     if isinstance(value, dict):
         wrapped = TracedDict()
         for key, item in dict.items(value):
-            name = plain(key) if isinstance(key, str) else key
+            if not isinstance(key, str):
+                raise _fault(f"has the key {key!r}, and keys of JSON data are strings", owner)
+            name = plain(key)
             inner = Owner(message, (*path, name))
-            wrapped[_written(name, inner) if isinstance(key, str) else key] = trace_value(item, inner)
+            wrapped[_written(name, inner)] = trace_value(item, inner)
     elif isinstance(value, list | tuple):
         items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
         wrapped = TracedList([trace_value(item, Owner(message, (*path, at))) for at, item in enumerate(items)])
@@ -73,11 +75,7 @@ def trace_value(value: Any, owner: Owner) -> Any:
     elif isinstance(value, float):
         wrapped = TracedFloat(float.__float__(value))
     else:
-        raise MessageError(
-            f"is a {type(value).__name__}, and a template takes JSON data",
-            message=owner.message if owner.message >= 0 else None,
-            path=owner.path,
-        )
+        raise _fault(f"is a {type(value).__name__}, and a template takes JSON data", owner)
     wrapped._owner = owner
     return wrapped
 
@@ -87,6 +85,10 @@ def whole_message(value: object) -> int | None:
     if not isinstance(value, TracedDict) or owner_of(value).path or owner_of(value).message < 0:
         return None
     return owner_of(value).message
+
+
+def _fault(fault: str, owner: Owner) -> MessageError:
+    return MessageError(fault, message=owner.message if owner.message >= 0 else None, path=owner.path)
 
 
 def _written(text: str, owner: Owner) -> TracedStr:
