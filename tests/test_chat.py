@@ -42,6 +42,12 @@ def test_what_is_no_template_no_file_and_no_name_is_refused(template: Any) -> No
         read_template(template, named={"tool_use": ""})
 
 
+def test_what_is_neither_text_nor_path_is_refused() -> None:
+    template: Any = b"x"
+    with pytest.raises(TypeError, match="chat_template must be a text or a path, not a bytes"):
+        read_template(template, named={})
+
+
 def test_templates_are_chosen_as_transformers_does() -> None:
     named = {"default": "D", "tool_use": "T", "rag": "R"}
     assert choose_template(named, tools=False, name="m") == "D"
@@ -109,6 +115,19 @@ def test_reasoning_goes_on_under_whichever_name_the_template_reads_it(name: str)
 def test_an_argument_of_a_render_is_none_of_the_template(name: str) -> None:
     with pytest.raises(MessageError, match=f"^{name} is not an argument for the template"):
         plain_switches({name: True})
+
+
+def test_a_message_that_is_written_twice_cannot_go_on() -> None:
+    with pytest.raises(
+        MessageError, match="message 0: cannot be continued: the chat template writes its content twice"
+    ):
+        continued("{{ messages[0].content }}|{{ messages[0].content }}", {"role": "assistant", "content": "abc"})
+
+
+@pytest.mark.parametrize("arguments", [[1], {1: 2}])
+def test_arguments_have_names(arguments: Any) -> None:
+    with pytest.raises(MessageError, match="argument"):
+        plain_switches(arguments)
 
 
 def test_text_that_looks_like_the_tag_is_text() -> None:

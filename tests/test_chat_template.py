@@ -41,6 +41,18 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
     cyclic["content"] = [cyclic]
     with pytest.raises(MessageError, match=r"^message 1: contains itself, or is too deeply nested$"):
         template.run([{"role": "user"}, cyclic])
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(MessageError, match=r"^style contains itself"):
+        template.run([{"role": "user"}], style=loop)
+    with pytest.raises(MessageError, match=r"^tools contains itself"):
+        template.run([{"role": "user"}], tools=loop)
+    nothing: Any = None
+    with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
+        template.run(nothing)
+    odd: Any = {1: 2, "role": "user"}
+    with pytest.raises(MessageError, match=r"^message 0: has the key 1, and keys of JSON data are strings$"):
+        template.run([odd])
     messages: Any = ["Hi"]
     with pytest.raises(MessageError, match=r"^message 0: is not a dict with a role and a content$"):
         template.run(messages)

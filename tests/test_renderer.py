@@ -95,6 +95,13 @@ def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
         renderer.date = datetime.datetime.now()  # type: ignore[misc]
     with pytest.raises(TypeError):
         renderer.chat_template_kwargs["x"] = 1  # type: ignore[index]
+    given = {"l": [1, {"a": 2}]}
+    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=given)
+    with pytest.raises(AttributeError):
+        changed.chat_template_kwargs["l"].append(2)
+    with pytest.raises(TypeError):
+        changed.chat_template_kwargs["l"][1]["a"] = 3
+    assert changed.trace(HI).text == "[1, {'a': 2}]"
 
 
 def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
@@ -228,6 +235,9 @@ def test_a_date_may_be_a_text() -> None:
     assert create_renderer(tokenizer, date="2026-01-31").date == datetime.datetime(2026, 1, 31)
     with pytest.raises(ValueError, match="31 Jan"):
         create_renderer(tokenizer, date="31 Jan 2026")
+    number: Any = 5
+    with pytest.raises(TypeError, match="date must be a date, a datetime or its ISO text, not a int"):
+        create_renderer(tokenizer, date=number)
 
 
 def test_an_error_has_its_cause() -> None:

@@ -256,6 +256,25 @@ def test_subclasses_of_a_callers_own_are_plain_to_a_template() -> None:
     assert trace.text == "x1.54"
 
 
+class RiggedInt(int):
+    def steal(self) -> str:
+        raise AssertionError
+
+
+def test_no_argument_brings_a_class_of_its_own_along() -> None:
+    source = "{{ bos_token.steal }}{{ add_generation_prompt.steal }}{{ style.steal }}{{ tools[0].name.steal }}"
+    trace = ChatTemplate(source, verify=False).run(
+        MESSAGES,
+        tools=[{"name": Rigged("f")}],
+        add_generation_prompt=RiggedInt(1),  # type: ignore[arg-type]
+        bos_token=Rigged("<s>"),
+        style=RiggedInt(2),
+    )
+    assert trace.text == ""
+    with pytest.raises(MessageError, match="x_token is a function, and a template takes JSON data"):
+        ChatTemplate("").run(MESSAGES, x_token=lambda: None)
+
+
 def test_the_callers_messages_cannot_be_changed_by_a_template() -> None:
     messages = [{"role": "user", "content": "x", "list": ["a"]}]
     for source in (

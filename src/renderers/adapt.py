@@ -117,7 +117,7 @@ def _adapt_reasoning(message: Data, takes: Takes) -> Data:
     """Puts reasoning into a thinking part where the template knows it only there."""
     role, reasoning, content = message["role"], message.get("reasoning_content"), message.get("content")
     parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
-    if not isinstance(reasoning, str) or not reasoning or not isinstance(parts, list):
+    if not isinstance(reasoning, str) or not reasoning.strip() or not isinstance(parts, list):
         return message
     if takes(role, "reasoning") or not takes(role, "thinking part") or any(map(_is_thinking, parts)):
         return message

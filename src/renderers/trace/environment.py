@@ -2,7 +2,8 @@
 
 What is used of Jinja beyond its documented interface is in this module alone: the methods of `CodeGenerator` that are
 overridden here, `Environment.code_generator_class`, `context_class` and `concat`, and how filters say what they take.
-`tests/test_jinja_inside.py` says what they have to be like.
+`tests/test_jinja_inside.py` says what they have to be like. (`filters.py` calls filters of Jinja's by their names, and
+`rules.py` subclasses the class that `{% set ns.x = ... %}` asks for.)
 """
 
 from __future__ import annotations
