@@ -109,7 +109,6 @@ TOO_MANY_CHARACTERS = [
     "{{ ('%(x)s' * 10000) % {'x': 'a' * 100000} }}",
     "{{ ('%(x)s' * 10000) | format(x='a' * 100000) }}",
     "{% set a = [0] * 100000 %}{% for i in range(100) %}{% set x = a[1:] %}{% endfor %}",
-    "{% set a = [0] * 100000 %}{% for i in range(100) %}{% set x = a.copy() %}{% endfor %}",
     "{% set a = ['x' * 100000 ~ 'y'] * 100000 %}{{ ('x' * 100000) in a }}",
     "{% set a = ['x' * 100000 ~ 'y'] * 100000 %}{{ a.count('x' * 100000) }}",
     "{% set a = ['x' * 100000] * 10000 %}{{ a | sort | length }}",
@@ -179,6 +178,7 @@ TOO_MANY_STEPS = [
     f"{{{{ [1] | slice({HUGE}) | list }}}}",
     "{% for i in range(500) %}{% for j in range(100) if false %}{% endfor %}{% endfor %}",
     "{{ range(10000) | select | select | select | list | length }}",
+    "{% set a = [0] * 9000 %}{% for i in range(9) %}{% set x = a.copy() %}{% endfor %}",
     "{{ lipsum(20000, false, 1, 2) | length }}",
     "{% for i in range(9) %}{% if 'x' in range(9000) %}{% endif %}{% endfor %}",
     "{% for i in range(3000) %}" + "{% if i < 0 %}{% endif %}" * 500 + "{% endfor %}",
@@ -234,13 +234,13 @@ def test_time_is_limited_too() -> None:
 def test_time_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     monkeypatch.setattr("renderers.trace.budget.time.thread_time", lambda: next(clock))
-    with pytest.raises(TemplateLimitError, match="takes more than 60 seconds"):
+    with pytest.raises(TemplateLimitError, match="takes more than 30 seconds"):
         ChatTemplate("{% for i in range(90000) %}{% endfor %}").run(MESSAGES)
     clock = itertools.count()
-    with pytest.raises(TemplateLimitError, match="takes more than 60 seconds"):
+    with pytest.raises(TemplateLimitError, match="takes more than 30 seconds"):
         ChatTemplate("{% for i in range(99) %}{% set x = 'a' * 2000000 %}{% endfor %}").run(MESSAGES)
     clock = itertools.count()
-    ChatTemplate("{% for m in messages %}{% for i in range(20) %}{% endfor %}{% endfor %}").run(MESSAGES * 900)
+    ChatTemplate("{% for m in messages %}{% for i in range(9) %}{% endfor %}{% endfor %}").run(MESSAGES * 900)
 
 
 def test_a_source_that_is_too_long_is_refused() -> None:

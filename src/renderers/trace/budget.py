@@ -29,13 +29,13 @@ _LARGE = 2**20
 class Limits:
     """What one run of a template may use at most, and how large its text may be."""
 
-    steps: int = 5_000_000
+    steps: int = 2_000_000
     """Iterations, calls, filters and pieces of output."""
     characters: int = 2**28
     """Characters of all strings that it makes; an item of a list counts as 64."""
     bits: int = 2**16
     """Bits of one number."""
-    seconds: float = 60
+    seconds: float = 30
     """Time of the thread that runs it; looked at between operations, as none can be interrupted."""
     source: int = 2**18
     """Characters of the template's own text."""

@@ -186,8 +186,9 @@ def size_of(value: Any) -> int:
 
 
 def _size_of_runs(value: Any) -> int:
-    """Returns how many characters the runs of a string count as beyond the first, where each has to be moved."""
-    return ITEM * max(len(runs_of(value)) - 1, 0)
+    """Returns how many characters the runs of a string count as, where each has to be moved; one over all has not."""
+    runs = runs_of(value)
+    return 0 if not runs or runs[0][:2] == (0, len(value)) else ITEM * len(runs)
 
 
 def size_of_joined(values: Iterable[Any]) -> int:
