@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
-from renderers.tokenizer.encode import _alternatives, encode_text
+from renderers.rendered import TokenRun
+from renderers.spans import Channel, Labelled
+from renderers.tokenizer.encode import _alternatives, encode_labelled, encode_text
 from tests.corpus import nasty_texts
 from tests.models import one_model_per_vocabulary
 
@@ -74,3 +78,54 @@ def test_the_pattern_finds_the_longest_text_at_each_place(texts: set[str], searc
     flat = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
     tree = re.compile(_alternatives(texts))
     assert tree.findall(searched) == flat.findall(searched)
+
+
+def labelled(borders: list[int], size: int) -> list[Labelled]:
+    """Cuts a text into labels that differ from their neighbours."""
+    places = sorted({0, size, *(border for border in borders if border < size)})
+    return [
+        Labelled(start, end, at, ("content",), Channel.CONTENT, at % 2 == 0, True)
+        for at, (start, end) in enumerate(itertools.pairwise(places))
+    ]
+
+
+def check_labels(tokenizer: LoadedTokenizer, text: str, borders: list[int]) -> None:
+    """Each token has the label of its first character, by the offsets of the tokenizer itself."""
+    labels = labelled(borders, len(text))
+    ids, runs, straddling = encode_labelled(tokenizer, text, labels)
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    assert ids.tolist() == encoded.input_ids
+    got = [run.message for run, count in zip(runs, sizes(runs), strict=True) for _ in range(count)]
+    expected = [
+        next(one.message for one in labels if one.start <= start < one.end) for start, _ in encoded.offset_mapping
+    ]
+    assert got == expected, text
+    # Characters of several tokens: a token that begins within one does not straddle what comes after it.
+    inside = [
+        at
+        for at, (start, end) in enumerate(encoded.offset_mapping)
+        if any(start < one.end < end for one in labels[:-1])
+    ]
+    assert set(inside) <= set(straddling), text
+    assert len(straddling) < len(labels)
+
+
+def sizes(runs: tuple[TokenRun, ...]) -> list[int]:
+    return [end - start for start, end in itertools.pairwise([0, *(run.end for run in runs)])]
+
+
+@pytest.mark.parametrize("name", one_model_per_vocabulary())
+def test_each_token_of_a_real_tokenizer_has_the_label_of_its_first_character(name: str, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    chance = random.Random(name)
+    for text in with_control_texts(tokenizer, list(nasty_texts(code_files=1, random_texts=40))):
+        if text:
+            check_labels(tokenizer, text, [chance.randrange(len(text)) for _ in range(6)])
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30), st.lists(st.integers(0, 30), max_size=4))
+def test_each_token_of_the_embedded_one_does(text: str, borders: list[int]) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    text += "<|end|>é"
+    check_labels(tokenizer, text, borders)

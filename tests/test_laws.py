@@ -1,12 +1,14 @@
 """The laws that rendering keeps, with generated conversations, on every model at hand.
 
 1. Parity: the ids are the reference tokenizer's, applied to the reference template's text.
+2. Attribution: every token has a message or none, a channel and a sampled flag, and asking for them changes no id.
 6. One tokenizer: any number of threads share one renderer without a lock and get the same ids.
 """
 
 from __future__ import annotations
 
 import datetime
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,6 +21,8 @@ from transformers.utils.chat_template_utils import _compile_jinja_template
 from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.messages import plain_messages
+from renderers.rendered import RenderedTokens
+from renderers.spans import Channel
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.models import hub_models, unpack_hub
 
@@ -92,8 +96,25 @@ def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> Non
                 renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
         else:
             assert expected == renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
+            rendered = renderer.render(messages, tools=tools, add_generation_prompt=prompt, **switches)
+            check_attribution(rendered, expected, messages)
 
     check()
+
+
+def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[dict[str, Any]]) -> None:
+    """Every token has all that it should have, and only assistants are sampled."""
+    assert rendered.token_ids == ids
+    columns = (rendered.message_indices, rendered.channels, rendered.sampled_mask, rendered.is_content)
+    assert {len(column) for column in columns} <= {len(ids)}
+    for index, channel, sampled, content in zip(*columns, strict=True):
+        assert -1 <= index < len(messages)
+        role = messages[index]["role"] if index >= 0 else None
+        assert not sampled or role is not None
+        assert not (role == "assistant" and content and not sampled)
+        assert not (index < 0 and (content or channel is Channel.CONTENT))
+    assert rendered.message_roles == [message["role"] for message in messages]
+    assert rendered == pickle.loads(pickle.dumps(rendered))
 
 
 @pytest.mark.parametrize("name", [MODELS[0], *MODELS[1 :: max(1, len(MODELS) // 3)]])

@@ -157,6 +157,9 @@ def test_a_broken_template_is_refused_at_once() -> None:
 def test_a_tokenizer_of_a_callers_own_will_do() -> None:
     renderer = create_renderer(Letters(), chat_template="<{{ messages[0].content }}>")
     assert renderer.render_ids(HI) == list(map(ord, "<Hi>"))
+    rendered = renderer.render(HI)
+    assert (rendered.token_ids, rendered.message_indices) == (list(map(ord, "<Hi>")), [])
+    assert rendered.message_roles == ["user"]
 
 
 def test_a_config_is_refused_with_what_to_pass_instead() -> None:

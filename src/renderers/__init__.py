@@ -38,9 +38,11 @@ from renderers.messages import (
     ToolCallFunction,
     ToolSpec,
     VideoPart,
+    extract_message_tool_names,
 )
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
-from renderers.spans import Span, Trace
+from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
+from renderers.spans import Channel, Span, Trace
 
 if TYPE_CHECKING:
     from renderers.pool import RendererPool, create_renderer_pool
@@ -61,6 +63,7 @@ __all__ = [
     "EMBEDDED",
     "MIRRORS",
     "TRUSTED_REVISIONS",
+    "Channel",
     "ChatRenderer",
     "ChatTemplate",
     "ChatTemplateTokenizer",
@@ -73,7 +76,10 @@ __all__ = [
     "LoadedTokenizer",
     "Message",
     "MessageError",
+    "MultiModalData",
     "OffsetTokenizer",
+    "PlaceholderRange",
+    "RenderedTokens",
     "RendererPool",
     "RendererPoolError",
     "Source",
@@ -104,6 +110,7 @@ __all__ = [
     "adopt_tokenizer",
     "create_renderer",
     "create_renderer_pool",
+    "extract_message_tool_names",
     "load_tokenizer",
 ]
 

@@ -13,9 +13,11 @@ from renderers.messages import (
     ToolCallFunction,
     ToolSpec,
     VideoPart,
+    extract_message_tool_names,
 )
 from renderers.pool import RendererPool, create_renderer_pool
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.renderer import create_renderer
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
 
@@ -26,7 +28,10 @@ __all__ = [
     "ContentPart",
     "ImagePart",
     "Message",
+    "MultiModalData",
     "OffsetTokenizer",
+    "PlaceholderRange",
+    "RenderedTokens",
     "RendererPool",
     "TextPart",
     "ThinkingPart",
@@ -37,5 +42,6 @@ __all__ = [
     "VideoPart",
     "create_renderer",
     "create_renderer_pool",
+    "extract_message_tool_names",
     "load_tokenizer",
 ]

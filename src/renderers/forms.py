@@ -16,7 +16,7 @@ from renderers.errors import TemplateError, TemplateLimitError
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.trace import ChatTemplate, Limits
 
-__all__ = ["EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Given", "given_to", "takes_form"]
+__all__ = ["ASK", "EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Given", "all_given", "call_of", "given_to", "takes_form"]
 
 Data = dict[str, Any]
 Given = tuple[tuple[str, Any], ...]
@@ -46,13 +46,19 @@ def given_to(template: ChatTemplate, tokens: Mapping[str, str], switches: Mappin
     alone = tuple(tokens.items())
     if not switches or _runs(template.source, template.limits, alone):
         return alone
-    return (*alone, *((key, value) for key, value in switches.items() if isinstance(value, str | int | float | None)))
+    return all_given(tokens, switches)
+
+
+def all_given(tokens: Mapping[str, str], switches: Mapping[str, Any]) -> Given:
+    """Returns control tokens and those switches that are not lists or objects."""
+    given = {**tokens, **switches}
+    return tuple((name, value) for name, value in given.items() if isinstance(value, str | int | float | None))
 
 
 @functools.lru_cache(maxsize=256)
 def _runs(source: str, limits: Limits, given: Given) -> bool:
     write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(given))
-    return write([_ASK], None) is not None or write([_LEAD, _ASK], None) is not None
+    return write([ASK], None) is not None or write([_LEAD, ASK], None) is not None
 
 
 def takes_form(template: ChatTemplate, given: Given, role: str, form: str) -> bool:
@@ -72,11 +78,11 @@ Write = Callable[[list[Data], list[Data] | None], str | None]
 def _tried(source: str, limits: Limits, given: Given, role: str, form: str) -> bool:
     """Runs small conversations with the form in different surroundings."""
     write = functools.partial(_written, ChatTemplate(source, limits=limits, verify=False), dict(given))
-    if write([_ASK], None) is None and role != "system" and write([_LEAD, _ASK], None) is not None:
+    if write([ASK], None) is None and role != "system" and write([_LEAD, ASK], None) is not None:
         # The template wants a system message, whatever follows.
         write = functools.partial(_led, write)
     if form in _TOOLS:
-        return _shows(write([_ASK], _TOOLS[form]), _WORD)
+        return _shows(write([ASK], _TOOLS[form]), _WORD)
     if form in _SAME:
         return all(other in (None, one) for one, other in _both(role, _SAME[form], write))
     if form in _MEDIA:
@@ -103,11 +109,11 @@ def _both(role: str, pairs: list[tuple[Data, Data]], write: Write) -> Iterator[t
         yield from zip(_texts(role, one, write), _texts(role, other, write), strict=True)
 
 
-def _call(name: str, arguments: Any) -> Data:
+def call_of(name: str, arguments: Any) -> Data:
     return {"id": "call00000", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-_LEAD, _ASK = {"role": "system", "content": "S"}, {"role": "user", "content": "Q"}
+_LEAD, ASK = {"role": "system", "content": "S"}, {"role": "user", "content": "Q"}
 _OBJECT, _TEXT = {"x": "y"}, '{"x": "y"}'
 _SPEC = {"name": _WORD, "description": "d", "parameters": {"type": "object", "properties": {}}}
 _WRAPPED = {"type": "function", "function": _SPEC}
@@ -123,19 +129,21 @@ _FORMS: dict[str, list[Data]] = {
     "number": [{"content": int(_NUMBER)}],
     "reasoning": [{"content": "T", "reasoning_content": _WORD, "thinking": _WORD}],
     "none": [{"content": None}],
-    "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "none beside calls": [{"content": None, "tool_calls": [call_of(_WORD, form)]} for form in (_OBJECT, _TEXT)],
     "missing": [{}],
-    "missing beside calls": [{"tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "missing beside calls": [{"tool_calls": [call_of(_WORD, form)]} for form in (_OBJECT, _TEXT)],
     "call": [
-        {"content": content, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT) for content in ("", None)
+        {"content": content, "tool_calls": [call_of(_WORD, form)]}
+        for form in (_OBJECT, _TEXT)
+        for content in ("", None)
     ],
     "bare call": [
         {"content": "", "tool_calls": [{"id": "call00000", "name": _WORD, "arguments": form}]}
         for form in (_OBJECT, _TEXT)
     ],
-    "arguments": [{"content": content, "tool_calls": [_call("f", {"x": _WORD})]} for content in ("", None)],
+    "arguments": [{"content": content, "tool_calls": [call_of("f", {"x": _WORD})]} for content in ("", None)],
     "arguments as text": [
-        {"content": content, "tool_calls": [_call("f", json.dumps({"x": _WORD}))]} for content in ("", None)
+        {"content": content, "tool_calls": [call_of("f", json.dumps({"x": _WORD}))]} for content in ("", None)
     ],
 }
 _FORMS["arguments as JSON"] = _FORMS["arguments within JSON"] = _FORMS["arguments"]
@@ -178,18 +186,18 @@ def _around(message: Data) -> list[list[Data]]:
     result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
     match message["role"]:
         case "system" | "developer":
-            return [[message, _ASK]]
+            return [[message, ASK]]
         case "user":
             return [[message]]
         case "tool":
             calls = [
-                {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
+                {"role": "assistant", "content": "", "tool_calls": [call_of("f", form)]} for form in (_OBJECT, _TEXT)
             ]
-            return [[_ASK, call, result | message] for call in calls]
+            return [[ASK, call, result | message] for call in calls]
         case _ if message.get("tool_calls"):
-            return [[_ASK, message], [_ASK, message, result], [_ASK, message, result, _ASK]]
+            return [[ASK, message], [ASK, message, result], [ASK, message, result, ASK]]
         case _:
-            return [[_ASK, message], [_ASK, message, _ASK]]
+            return [[ASK, message], [ASK, message, ASK]]
 
 
 def _led(write: Write, messages: list[Data], tools: list[Data] | None) -> str | None:

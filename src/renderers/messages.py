@@ -26,6 +26,7 @@ __all__ = [
     "ToolCallFunction",
     "ToolSpec",
     "VideoPart",
+    "extract_message_tool_names",
     "plain_arguments",
     "plain_data",
     "plain_messages",
@@ -133,6 +134,24 @@ def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     if not listed:
         raise MessageError(_NO_MESSAGES)
     return listed
+
+
+def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
+    """Returns for each message the tool whose result it is: its own name, else that of the call it answers.
+
+    >>> call = {"id": "1", "function": {"name": "search"}}
+    >>> extract_message_tool_names([{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}])
+    [None, 'search']
+    """
+    called: dict[Any, str | None] = {}
+    names: list[str | None] = []
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or call
+            called[call.get("id")] = function.get("name")
+        is_result = message.get("role") == "tool"
+        names.append((message.get("name") or called.get(message.get("tool_call_id"))) if is_result else None)
+    return names
 
 
 def plain_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:

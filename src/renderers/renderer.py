@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.errors import UnencodableTextError
-from renderers.forms import given_to
-from renderers.messages import plain_messages, plain_tools
+from renderers.forms import Given, all_given, given_to
+from renderers.messages import extract_message_tool_names, plain_messages, plain_tools
+from renderers.rendered import RenderedTokens
 from renderers.spans import Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
-from renderers.tokenizer.encode import encode_text
+from renderers.tokenizer.encode import encode_labelled, encode_text
 from renderers.trace import LIMITS, ChatTemplate, Limits
+from renderers.turns import label
 
 __all__ = ["ChatRenderer", "create_renderer"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,49 @@ class ChatRenderer:
         # A template that is missing or broken is said now, not at the first render.
         self.template()
 
+    def render(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        **template_arguments: Any,
+    ) -> RenderedTokens:
+        """Returns the token ids of a conversation, and for each its message, its channel and whether it is sampled.
+
+        Takes what `render_ids` takes, and gives the same ids. A tokenizer of the caller's own that cannot say
+        where its tokens are in a text gives ids alone.
+
+        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> rendered = renderer.render([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}])
+        >>> sampled = [token for token, sampled in zip(rendered.token_ids, rendered.sampled_mask) if sampled]
+        >>> renderer.tokenizer.decode(sampled)
+        'Yes?<|end|>'
+        """
+        run = self._run(
+            plain_messages(messages),
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            template_arguments=template_arguments,
+        )
+        labels = label(
+            run.trace,
+            run.messages,
+            template=run.template,
+            given=run.given,
+            tools=tools is not None,
+            control=self.tokenizer.control_texts,
+        )
+        names = extract_message_tool_names(run.messages)
+        if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
+            alone = self._encoded(run.trace, functools.partial(encode_text, self.tokenizer))
+            return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
+        encoded = self._encoded(run.trace, lambda text: encode_labelled(self.tokenizer, text, labels))
+        return RenderedTokens.of_runs(*encoded, message_roles=run.roles, message_tool_names=names)
+
     def render_ids(
         self,
         messages: Iterable[Any],
@@ -79,10 +127,7 @@ class ChatRenderer:
             continue_final_message=continue_final_message,
             **template_arguments,
         )
-        try:
-            return encode_text(self.tokenizer, trace.text)
-        except UnencodableTextError:
-            raise _surrogate_in(trace) from None
+        return self._encoded(trace, functools.partial(encode_text, self.tokenizer))
 
     def trace(
         self,
@@ -94,19 +139,45 @@ class ChatRenderer:
         **template_arguments: Any,
     ) -> Trace:
         """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes."""
+        return self._run(
+            plain_messages(messages),
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            template_arguments=template_arguments,
+        ).trace
+
+    def _run(
+        self,
+        messages: list[dict[str, Any]],
+        *,
+        tools: Iterable[Any] | None,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        template_arguments: Mapping[str, Any],
+    ) -> _Run:
         template = self.template(tools=tools is not None)
         tokens = self.tokenizer.special_tokens_map
         switches = {**plain_switches(self.chat_template_kwargs), **plain_switches(template_arguments)}
         given = given_to(template, tokens, switches)
-        return run_chat(
+        adapted = adapt_messages(template, messages, given=given)
+        trace = run_chat(
             template,
-            adapt_messages(template, plain_messages(messages), given=given),
+            adapted,
             tools=adapt_tools(template, plain_tools(tools), given=given),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=self.date,
             arguments={**tokens, **switches},
         )
+        roles = [message["role"] for message in messages]
+        return _Run(trace, adapted, roles, template, all_given(tokens, switches))
+
+    def _encoded(self, trace: Trace, encode: Callable[[str], T]) -> T:
+        try:
+            return encode(trace.text)
+        except UnencodableTextError:
+            raise _surrogate_in(trace) from None
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
@@ -122,6 +193,17 @@ class ChatRenderer:
     def __reduce__(self) -> tuple[Any, ...]:
         state = {**self.__dict__, "chat_template_kwargs": plain_switches(self.chat_template_kwargs)}
         return _rebuild, (state,)
+
+
+class _Run(NamedTuple):
+    """A template's run: its trace, the messages that it was given, and with what."""
+
+    trace: Trace
+    messages: list[dict[str, Any]]
+    roles: list[str]
+    """The roles of the caller's messages, which may have become others for the template."""
+    template: ChatTemplate
+    given: Given
 
 
 def _rebuild(state: dict[str, Any]) -> ChatRenderer:

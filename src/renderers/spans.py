@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
-__all__ = ["Path", "Span", "Trace"]
+__all__ = ["Channel", "Labelled", "Path", "Span", "Trace"]
 
 Path = tuple[str | int, ...]
 """Where in a message a text stands: `("content",)`, `("tool_calls", 0, "function", "name")`; empty for no field."""
+
+
+class Channel(enum.StrEnum):
+    """What a token is. A marker that the model samples is scaffold, and sampled.
+
+    >>> Channel.REASONING == "reasoning"
+    True
+    """
+
+    SCAFFOLD = "scaffold"
+    CONTENT = "content"
+    REASONING = "reasoning"
+    TOOL_NAME = "tool_name"
+    TOOL_ARGUMENTS = "tool_arguments"
+    TOOL_CALL_ID = "tool_call_id"
+    TOOL_RESULT = "tool_result"
+    TOOL_DEFINITION = "tool_definition"
+    MEDIA = "media"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +40,22 @@ class Span:
     end: int
     message: int
     path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A run of characters with one owner, its channel, and whether a model samples it.
+
+    `content` is what `RenderedTokens.is_content` says of its tokens.
+    """
+
+    start: int
+    end: int
+    message: int
+    path: Path
+    channel: Channel
+    sampled: bool
+    content: bool
 
 
 @dataclass(frozen=True, slots=True)

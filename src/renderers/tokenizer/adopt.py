@@ -53,11 +53,32 @@ class ForeignTokenizer:
         """The default template's text; None where there is none."""
         return self.chat_templates.get("default")
 
+    @property
+    def control_texts(self) -> frozenset[str]:
+        """The tokens that are known to have a part to play."""
+        return frozenset(self.special_tokens_map.values())
+
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""
         if self.takes_add_special_tokens:
             return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
         return list(self.wrapped.encode(text))
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether the caller's class can say where its tokens are in a text."""
+        return callable(self.wrapped)
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Returns each token's first character in a text and the one after its last, where the class can tell.
+
+        Raises:
+            TypeError: It cannot.
+        """
+        if not self.has_offsets:
+            raise TypeError(f"{type(self.wrapped).__name__} cannot say where its tokens are in a text")
+        called = self.wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
+        return [(int(start), int(end)) for start, end in called["offset_mapping"]]
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Decodes token ids to text."""

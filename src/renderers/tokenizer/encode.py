@@ -1,18 +1,26 @@
-"""Text to token ids, piece by piece."""
+"""Text to token ids, piece by piece, and which token each character is in."""
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+from renderers.rendered import TokenRun
+from renderers.spans import Labelled
 from renderers.tokenizer.adopt import ForeignTokenizer
 from renderers.tokenizer.loaded import LoadedTokenizer
 
-__all__ = ["encode_text"]
+__all__ = ["EncodedRuns", "encode_labelled", "encode_text"]
+
+AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
 
-def encode_text(tokenizer: LoadedTokenizer | ForeignTokenizer, text: str) -> list[int]:
+def encode_text(tokenizer: AnyTokenizer, text: str) -> list[int]:
     """Returns the ids of a rendered text, which has all its control tokens already: nothing is added.
 
     Where the tokenizer has hard walls, what lies between them is encoded as pieces, all in one call that
@@ -23,18 +31,116 @@ def encode_text(tokenizer: LoadedTokenizer | ForeignTokenizer, text: str) -> lis
     >>> encode_text(tokenizer, "<|turn|>user") == tokenizer.encode("<|turn|>user", add_special_tokens=False)
     True
     """
+    ids: list[int] = []
+    for piece in _pieces(tokenizer, text):
+        ids += piece.ids
+    return ids
+
+
+class EncodedRuns(NamedTuple):
+    """Ids, their attribution as runs, and the numbers of tokens that are on both sides of a sampled border."""
+
+    ids: array[int]
+    runs: tuple[TokenRun, ...]
+    straddling: tuple[int, ...]
+
+
+def encode_labelled(tokenizer: AnyTokenizer, text: str, labels: Sequence[Labelled]) -> EncodedRuns:
+    """Returns the ids of a rendered text, and its labels as runs of tokens.
+
+    A token that straddles a border belongs to the side of its first character.
+
+    Raises:
+        TypeError: The tokenizer cannot say where its tokens are in a text.
+    """
+    labels = [label for label in labels if label.start < label.end]
+    ids = array("I")
+    runs: list[TokenRun] = []
+    straddling: list[int] = []
+    at = 0
+    for piece in _pieces(tokenizer, text):
+        begun, piece_end = len(ids), piece.start + len(piece.text)
+        ids.extend(piece.ids)
+        starts: _Starts | None = None
+        while at < len(labels):
+            label = labels[at]
+            end = len(ids)
+            if label.end < piece_end:
+                starts = starts or _starts(tokenizer, piece)
+                end = begun + starts.before(label.end - piece.start)
+                if label.sampled != labels[at + 1].sampled and not starts.has(label.end - piece.start):
+                    straddling.append(end - 1)
+            _add(runs, TokenRun(end, label.message, label.channel, label.sampled, label.content))
+            if label.end > piece_end:
+                break
+            at += 1
+            if label.end == piece_end:
+                break
+    return EncodedRuns(ids, tuple(runs), tuple(straddling))
+
+
+class _Starts(NamedTuple):
+    """Where each token of a piece begins: its byte, or its character."""
+
+    places: list[int]
+    in_bytes: str | None
+    """The text where places are bytes and it has characters of several."""
+
+    def before(self, at: int) -> int:
+        """Returns how many tokens begin before a character."""
+        return bisect.bisect_left(self.places, self._place(at))
+
+    def has(self, at: int) -> bool:
+        """Says whether a token begins at a character."""
+        return self._place(at) in self.places[self.before(at) : self.before(at) + 1]
+
+    def _place(self, at: int) -> int:
+        return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
+
+
+class _Piece(NamedTuple):
+    """A part of a text that is encoded for itself."""
+
+    start: int
+    text: str
+    ids: list[int]
+
+
+def _pieces(tokenizer: AnyTokenizer, text: str) -> Iterator[_Piece]:
+    """Yields all parts of a text with their ids: walls, and what lies between them."""
     if isinstance(tokenizer, ForeignTokenizer) or not tokenizer.wall_ids:
-        return tokenizer.encode(text, add_special_tokens=False)
+        yield _Piece(0, text, tokenizer.encode(text, add_special_tokens=False))
+        return
     # Texts of walls are at the odd places.
     parts = _pattern(tokenizer.wall_texts).split(text)
-    ids: list[int] = []
     encoded = iter(tokenizer.encode_pieces([piece for piece in parts[::2] if piece]))
+    start = 0
     for at, part in enumerate(parts):
-        if at % 2:
-            ids.append(tokenizer.added_tokens[part])
-        elif part:
-            ids.extend(next(encoded))
-    return ids
+        if part:
+            yield _Piece(start, part, [tokenizer.added_tokens[part]] if at % 2 else next(encoded))
+        start += len(part)
+
+
+def _add(runs: list[TokenRun], run: TokenRun) -> None:
+    """Appends a run, or lengthens the last one where that is the same; one without tokens is left out."""
+    last = runs[-1] if runs else None
+    if run.end == (last.end if last is not None else 0):
+        return
+    if last is not None and last[1:] == run[1:]:
+        runs[-1] = run
+    else:
+        runs.append(run)
+
+
+def _starts(tokenizer: AnyTokenizer, piece: _Piece) -> _Starts:
+    if isinstance(tokenizer, LoadedTokenizer) and tokenizer.byte_level:
+        ends = list(itertools.accumulate(map(tokenizer.token_sizes.__getitem__, piece.ids)))
+        # Where a normaliser has changed the text, its tokens are not its bytes.
+        if piece.text.isascii() and ends[-1] == len(piece.text):
+            return _Starts([0, *ends[:-1]], None)
+        if ends[-1] == len(piece.text.encode()) and tokenizer.normalized(piece.text) == piece.text:
+            return _Starts([0, *ends[:-1]], piece.text)
+    return _Starts([start for start, _ in tokenizer.offsets(piece.text)], None)
 
 
 @functools.lru_cache(maxsize=32)

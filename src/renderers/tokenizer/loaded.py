@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -146,6 +147,28 @@ class LoadedTokenizer:
             # Which one it is, and why, the single call says.
             return [self.encode(text, add_special_tokens=False) for text in texts]
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Returns each token's first character in a text and the one after its last, with nothing added."""
+        return self._encode(text, False).offsets
+
+    def normalized(self, text: str) -> str:
+        """Returns a text as it is after the tokenizer's own changes to it, and before it is split."""
+        normalizer = self._backend.normalizer
+        return text if normalizer is None else normalizer.normalize_str(text)
+
+    @functools.cached_property
+    def token_sizes(self) -> array[int]:
+        """How many bytes of text each token is, by id, where tokens are bytes; 0 for ids that there are not."""
+        vocabulary = self._backend.get_vocab(with_added_tokens=False)
+        added = {number: text for text, number in self.added_tokens.items()}
+        sizes = array("I", bytes(4 * (max((*vocabulary.values(), *added), default=-1) + 1)))
+        for token, number in vocabulary.items():
+            # In such a vocabulary each byte is written as one character.
+            sizes[number] = len(token)
+        for number, text in added.items():
+            sizes[number] = len(text.encode())
+        return sizes
+
     # ==================
     # Decoding
     # ==================
@@ -218,6 +241,12 @@ class LoadedTokenizer:
     def wall_texts(self) -> frozenset[str]:
         """The texts of the tokens that are hard walls."""
         return frozenset(text for text, number in self.added_tokens.items() if number in self.wall_ids)
+
+    @functools.cached_property
+    def control_texts(self) -> frozenset[str]:
+        """The texts of tokens that are there to control a model; of all added ones where none is marked so."""
+        marked = {text for text, number in self.added_tokens.items() if number in self.special_ids}
+        return frozenset(marked or {text for text in self.added_tokens if not text.isspace()})
 
     @property
     def all_special_tokens(self) -> list[str]:

@@ -1,0 +1,223 @@
+"""`RenderedTokens`: token ids, and for each token its message, its channel and whether the model sampled it."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from renderers.spans import Channel
+
+__all__ = ["MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenRun"]
+
+
+class TokenRun(NamedTuple):
+    """Tokens that follow each other and have the same attribution; `end` is the number of the token after them."""
+
+    end: int
+    message: int
+    channel: Channel
+    sampled: bool
+    content: bool
+
+
+@dataclass
+class PlaceholderRange:
+    """Where the placeholder tokens of an image, a video or audio are: `length` tokens from `offset` on."""
+
+    offset: int
+    length: int
+
+
+@dataclass
+class MultiModalData:
+    """What an engine is given beside the tokens, by modality: hashes, placeholders and processed items."""
+
+    mm_hashes: dict[str, list[str]] = field(default_factory=dict)
+    mm_placeholders: dict[str, list[PlaceholderRange]] = field(default_factory=dict)
+    mm_items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def is_empty(self) -> bool:
+        """Says whether there is nothing in it."""
+        return not (self.mm_hashes or self.mm_placeholders or self.mm_items)
+
+
+@dataclass
+class RenderedTokens:
+    """The token ids of a conversation, and where every one of them came from.
+
+    It can be made of any of its fields. What a renderer gives holds its ids in an array and the rest as runs
+    of tokens; each list is made when it is first asked for, and is the same object from then on.
+
+    >>> rendered = RenderedTokens(token_ids=[5, 6, 7], message_indices=[-1, 0, 0], message_roles=["user"])
+    >>> rendered.message_token_spans(), rendered.sampled_mask
+    ([(1, 3)], [])
+    """
+
+    token_ids: list[int] = field(default_factory=list)
+    message_indices: list[int] = field(default_factory=list)
+    """Each token's message; -1 for what belongs to none."""
+    sampled_mask: list[bool] = field(default_factory=list)
+    """Whether the model writes the token, where it is the one that speaks."""
+    is_content: list[bool] = field(default_factory=list)
+    """Whether the token is part of a message's body; in an assistant's message, whether it is sampled."""
+    message_roles: list[str] = field(default_factory=list)
+    message_tool_names: list[str | None] = field(default_factory=list)
+    multi_modal_data: MultiModalData | None = None
+    channels: list[Channel] = field(default_factory=list)
+    """What each token is: content, reasoning, a tool's name, scaffold, ..."""
+
+    @classmethod
+    def of_runs(
+        cls,
+        ids: array[int],
+        runs: Iterable[TokenRun],
+        straddling: tuple[int, ...] = (),
+        *,
+        message_roles: list[str],
+        message_tool_names: list[str | None],
+    ) -> RenderedTokens:
+        """Makes one of an array of ids, of runs that cover all of them, and of tokens that straddle a border."""
+        made = cls.__new__(cls)
+        made.__dict__.update(
+            _ids=ids,
+            _runs=tuple(runs),
+            _straddling=straddling,
+            message_roles=message_roles,
+            message_tool_names=message_tool_names,
+            multi_modal_data=None,
+        )
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not there yet is asked for here.
+        make = _LAZY.get(name)
+        if make is None or "_runs" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = make(self)
+        self.__dict__[name] = made
+        return made
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_ids"]) if "_ids" in self.__dict__ else len(self.token_ids)
+
+    @property
+    def runs(self) -> tuple[TokenRun, ...]:
+        """The attribution as runs of tokens: what a renderer gave, or else the lists put together."""
+        if "_runs" in self.__dict__:
+            given: tuple[TokenRun, ...] = self.__dict__["_runs"]
+            return given
+        return tuple(self._collected())
+
+    def _collected(self) -> Iterator[TokenRun]:
+        count = len(self.token_ids)
+        rows = zip(
+            _or(self.message_indices, count, -1),
+            _or(self.channels, count, Channel.SCAFFOLD),
+            _or(self.sampled_mask, count, False),
+            _or(self.is_content, count, False),
+            strict=False,
+        )
+        end = 0
+        for row, same in itertools.groupby(rows):
+            end += sum(1 for _ in same)
+            yield TokenRun(end, *row)
+
+    def straddling_tokens(self) -> list[int]:
+        """Returns the numbers of tokens that are partly sampled: a model that samples its turn may not write them.
+
+        Each counts as the side of its first character. Known of what a renderer gave.
+        """
+        return list(self.__dict__.get("_straddling", ()))
+
+    # ==================
+    # Counts and spans
+    # ==================
+
+    def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
+        """Returns how many tokens each message has, of the first `n_messages` or of all."""
+        counts = [0] * len(self.message_roles[:n_messages])
+        for index, counted in zip(self.message_indices, self._counted(sampled_only=sampled_only), strict=False):
+            if counted and 0 <= index < len(counts):
+                counts[index] += 1
+        return counts
+
+    def message_token_spans(self) -> list[tuple[int, int] | None]:
+        """Returns each message's first token and the one after its last; None for a message without any."""
+        count = len(self.message_roles) or max(self.message_indices, default=-1) + 1
+        spans: list[tuple[int, int] | None] = [None] * count
+        for at, index in enumerate(self.message_indices):
+            if 0 <= index < count:
+                span = spans[index]
+                spans[index] = (at if span is None else span[0], at + 1)
+        return spans
+
+    def role_token_spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Returns the spans of all messages that have tokens, by role."""
+        spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
+        for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
+            if span is not None:
+                spans[role].append(span)
+        return spans
+
+    def tokens_by_role(self, *, sampled_only: bool = False) -> dict[str, int]:
+        """Returns how many tokens the messages of each role have."""
+        totals = dict.fromkeys(self.message_roles, 0)
+        for role, count in zip(self.message_roles, self.tokens_per_message(sampled_only=sampled_only), strict=True):
+            totals[role] += count
+        return totals
+
+    def content_token_spans_by_role(self) -> dict[str, list[tuple[int, int]]]:
+        """Returns the stretches of content within each message's span, by role; nothing where content is not known."""
+        if len(self.is_content) != len(self.token_ids) or not self.token_ids:
+            return {}
+        stretches: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
+        for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
+            at = span[0] if span is not None else 0
+            for content, same in itertools.groupby(self.is_content[slice(*span)] if span is not None else ()):
+                end = at + sum(1 for _ in same)
+                if content:
+                    stretches[role].append((at, end))
+                at = end
+        return stretches
+
+    def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
+        """Returns for every token whether it is content of a message with one of the roles."""
+        if len(self.is_content) != len(self.token_ids):
+            return [False] * len(self.token_ids)
+        wanted = [role in roles for role in self.message_roles]
+        return [
+            content and 0 <= index < len(wanted) and wanted[index]
+            for content, index in zip(self.is_content, self.message_indices, strict=True)
+        ]
+
+    def _counted(self, *, sampled_only: bool) -> Iterable[bool]:
+        if not sampled_only:
+            return itertools.repeat(True)
+        known = len(self.sampled_mask) == len(self.message_indices)
+        return self.sampled_mask if known else itertools.repeat(False)
+
+
+def _or(values: list[Any], count: int, default: Any) -> Iterable[Any]:
+    return values if len(values) == count else itertools.repeat(default, count)
+
+
+def _expanded(rendered: RenderedTokens, at: int) -> list[Any]:
+    """Returns one field of all runs as a list with an entry for each token."""
+    values: list[Any] = []
+    start = 0
+    for run in rendered.runs:
+        values += [run[at]] * (run.end - start)
+        start = run.end
+    return values
+
+
+_LAZY: dict[str, Callable[[RenderedTokens], list[Any]]] = {
+    "token_ids": lambda rendered: rendered.__dict__["_ids"].tolist(),
+    "message_indices": lambda rendered: _expanded(rendered, 1),
+    "channels": lambda rendered: _expanded(rendered, 2),
+    "sampled_mask": lambda rendered: _expanded(rendered, 3),
+    "is_content": lambda rendered: _expanded(rendered, 4),
+}

@@ -1,0 +1,267 @@
+"""What a template writes around an assistant's turn, learned by running it, and so which text a model samples.
+
+A turn begins after its head: all that a render with a generation prompt writes after the last body before the turn. It
+ends with its stop token. `label` is the only code that says what is sampled, and in which channel a text is.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from renderers.adapt import adapt_messages, adapt_tools
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.forms import ASK, Data, Given, call_of
+from renderers.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.spans import Channel, Labelled, Path, Span, Trace
+from renderers.trace import ChatTemplate, Limits
+
+__all__ = ["channel_of", "label"]
+
+_THINKING_SWITCHES = ("enable_thinking", "thinking")
+_RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
+_LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
+"""What a generation prompt is cut into where only a part of it is there: markers, words, single characters."""
+
+
+def label(
+    trace: Trace,
+    messages: Sequence[Data],
+    *,
+    template: ChatTemplate,
+    given: Given,
+    tools: bool,
+    control: frozenset[str],
+) -> tuple[Labelled, ...]:
+    """Says of every span of a trace in which channel it is, and whether the model samples it.
+
+    `given` is what the template was given beside messages and tools, `control` the tokens that it may close
+    a turn with.
+    """
+    channels = [_channel(span, messages) for span in trace.spans]
+    ways = _Ways(template.source, template.limits, given, tools)
+    reader = _Reader(trace, channels, _control_pattern(control), _closer(ways, control))
+    turns = {}
+    for at, message in enumerate(messages):
+        if message["role"] == "assistant":
+            turn = reader.turn(at, _heads(ways, messages[at - 1]["role"] if at else ""))
+            if turn is not None:
+                turns[at] = turn
+    return tuple(_labelled(trace, messages, channels, turns))
+
+
+def channel_of(path: Path, role: str | None) -> Channel:
+    """Returns the channel of a field: of a message with a role, or of what belongs to no message.
+
+    >>> channel_of(("tool_calls", 0, "function", "name"), "assistant")
+    <Channel.TOOL_NAME: 'tool_name'>
+    """
+    if not path:
+        return Channel.SCAFFOLD
+    if role is None:
+        return Channel.TOOL_DEFINITION if path[0] == "tools" else Channel.SCAFFOLD
+    if path[0] == "content":
+        if path[-1] == "thinking" and len(path) > 1:
+            return Channel.REASONING
+        if len(path) > 2 and path[2] in MEDIA_KINDS:
+            return Channel.MEDIA
+        return Channel.TOOL_RESULT if role in _RESULT_ROLES else Channel.CONTENT
+    if path[0] in REASONING_NAMES:
+        return Channel.REASONING
+    if path[0] == "tool_calls":
+        if path[-1] == "id":
+            return Channel.TOOL_CALL_ID
+        return Channel.TOOL_NAME if path[-1] == "name" and "arguments" not in path else Channel.TOOL_ARGUMENTS
+    if path[0] == "tool_call_id":
+        return Channel.TOOL_CALL_ID
+    return Channel.TOOL_NAME if path[0] == "name" and role in _RESULT_ROLES else Channel.SCAFFOLD
+
+
+def _channel(span: Span, messages: Sequence[Data]) -> Channel:
+    return channel_of(span.path, messages[span.message]["role"] if span.message >= 0 else None)
+
+
+def _labelled(
+    trace: Trace, messages: Sequence[Data], channels: list[Channel], turns: dict[int, tuple[int, int]]
+) -> Iterator[Labelled]:
+    """Yields the spans, cut where what is sampled begins and ends."""
+    borders = sorted({border for turn in turns.values() for border in turn})
+    markers = {end: at for at, (_, end) in turns.items()}
+    for span, channel in zip(trace.spans, channels, strict=True):
+        cuts = [span.start, *(border for border in borders if span.start < border < span.end), span.end]
+        for start, end in itertools.pairwise(cuts):
+            turn = turns.get(span.message)
+            sampled = turn is not None and turn[0] <= start and end <= turn[1] and start < end
+            if not sampled and end in markers and span.message != markers[end] and start < end:
+                # The stop token of the turn before, which is the first of this message's own text.
+                sampled = turns[markers[end]][0] <= start
+            speaks = span.message >= 0 and messages[span.message]["role"] == "assistant"
+            content = sampled if speaks or sampled else channel not in (Channel.SCAFFOLD, Channel.TOOL_DEFINITION)
+            yield Labelled(start, end, span.message, span.path, channel, sampled, content)
+
+
+class _Reader:
+    """Finds turns in one trace."""
+
+    def __init__(
+        self, trace: Trace, channels: list[Channel], control: re.Pattern[str] | None, closer: str | None
+    ) -> None:
+        self._text = trace.text
+        self._spans = trace.spans
+        self._control = control
+        self._closer = closer
+        self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]
+        self._first: dict[int, int] = {}
+        for number, span in enumerate(trace.spans):
+            self._first.setdefault(span.message, number)
+
+    def turn(self, message: int, heads: tuple[_Head, ...]) -> tuple[int, int] | None:
+        """Returns where a message's sampled text begins and ends; None for a message that is not there."""
+        if message not in self._first:
+            return None
+        own = list(self._own(message))
+        bodies = [number for number in own if self._is_body[number]]
+        first = self._spans[bodies[0]].start if bodies else self._spans[own[-1]].end
+        start = self._start(own[0], first, heads)
+        last = max(self._spans[bodies[-1]].end if bodies else start, start)
+        later = (self._spans[number] for number in range(own[-1] + 1, len(self._spans)))
+        follows = next((span for span in later if span.start < span.end), None)
+        return start, self._end(last, max(self._spans[own[-1]].end, last), follows is not None and follows.message >= 0)
+
+    def _own(self, message: int) -> Iterator[int]:
+        """Yields the numbers of a message's spans, up to where a later one begins."""
+        for number in range(self._first[message], len(self._spans)):
+            if self._spans[number].message == message:
+                yield number
+            elif self._spans[number].message > message:
+                return
+
+    def _start(self, first_span: int, first: int, heads: tuple[_Head, ...]) -> int:
+        before = next((at for at in range(first_span - 1, -1, -1) if self._is_body[at]), None)
+        end = self._spans[before].end if before is not None else 0
+        for head in heads:
+            if self._text.startswith(head.whole, end) and end + len(head.whole) <= first:
+                return end + len(head.whole)
+        found = (self._aligned(head.prompt, end, first) for head in heads)
+        return max((at for at in found if at is not None), default=self._spans[first_span].start)
+
+    def _aligned(self, prompt: str, begin: int, end: int) -> int | None:
+        """Returns where the longest beginning of a generation prompt ends that is there, cut between lexemes."""
+        for size in reversed([match.end() for match in _LEXEME.finditer(prompt)]):
+            at = self._text.find(prompt[:size], begin, end)
+            if at >= 0:
+                return at + size
+        return None
+
+    def _end(self, last: int, end: int, answered: bool) -> int:
+        if self._control is not None:
+            stops = list(self._control.finditer(self._text, last, end))
+            closers = [match for match in stops if match[0] == self._closer]
+            # Where the template closes no turn, the token that opens the next one is what stops it.
+            following = self._control.match(self._text, end) if self._closer is None and answered else None
+            if following is not None:
+                return following.end()
+            if stops:
+                return (closers or stops)[-1].end()
+        return last + len(self._text[last:end].rstrip())
+
+
+# ==================
+# Learning
+# ==================
+
+
+class _Ways(NamedTuple):
+    """What decides about the text around a turn, beside who spoke before: a template and what it is given."""
+
+    source: str
+    limits: Limits
+    given: Given
+    tools: bool
+
+
+class _Head(NamedTuple):
+    """What stands between the last body before a turn and the turn; `prompt` is the generation prompt's part of it."""
+
+    whole: str
+    prompt: str
+
+
+@functools.lru_cache(maxsize=1024)
+def _heads(ways: _Ways, before: str) -> tuple[_Head, ...]:
+    """Returns the heads of a turn after a role: with what is given, then with thinking switched otherwise."""
+    switches = dict(ways.given)
+    others = [
+        {**switches, name: value} for name in _THINKING_SWITCHES if name in ways.source for value in (True, False)
+    ]
+    heads = []
+    for conversation in _ending_with(before):
+        for arguments in (switches, *others):
+            trace = _tried(ways, conversation, arguments=arguments, prompt=True)
+            if trace is not None:
+                heads.append(_Head(trace.text[_last_body(trace, conversation) :], trace.text[_prompt_start(trace) :]))
+    return tuple(dict.fromkeys(head for head in heads if head.whole))
+
+
+@functools.lru_cache(maxsize=256)
+def _closer(ways: _Ways, control: frozenset[str]) -> str | None:
+    """Returns the token that closes a turn which others follow; None where there is none, or it cannot be told."""
+    pattern = _control_pattern(control)
+    conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
+    trace = _tried(ways, conversation, arguments=dict(ways.given), prompt=False)
+    if trace is None or pattern is None:
+        return None
+    bodies = [
+        span.end for span in trace.spans if span.message == 1 and _channel(span, conversation) is not Channel.SCAFFOLD
+    ]
+    following = [span.start for span in trace.spans if span.message == 2]
+    found = pattern.findall(trace.text, bodies[-1], following[0]) if bodies and following else []
+    return str(found[-1]) if found else None
+
+
+def _last_body(trace: Trace, messages: Sequence[Data]) -> int:
+    return max((span.end for span in trace.spans if _channel(span, messages) is not Channel.SCAFFOLD), default=0)
+
+
+def _prompt_start(trace: Trace) -> int:
+    """Returns where what nobody said begins at the end of a text."""
+    return max((span.end for span in trace.spans if span.message >= 0), default=0)
+
+
+def _ending_with(role: str) -> list[list[Data]]:
+    """Returns conversations that end with a message of a role."""
+    if role == "tool":
+        result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
+        calls = [{"role": "assistant", "content": "", "tool_calls": [call_of("f", form)]} for form in _ARGUMENTS]
+        return [[ASK, call, result] for call in calls]
+    if role in ("", "user"):
+        return [[ASK]]
+    return [[{"role": role, "content": "A"}], [ASK, {"role": role, "content": "A"}]]
+
+
+_ARGUMENTS: Iterable[Any] = ({"x": "y"}, '{"x": "y"}')
+_TOOL = {
+    "type": "function",
+    "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def _tried(ways: _Ways, messages: list[Data], *, arguments: Data, prompt: bool) -> Trace | None:
+    template = ChatTemplate(ways.source, limits=ways.limits, verify=False)
+    try:
+        adapted = adapt_messages(template, messages, given=ways.given)
+        tools = adapt_tools(template, [_TOOL], given=ways.given) if ways.tools else None
+        return template.run(adapted, tools=tools, add_generation_prompt=prompt, **arguments)
+    except TemplateLimitError:
+        raise
+    except (MessageError, TemplateError):
+        return None
+
+
+@functools.lru_cache(maxsize=64)
+def _control_pattern(control: frozenset[str]) -> re.Pattern[str] | None:
+    alternatives = sorted(map(re.escape, control), key=len, reverse=True)
+    return re.compile("|".join(alternatives)) if alternatives else None

@@ -1,0 +1,170 @@
+"""`RenderedTokens` behaves as the dataclass that its users know, and holds runs until a list is asked for."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import sys
+from array import array
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens, TokenRun
+from renderers.spans import Channel
+
+ROLES = ["system", "user", "assistant"]
+LISTS: dict[str, Any] = {
+    "token_ids": [10, 11, 12, 13, 14, 15, 16, 17, 18],
+    "message_indices": [-1, 0, 0, 1, 1, -1, 1, 2, 2],
+    "sampled_mask": [False, False, False, False, True, True, True, False, False],
+    "is_content": [False, False, True, False, True, True, True, True, False],
+    "message_roles": ROLES,
+}
+FIELDS = [field.name for field in dataclasses.fields(RenderedTokens)]
+
+
+def of_lists(**lists: Any) -> RenderedTokens:
+    """Makes the same of runs as the lists say."""
+    plain = RenderedTokens(**{**LISTS, **lists})
+    return RenderedTokens.of_runs(
+        array("I", plain.token_ids), plain.runs, message_roles=plain.message_roles, message_tool_names=[None] * 3
+    )
+
+
+MADE = {"of lists": RenderedTokens(**LISTS), "of runs": of_lists()}
+
+
+def test_any_of_its_fields_make_one_and_the_others_are_empty() -> None:
+    assert RenderedTokens() == RenderedTokens(token_ids=[], message_tool_names=[], multi_modal_data=None)
+    for name in FIELDS:
+        value: Any = [1] if name != "multi_modal_data" else MultiModalData()
+        made = RenderedTokens(**{name: value})
+        assert getattr(made, name) is value
+        others = [getattr(made, other) for other in FIELDS if other not in (name, "multi_modal_data")]
+        assert others == [[]] * len(others)
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+class TestOneOf:
+    def test_counts_tokens_of_messages(self, made: RenderedTokens) -> None:
+        assert made.tokens_per_message() == made.tokens_per_message(5) == [2, 3, 2]
+        assert made.tokens_per_message(2) == [2, 3]
+        assert made.tokens_per_message(0) == []
+        assert made.tokens_per_message(sampled_only=True) == [0, 2, 0]
+
+    def test_finds_spans_of_messages(self, made: RenderedTokens) -> None:
+        assert made.message_token_spans() == [(1, 3), (3, 7), (7, 9)]
+        assert made.role_token_spans() == {"system": [(1, 3)], "user": [(3, 7)], "assistant": [(7, 9)]}
+
+    def test_counts_tokens_of_roles(self, made: RenderedTokens) -> None:
+        assert made.tokens_by_role() == {"system": 2, "user": 3, "assistant": 2}
+        assert made.tokens_by_role(sampled_only=True) == {"system": 0, "user": 2, "assistant": 0}
+
+    def test_finds_content_of_roles(self, made: RenderedTokens) -> None:
+        assert made.content_token_spans_by_role() == {"system": [(2, 3)], "user": [(4, 7)], "assistant": [(7, 8)]}
+        assert made.content_mask_for_roles({"user"}) == [at in (4, 6) for at in range(9)]
+        assert made.content_mask_for_roles(["user", "assistant"]) == [at in (4, 6, 7) for at in range(9)]
+        assert made.content_mask_for_roles(()) == [False] * 9
+
+    def test_has_a_length(self, made: RenderedTokens) -> None:
+        assert len(made) == 9
+
+    def test_gives_the_same_list_each_time(self, made: RenderedTokens) -> None:
+        for name in FIELDS:
+            assert getattr(made, name) is getattr(made, name)
+
+    def test_is_copied_pickled_and_replaced(self, made: RenderedTokens) -> None:
+        for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            assert again == made
+            assert repr(again) == repr(made)
+            assert again.runs == made.runs
+        replaced = dataclasses.replace(made, token_ids=[1])
+        assert (replaced.token_ids, replaced.message_indices) == ([1], LISTS["message_indices"])
+        assert dataclasses.asdict(made)["sampled_mask"] == LISTS["sampled_mask"]
+
+    def test_has_no_other_attributes(self, made: RenderedTokens) -> None:
+        with pytest.raises(AttributeError, match="has no attribute 'tokens'"):
+            made.tokens  # noqa: B018
+
+
+def test_both_kinds_are_equal() -> None:
+    channels = [Channel.SCAFFOLD] * 9
+    assert of_lists(channels=channels) == RenderedTokens(**LISTS, channels=channels, message_tool_names=[None] * 3)
+    assert of_lists() != RenderedTokens(token_ids=[1])
+
+
+def test_a_list_may_be_changed_and_nothing_else_is() -> None:
+    made = of_lists()
+    made.token_ids.append(99)
+    made.message_indices.clear()
+    assert made.token_ids[-1] == 99
+    assert len(made.sampled_mask) == 9
+    assert of_lists().token_ids == LISTS["token_ids"]
+
+
+def test_images_can_be_put_in_afterwards() -> None:
+    for made in (RenderedTokens(), of_lists()):
+        made.multi_modal_data = MultiModalData(mm_placeholders={"image": [PlaceholderRange(offset=2, length=3)]})
+        assert made.multi_modal_data.mm_placeholders["image"][0].length == 3
+        assert not made.multi_modal_data.is_empty()
+    assert MultiModalData().is_empty()
+
+
+def test_tokens_that_straddle_a_border_are_listed() -> None:
+    assert RenderedTokens(**LISTS).straddling_tokens() == []
+    runs = RenderedTokens(**LISTS).runs
+    made = RenderedTokens.of_runs(array("I", range(9)), runs, (3,), message_roles=[], message_tool_names=[])
+    assert made.straddling_tokens() == [3]
+
+
+def test_it_is_not_hashable() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(RenderedTokens())
+
+
+@pytest.mark.parametrize(
+    ("lists", "spans"),
+    [
+        ({"message_indices": [0, 0, 1, 0]}, [(0, 4), (2, 3)]),
+        ({"message_indices": [0, 2]}, [(0, 1), None, (1, 2)]),
+        ({"message_indices": [0, 1], "message_roles": ["user"]}, [(0, 1)]),
+        ({"message_indices": [0, 2], "message_roles": ["user", "x", "y", "z"]}, [(0, 1), None, (1, 2), None]),
+        ({}, []),
+    ],
+)
+def test_spans_without_all_fields(lists: dict[str, Any], spans: list[Any]) -> None:
+    assert RenderedTokens(**lists).message_token_spans() == spans
+
+
+def test_what_is_not_known_is_not_counted() -> None:
+    some: dict[str, Any] = {"token_ids": [1, 2, 3], "message_indices": [0, 0, 1], "message_roles": ["user", "tool"]}
+    assert RenderedTokens(**some).tokens_per_message(sampled_only=True) == [0, 0]
+    assert RenderedTokens(**some, sampled_mask=[True]).tokens_by_role(sampled_only=True) == {"user": 0, "tool": 0}
+    assert RenderedTokens(**some).content_token_spans_by_role() == {}
+    assert RenderedTokens(**some, is_content=[True]).content_mask_for_roles({"user"}) == [False] * 3
+
+
+def test_a_million_tokens_hold_no_boxed_integers_until_asked() -> None:
+    run = TokenRun(1_000_000, 0, Channel.CONTENT, False, True)
+    made = RenderedTokens.of_runs(
+        array("I", range(1_000_000)), [run], message_roles=["user"], message_tool_names=[None]
+    )
+    held = sum(sys.getsizeof(value) for value in vars(made).values())
+    assert held < 4_100_000
+    assert made.token_ids[-1] == 999_999
+    assert made.is_content == [True] * 1_000_000
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.sampled_from(list(Channel)), st.booleans(), st.booleans())))
+def test_lists_and_runs_say_the_same(rows: list[tuple[int, Channel, bool, bool]]) -> None:
+    columns = list(map(list, zip(*rows, strict=True))) or [[], [], [], []]
+    names = ("message_indices", "channels", "sampled_mask", "is_content")
+    lists: dict[str, Any] = dict(zip(names, columns, strict=True))
+    plain = RenderedTokens(token_ids=list(range(len(rows))), **lists)
+    made = RenderedTokens.of_runs(array("I", plain.token_ids), plain.runs, message_roles=[], message_tool_names=[])
+    assert made == plain
+    assert all(one[1:] != other[1:] for one, other in zip(made.runs, made.runs[1:], strict=False))
