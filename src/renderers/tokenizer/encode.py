@@ -56,43 +56,47 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, labels: Sequence[Labelle
     labels = [label for label in labels if label.start < label.end]
     ids = array("I")
     runs: list[TokenRun] = []
-    straddling: list[int] = []
+    straddling: set[int] = set()
     at = 0
     for piece in _pieces(tokenizer, text):
         begun, piece_end = len(ids), piece.start + len(piece.text)
         ids.extend(piece.ids)
-        starts: _Starts | None = None
+        places: _Places | None = None
         while at < len(labels):
             label = labels[at]
             end = len(ids)
             if label.end < piece_end:
-                starts = starts or _starts(tokenizer, piece)
-                end = begun + starts.before(label.end - piece.start)
-                if label.sampled != labels[at + 1].sampled and not starts.has(label.end - piece.start):
-                    straddling.append(end - 1)
+                places = places or _places(tokenizer, piece)
+                end = begun + places.before(label.end - piece.start)
+                if label.sampled != labels[at + 1].sampled:
+                    straddling.update(begun + token for token in places.across(label.end - piece.start))
             _add(runs, TokenRun(end, label.message, label.channel, label.sampled, label.content))
             if label.end > piece_end:
                 break
             at += 1
             if label.end == piece_end:
                 break
-    return EncodedRuns(ids, tuple(runs), tuple(straddling))
+    return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
 
 
-class _Starts(NamedTuple):
-    """Where each token of a piece begins: its byte, or its character."""
+class _Places(NamedTuple):
+    """Where each token of a piece begins and ends: its bytes, or its characters."""
 
-    places: list[int]
+    starts: list[int]
+    ends: list[int]
     in_bytes: str | None
     """The text where places are bytes and it has characters of several."""
 
     def before(self, at: int) -> int:
         """Returns how many tokens begin before a character."""
-        return bisect.bisect_left(self.places, self._place(at))
+        return bisect.bisect_left(self.starts, self._place(at))
 
-    def has(self, at: int) -> bool:
-        """Says whether a token begins at a character."""
-        return self._place(at) in self.places[self.before(at) : self.before(at) + 1]
+    def across(self, at: int) -> Iterator[int]:
+        """Yields the tokens that begin before a character and end after it."""
+        for number in reversed(range(self.before(at))):
+            if self.ends[number] <= self._place(at):
+                return
+            yield number
 
     def _place(self, at: int) -> int:
         return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
@@ -132,15 +136,16 @@ def _add(runs: list[TokenRun], run: TokenRun) -> None:
         runs.append(run)
 
 
-def _starts(tokenizer: AnyTokenizer, piece: _Piece) -> _Starts:
+def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:
     if isinstance(tokenizer, LoadedTokenizer) and tokenizer.byte_level:
         ends = list(itertools.accumulate(map(tokenizer.token_sizes.__getitem__, piece.ids)))
         # Where a normaliser has changed the text, its tokens are not its bytes.
         if piece.text.isascii() and ends[-1] == len(piece.text):
-            return _Starts([0, *ends[:-1]], None)
+            return _Places([0, *ends[:-1]], ends, None)
         if ends[-1] == len(piece.text.encode()) and tokenizer.normalized(piece.text) == piece.text:
-            return _Starts([0, *ends[:-1]], piece.text)
-    return _Starts([start for start, _ in tokenizer.offsets(piece.text)], None)
+            return _Places([0, *ends[:-1]], ends, piece.text)
+    offsets = tokenizer.offsets(piece.text)
+    return _Places([start for start, _ in offsets], [end for _, end in offsets], None)
 
 
 @functools.lru_cache(maxsize=32)
