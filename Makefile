@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity wheels format clean
+.PHONY: help demo test lint types unit stress bench parity sampled wheels format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -65,6 +65,10 @@ bench: $(VENV)/.test
 # make parity  every template at hand against transformers, in all combinations, as a table
 parity: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m scripts.parity
+
+# make sampled what is sampled against tags that were placed by hand, as a table
+sampled: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m scripts.sampled
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

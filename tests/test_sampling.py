@@ -1,0 +1,54 @@
+"""What is sampled agrees with tags that were placed by hand, but for differences that are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.sampling import KNOWN, TAGGED, compare_with_tags
+
+HEADS = {
+    "\n",
+    "\n<think>",
+    "\n<think></think>",
+    "<assistant></think>",
+    "<assistant><think>",
+    "<assistant>\n</think>",
+    "<assistant>\n<think>",
+    "<think></think>",
+    "<think>\n",
+    "<think>\n\n</think>\n\n",
+    "<|channel>thought\n",
+    "<|start|>assistant",
+    "<｜Assistant｜>",
+    "<｜tool▁outputs▁end｜>",
+}
+"""What generation prompts write, and tags have in them."""
+
+TAILS = {
+    " ",
+    "\n",
+    "\n<|endoftext|>",
+    # A turn without any text: what tags have in them of its head follows the turn before it.
+    "\n<assistant></think>",
+    "\n<assistant>\n</think>",
+    "<|start|>assistant",
+    "<｜Assistant｜>",
+}
+"""What follows a stop token, and tags have in them."""
+
+
+@pytest.mark.parametrize("path", TAGGED, ids=lambda path: path.stem)
+def test_sampled_text_is_what_tags_say_without_what_a_prompt_gives_and_what_follows_the_stop_token(path: Path) -> None:
+    found = compare_with_tags(path)
+    assert found.renders > 30
+    assert found.other == KNOWN.get(path.stem, Counter())
+    assert found.head.keys() <= HEADS
+    assert found.tail.keys() <= TAILS
+
+
+def test_every_known_difference_is_of_a_template_that_is_there() -> None:
+    if TAGGED:
+        assert KNOWN.keys() <= {path.stem for path in TAGGED}
