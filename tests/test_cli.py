@@ -15,7 +15,7 @@ from renderers.cli import main
 def test_the_demo_shows_the_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    for expected in ("tokenizer.json", "byte-level      yes", "message 1  reasoning_content", "text: yes"):
+    for expected in ("tokenizer.json", "byte-level      yes", "1 assistant  reasoning        * 'I have", "text: yes"):
         assert expected in shown
 
 

@@ -121,6 +121,35 @@ def test_tokens_that_straddle_a_border_are_listed() -> None:
     assert made.straddling_tokens() == [3]
 
 
+def test_tokens_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    roles = ["user", "assistant"]
+    runs = [
+        TokenRun(2, 0, Channel.SCAFFOLD, False, False),
+        TokenRun(3, 0, Channel.CONTENT, False, True),
+        TokenRun(6, 1, Channel.REASONING, True, True),
+        TokenRun(7, -1, Channel.SCAFFOLD, False, False),
+    ]
+    made = RenderedTokens.of_runs(
+        array("I", range(97, 104)), runs, message_roles=roles, message_tool_names=[], decode=letters
+    )
+    made.explain()
+    assert capsys.readouterr().out.splitlines() == [
+        "0-1  0 user       scaffold     'ab'",
+        "2    0 user       content      'c'",
+        "3-5  1 assistant  reasoning  * 'def'",
+        "6    -            scaffold     'g'",
+    ]
+    for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        with pytest.raises(TypeError, match="do not know their tokenizer: pass its decode"):
+            copied.explain()
+        copied.explain(letters)
+        assert "'def'" in capsys.readouterr().out
+
+
+def letters(ids: list[int]) -> str:
+    return "".join(map(chr, ids))
+
+
 def test_it_is_not_hashable() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(RenderedTokens())

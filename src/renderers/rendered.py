@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -78,6 +79,7 @@ class RenderedTokens:
         *,
         message_roles: list[str],
         message_tool_names: list[str | None],
+        decode: Callable[[list[int]], str] | None = None,
     ) -> RenderedTokens:
         """Makes one of an array of ids, of runs that cover all of them, and of tokens that straddle a border."""
         made = cls.__new__(cls)
@@ -85,6 +87,7 @@ class RenderedTokens:
             _ids=ids,
             _runs=tuple(runs),
             _straddling=straddling,
+            _decode=decode,
             message_roles=message_roles,
             message_tool_names=message_tool_names,
             multi_modal_data=None,
@@ -124,6 +127,25 @@ class RenderedTokens:
         for row, same in itertools.groupby(rows):
             end += sum(1 for _ in same)
             yield TokenRun(end, *row)
+
+    def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
+        """Prints the tokens with their messages and channels, and marks those that the model sampled.
+
+        `decode` turns ids into text; what a renderer gave knows its own, until it is pickled or copied.
+
+        Raises:
+            TypeError: It is needed, and not given.
+        """
+        from renderers.explain import explain_runs
+
+        decode = decode or self.__dict__.get("_decode")
+        if decode is None:
+            raise TypeError("these tokens do not know their tokenizer: pass its decode")
+        shown = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
+        print(shown)  # noqa: T201
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_decode"}
 
     def straddling_tokens(self) -> list[int]:
         """Returns the numbers of tokens that are partly sampled: a model that samples its turn may not write them.

@@ -97,7 +97,9 @@ class ChatRenderer:
             alone = self._encoded(run.trace, functools.partial(encode_text, self.tokenizer))
             return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
         encoded = self._encoded(run.trace, lambda text: encode_labelled(self.tokenizer, text, labels))
-        return RenderedTokens.of_runs(*encoded, message_roles=run.roles, message_tool_names=names)
+        return RenderedTokens.of_runs(
+            *encoded, message_roles=run.roles, message_tool_names=names, decode=self.tokenizer.decode
+        )
 
     def render_ids(
         self,

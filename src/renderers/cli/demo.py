@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from renderers import EMBEDDED, Trace, create_renderer, load_tokenizer
+from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.cli.inspect import describe, show_tokens
+from renderers.explain import explain_runs
 
 __all__ = ["demo"]
 
@@ -17,34 +18,22 @@ _MESSAGES = [
 
 
 def demo() -> str:
-    """Renders a conversation with the embedded model, and shows whose every token and character is."""
+    """Renders a conversation with the embedded model, and shows what every token is, and which are sampled."""
     tokenizer = load_tokenizer(EMBEDDED)
     renderer = create_renderer(tokenizer)
     trace = renderer.trace(_MESSAGES, tools=[_TOOL], add_generation_prompt=True)
-    ids = renderer.render_ids(_MESSAGES, tools=[_TOOL], add_generation_prompt=True)
+    rendered = renderer.render(_MESSAGES, tools=[_TOOL], add_generation_prompt=True)
+    ids = rendered.token_ids
     last = renderer.render_ids(_MESSAGES[-1:], add_generation_prompt=True)
     same = tokenizer.decode(ids) == trace.text
     return "\n\n".join(
         (
             "The model that comes with the package:",
             describe(tokenizer),
-            f"A conversation of {len(_MESSAGES)} messages and a tool is {len(ids)} tokens. By message and field:",
-            _owners(trace),
+            f"A conversation of {len(_MESSAGES)} messages and a tool is {len(ids)} tokens. What each is (* sampled):",
+            explain_runs(ids, rendered.runs, rendered.message_roles, tokenizer.decode),
             "The tokens of the last message, and the prompt for the next one:",
             show_tokens(tokenizer, last),
             f"Decoded again, the ids give the template's text: {'yes' if same else 'NO'}",
         )
     )
-
-
-def _owners(trace: Trace) -> str:
-    rows = [
-        (
-            f"message {span.message}" if span.message >= 0 else "nobody",
-            ".".join(map(str, span.path)),
-            repr(trace.text[span.start : span.end]),
-        )
-        for span in trace.spans
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "\n".join(f"{who:<{widths[0]}}  {field:<{widths[1]}}  {text}" for who, field, text in rows)
