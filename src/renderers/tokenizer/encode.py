@@ -107,7 +107,7 @@ class _Piece(NamedTuple):
 
     start: int
     text: str
-    ids: list[int]
+    ids: Sequence[int]
 
 
 def _pieces(tokenizer: AnyTokenizer, text: str) -> Iterator[_Piece]:

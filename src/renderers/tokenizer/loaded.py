@@ -13,6 +13,7 @@ from typing import Any, NoReturn, overload
 from tokenizers import Encoding, Tokenizer
 
 from renderers.errors import TokenIdError, TokenizerFileError, UnencodableTextError
+from renderers.tokenizer.pieces import PieceCache
 
 __all__ = ["Encoded", "LoadedTokenizer", "Source"]
 
@@ -38,6 +39,8 @@ class Source:
         return Source, (self.location, self.commit, self.files, dict(self.missing), self.digest)
 
 
+_KEPT = 2**21
+"""How many characters of pieces are kept with their ids: some megabytes."""
 _NOT_OURS = {
     "max_length",
     "padding",
@@ -139,8 +142,18 @@ class LoadedTokenizer:
             return Encoded({key: values[0] for key, values in columns.items()})
         return Encoded(columns)
 
-    def encode_pieces(self, texts: list[str]) -> list[list[int]]:
-        """Encodes texts that stand for themselves, each without anything added, beside other threads."""
+    def encode_pieces(self, texts: Sequence[str]) -> list[array[int]]:
+        """Encodes texts that stand for themselves, each without anything added, beside other threads.
+
+        What was encoded lately is known. The arrays are shared, and not to be changed.
+        """
+        return self._pieces.encode(texts)
+
+    @functools.cached_property
+    def _pieces(self) -> PieceCache:
+        return PieceCache(self._encode_batch, characters=_KEPT)
+
+    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
         try:
             return [one.ids for one in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
         except TypeError:
