@@ -26,6 +26,9 @@ __all__ = ["ChatRenderer", "create_renderer"]
 
 T = TypeVar("T")
 
+_WORD = 40
+"""How long a switch's value is at most that is a word and not a text."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChatRenderer:
@@ -173,7 +176,7 @@ class ChatRenderer:
             arguments={**tokens, **switches},
         )
         roles = [message["role"] for message in messages]
-        return _Run(trace, adapted, roles, template, all_given(tokens, switches))
+        return _Run(trace, adapted, roles, template, (*given, *_short(switches, given)))
 
     def _encoded(self, trace: Trace, encode: Callable[[str], T]) -> T:
         try:
@@ -264,6 +267,19 @@ def _moment(date: datetime.date | str | None) -> datetime.datetime:
     if not isinstance(date, datetime.date):
         raise TypeError(f"date must be a date, a datetime or its ISO text, not a {type(date).__name__}")
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
+
+
+def _short(switches: Mapping[str, Any], given: Given) -> Given:
+    """Returns the switches that may change what is written around a turn: flags, numbers and words, not whole texts.
+
+    What is written around turns is learned anew for each of their values.
+    """
+    known = dict(given)
+    return tuple(
+        (name, value)
+        for name, value in all_given({}, switches)
+        if name not in known and not (isinstance(value, str) and len(value) > _WORD)
+    )
 
 
 def _frozen(value: Any) -> Any:
