@@ -16,7 +16,19 @@ from renderers.errors import TemplateError, TemplateLimitError
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.trace import ChatTemplate, Limits
 
-__all__ = ["ASK", "EMPTY", "OPTIONAL", "OTHER_TEXTS", "Data", "Given", "all_given", "call_of", "given_to", "takes_form"]
+__all__ = [
+    "ASK",
+    "EMPTY",
+    "OPTIONAL",
+    "OTHER_TEXTS",
+    "TOOL",
+    "Data",
+    "Given",
+    "all_given",
+    "around",
+    "given_to",
+    "takes_form",
+]
 
 Data = dict[str, Any]
 Given = tuple[tuple[str, Any], ...]
@@ -98,8 +110,8 @@ def _tried(source: str, limits: Limits, given: Given, role: str, form: str) -> b
 
 def _texts(role: str, said: Data, write: Write) -> Iterator[str | None]:
     """Yields what is written of a message in all surroundings, without and with a tool."""
-    for messages in _around({"role": role, **said}):
-        for tools in (None, [_WRAPPED | {"function": _SPEC | {"name": "f"}}]):
+    for messages in around({"role": role, **said}):
+        for tools in (None, [TOOL]):
             yield write(messages, tools)
 
 
@@ -109,7 +121,7 @@ def _both(role: str, pairs: list[tuple[Data, Data]], write: Write) -> Iterator[t
         yield from zip(_texts(role, one, write), _texts(role, other, write), strict=True)
 
 
-def call_of(name: str, arguments: Any) -> Data:
+def _call(name: str, arguments: Any) -> Data:
     return {"id": "call00000", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -117,6 +129,8 @@ _LEAD, ASK = {"role": "system", "content": "S"}, {"role": "user", "content": "Q"
 _OBJECT, _TEXT = {"x": "y"}, '{"x": "y"}'
 _SPEC = {"name": _WORD, "description": "d", "parameters": {"type": "object", "properties": {}}}
 _WRAPPED = {"type": "function", "function": _SPEC}
+TOOL = {"type": "function", "function": _SPEC | {"name": "f"}}
+"""A tool that calls in conversations to try something out with are for."""
 _TOOLS: dict[str, list[Data]] = {"bare tool": [_SPEC], "wrapped tool": [_WRAPPED]}
 _WITHOUT_TEXT = {"none", "none beside calls", "missing", "missing beside calls"}
 _FORMS: dict[str, list[Data]] = {
@@ -129,21 +143,19 @@ _FORMS: dict[str, list[Data]] = {
     "number": [{"content": int(_NUMBER)}],
     "reasoning": [{"content": "T", "reasoning_content": _WORD, "thinking": _WORD}],
     "none": [{"content": None}],
-    "none beside calls": [{"content": None, "tool_calls": [call_of(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "none beside calls": [{"content": None, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
     "missing": [{}],
-    "missing beside calls": [{"tool_calls": [call_of(_WORD, form)]} for form in (_OBJECT, _TEXT)],
+    "missing beside calls": [{"tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT)],
     "call": [
-        {"content": content, "tool_calls": [call_of(_WORD, form)]}
-        for form in (_OBJECT, _TEXT)
-        for content in ("", None)
+        {"content": content, "tool_calls": [_call(_WORD, form)]} for form in (_OBJECT, _TEXT) for content in ("", None)
     ],
     "bare call": [
         {"content": "", "tool_calls": [{"id": "call00000", "name": _WORD, "arguments": form}]}
         for form in (_OBJECT, _TEXT)
     ],
-    "arguments": [{"content": content, "tool_calls": [call_of("f", {"x": _WORD})]} for content in ("", None)],
+    "arguments": [{"content": content, "tool_calls": [_call("f", {"x": _WORD})]} for content in ("", None)],
     "arguments as text": [
-        {"content": content, "tool_calls": [call_of("f", json.dumps({"x": _WORD}))]} for content in ("", None)
+        {"content": content, "tool_calls": [_call("f", json.dumps({"x": _WORD}))]} for content in ("", None)
     ],
 }
 _FORMS["arguments as JSON"] = _FORMS["arguments within JSON"] = _FORMS["arguments"]
@@ -181,7 +193,7 @@ _MEDIA: dict[str, list[tuple[Data, Data]]] = {
 """What a message with a part that is not text looks like, and one without: it is taken where it makes a difference."""
 
 
-def _around(message: Data) -> list[list[Data]]:
+def around(message: Data) -> list[list[Data]]:
     """Returns conversations with a message in them."""
     result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
     match message["role"]:
@@ -191,7 +203,7 @@ def _around(message: Data) -> list[list[Data]]:
             return [[message]]
         case "tool":
             calls = [
-                {"role": "assistant", "content": "", "tool_calls": [call_of("f", form)]} for form in (_OBJECT, _TEXT)
+                {"role": "assistant", "content": "", "tool_calls": [_call("f", form)]} for form in (_OBJECT, _TEXT)
             ]
             return [[ASK, call, result | message] for call in calls]
         case _ if message.get("tool_calls"):

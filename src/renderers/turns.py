@@ -6,15 +6,16 @@ ends with its stop token. `label` is the only code that says what is sampled, an
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.forms import ASK, Data, Given, call_of
+from renderers.forms import ASK, TOOL, Data, Given, around
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.spans import Channel, Labelled, Path, Span, Trace
 from renderers.trace import ChatTemplate, Limits
@@ -91,7 +92,8 @@ def _labelled(
     borders = sorted({border for turn in turns.values() for border in turn})
     markers = {end: at for at, (_, end) in turns.items()}
     for span, channel in zip(trace.spans, channels, strict=True):
-        cuts = [span.start, *(border for border in borders if span.start < border < span.end), span.end]
+        inside = slice(bisect.bisect_right(borders, span.start), bisect.bisect_left(borders, span.end))
+        cuts = [span.start, *borders[inside], span.end]
         for start, end in itertools.pairwise(cuts):
             turn = turns.get(span.message)
             sampled = turn is not None and turn[0] <= start and end <= turn[1] and start < end
@@ -234,26 +236,17 @@ def _prompt_start(trace: Trace) -> int:
 def _ending_with(role: str) -> list[list[Data]]:
     """Returns conversations that end with a message of a role."""
     if role == "tool":
-        result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "R"}
-        calls = [{"role": "assistant", "content": "", "tool_calls": [call_of("f", form)]} for form in _ARGUMENTS]
-        return [[ASK, call, result] for call in calls]
+        return around({"role": role, "content": "R"})
     if role in ("", "user"):
         return [[ASK]]
     return [[{"role": role, "content": "A"}], [ASK, {"role": role, "content": "A"}]]
-
-
-_ARGUMENTS: Iterable[Any] = ({"x": "y"}, '{"x": "y"}')
-_TOOL = {
-    "type": "function",
-    "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}},
-}
 
 
 def _tried(ways: _Ways, messages: list[Data], *, arguments: Data, prompt: bool) -> Trace | None:
     template = ChatTemplate(ways.source, limits=ways.limits, verify=False)
     try:
         adapted = adapt_messages(template, messages, given=ways.given)
-        tools = adapt_tools(template, [_TOOL], given=ways.given) if ways.tools else None
+        tools = adapt_tools(template, [TOOL], given=ways.given) if ways.tools else None
         return template.run(adapted, tools=tools, add_generation_prompt=prompt, **arguments)
     except TemplateLimitError:
         raise

@@ -22,7 +22,6 @@ __all__ = [
     "ITEM",
     "bits_of_binary",
     "depth_of",
-    "is_container",
     "is_own",
     "length_of",
     "longest_word",
@@ -243,7 +242,7 @@ def widest_key(value: Any) -> int:
     seen: set[int] = set()
     while waiting:
         container = waiting.pop()
-        if is_container(container) and id(container) not in seen:
+        if _is_container(container) and id(container) not in seen:
             seen.add(id(container))
             keys = container.keys() if isinstance(container, dict) else ()
             widest = max(widest, *map(size_of_text, keys), 0)
@@ -271,14 +270,14 @@ def weight(value: Any) -> tuple[int, int]:
     return _fold(value, lambda _: 1, whole, {}, is_own), looked
 
 
-def is_container(value: Any) -> bool:
-    """Says whether a value is a container that templates can have."""
-    return isinstance(value, _CONTAINERS)
-
-
 def is_own(value: Any) -> bool:
     """Says whether a value is a container that a template put together, not one that a caller sent."""
     return type(value) in _OWN
+
+
+def _is_container(value: Any) -> bool:
+    """Says whether a value is a container that templates can have."""
+    return isinstance(value, _CONTAINERS)
 
 
 def _fold(
@@ -286,7 +285,7 @@ def _fold(
     leaf: Callable[[Any], int],
     whole: Callable[[list[int]], int],
     known: dict[int, int],
-    opened: Callable[[Any], bool] = is_container,
+    opened: Callable[[Any], bool] = _is_container,
 ) -> int:
     """Measures a value by its parts: each container once, by its identity."""
     if isinstance(value, str) or not opened(value):
@@ -315,7 +314,7 @@ def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, _ITEMS):
         # Not the pairs: they are made anew each time, and only what stays can be known by its identity.
         return [part for pair in value for part in pair]
-    return value if is_container(value) else ()
+    return value if _is_container(value) else ()
 
 
 def _size_of_format(form: str, values: tuple[Any, ...]) -> int:
