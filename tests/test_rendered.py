@@ -70,8 +70,9 @@ class TestOneOf:
         assert made.content_mask_for_roles(["user", "assistant"]) == [at in (4, 6, 7) for at in range(9)]
         assert made.content_mask_for_roles(()) == [False] * 9
 
-    def test_has_a_length(self, made: RenderedTokens) -> None:
-        assert len(made) == 9
+    def test_is_true_as_any_object_is(self, made: RenderedTokens) -> None:
+        assert made
+        assert RenderedTokens(message_indices=made.message_indices)
 
     def test_gives_the_same_list_each_time(self, made: RenderedTokens) -> None:
         for name in FIELDS:

@@ -103,9 +103,6 @@ class RenderedTokens:
         self.__dict__[name] = made
         return made
 
-    def __len__(self) -> int:
-        return len(self.__dict__["_ids"]) if "_ids" in self.__dict__ else len(self.token_ids)
-
     @property
     def runs(self) -> tuple[TokenRun, ...]:
         """The attribution as runs of tokens: what a renderer gave, or else the lists put together."""
