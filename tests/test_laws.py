@@ -2,14 +2,19 @@
 
 1. Parity: the ids are the reference tokenizer's, applied to the reference template's text.
 2. Attribution: every token has a message or none, a channel and a sampled flag, and asking for them changes no id.
+5. Neutrality: nothing in a body becomes a control token where that is asked for, and else nothing changes.
 6. One tokenizer: any number of threads share one renderer without a lock and get the same ids.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import pickle
+import random
+import re
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,8 +23,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
-from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    ControlTextError,
+    LoadedTokenizer,
+    MessageError,
+    TemplateError,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.adapt import adapt_messages, adapt_tools
+from renderers.control import find_own
 from renderers.messages import plain_messages
 from renderers.rendered import RenderedTokens
 from renderers.spans import Channel
@@ -56,6 +71,24 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             answer["reasoning_content"] = draw(TEXTS)
         messages.append(answer)
     return messages[: draw(st.integers(1, len(messages)))]
+
+
+def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
+    """Without control text in the bodies all modes give the same; else none of it comes through."""
+    text, refuse = (dataclasses.replace(renderer, content_tokens=mode) for mode in ("text", "refuse"))
+    plain = text.render(messages, **arguments)
+    if not rendered.injected:
+        assert plain == rendered == refuse.render(messages, **arguments)
+        return
+    with pytest.raises(ControlTextError):
+        refuse.render(messages, **arguments)
+    assert [found[:3] for found in plain.injected] == [found[:3] for found in rendered.injected]
+    assert renderer.tokenizer.decode(plain.token_ids) == renderer.tokenizer.decode(rendered.token_ids)
+    trace = renderer.trace(messages, **arguments)
+    assert isinstance(renderer.tokenizer, LoadedTokenizer)
+    reserved = {token: text for text, token in renderer.tokenizer.added_tokens.items()}
+    control = [reserved[token] for token in plain.token_ids if reserved.get(token, " ").strip("▁ \n\t")]
+    assert control == [mark.text for mark in find_own(trace, renderer.tokenizer.reserved_texts)]
 
 
 def renderer_of(name: str) -> ChatRenderer:
@@ -98,6 +131,7 @@ def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> Non
             assert expected == renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
             rendered = renderer.render(messages, tools=tools, add_generation_prompt=prompt, **switches)
             check_attribution(rendered, expected, messages)
+            check_neutrality(renderer, rendered, messages, tools=tools, add_generation_prompt=prompt, **switches)
 
     check()
 
@@ -115,6 +149,74 @@ def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[d
         assert not (index < 0 and (content or channel is Channel.CONTENT))
     assert rendered.message_roles == [message["role"] for message in messages]
     assert rendered == pickle.loads(pickle.dumps(rendered))
+
+
+class Planter:
+    """Makes texts with control text in them, between words by which it can be found again."""
+
+    def __init__(self, renderer: ChatRenderer, chance: random.Random) -> None:
+        self._reserved = sorted(renderer.tokenizer.reserved_texts)
+        self._chance = chance
+        self._planted: dict[str, tuple[int, str, str]] = {}
+
+    def plant(self, message: int, field: str) -> str:
+        token, number = self._chance.choice(self._reserved), len(self._planted)
+        needle = f"word{number} {token} drow{number}"
+        self._planted[needle] = (message, field, token)
+        return f"Ünder {needle}."
+
+    def shown(self, text: str) -> list[tuple[int, str, str]]:
+        """Returns what of it is in a text as it was planted, in order."""
+        places = [
+            (found.start(), one)
+            for needle, one in self._planted.items()
+            for found in re.finditer(re.escape(needle), text)
+        ]
+        return [one for _, one in sorted(places)]
+
+
+def planted_conversation(planter: Planter, roles: Sequence[str]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for at, role in enumerate(roles):
+        message: dict[str, Any] = {"role": role.split("+")[0], "content": planter.plant(at, "content")}
+        if role == "assistant+calls":
+            call = {"name": "search", "arguments": {"query": planter.plant(at, "tool_calls")}}
+            message["tool_calls"] = [{"id": "call00000", "type": "function", "function": call}]
+        elif role == "assistant":
+            message["reasoning_content"] = planter.plant(at, "reasoning_content")
+        elif role == "tool":
+            message |= {"tool_call_id": "call00000", "name": "search"}
+        messages.append(message)
+    return messages
+
+
+def field_of(path: tuple[str | int, ...]) -> str | int:
+    """Returns the field that a text was given in: templates read reasoning under several names."""
+    return "reasoning_content" if {"thinking", "reasoning"} & set(path) else path[0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_injected_spans_are_exactly_those_that_were_planted(name: str) -> None:
+    renderer = renderer_of(name)
+    chance = random.Random(name)
+    seen: set[str] = set()
+    for roles in (["user"], ["system", "user", "assistant"], ["user", "assistant+calls", "tool", "assistant"]) * 5:
+        planter = Planter(renderer, chance)
+        messages = planted_conversation(planter, roles)
+        tools = [{"type": "function", "function": {**TOOLS[1]["function"], "description": planter.plant(-1, "tools")}}]
+        try:
+            rendered = renderer.render(messages, tools=tools)
+            text = renderer.trace(messages, tools=tools).text
+        except (MessageError, TemplateError):
+            continue
+        expected = planter.shown(text)
+        assert [(found.message, field_of(found.path), found.text) for found in rendered.injected] == expected
+        for mode in ("template", "text"):
+            again = dataclasses.replace(renderer, content_tokens=mode).render(messages, tools=tools)
+            for found, (_, _, token) in zip(again.injected, expected, strict=True):
+                assert token in renderer.tokenizer.decode(again.token_ids[found.start : found.end])
+        seen.update(field for _, field, _ in expected)
+    assert "content" in seen
 
 
 @pytest.mark.parametrize("name", [MODELS[0], *MODELS[1 :: max(1, len(MODELS) // 3)]])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from renderers.errors import (
+    ControlTextError,
     MessageError,
     RendererPoolError,
     TemplateError,
@@ -41,7 +42,7 @@ from renderers.messages import (
     extract_message_tool_names,
 )
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
-from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
+from renderers.rendered import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.spans import Channel, Span, Trace
 
 if TYPE_CHECKING:
@@ -69,9 +70,11 @@ __all__ = [
     "ChatTemplateTokenizer",
     "Content",
     "ContentPart",
+    "ControlTextError",
     "Encoded",
     "ForeignTokenizer",
     "ImagePart",
+    "InjectedText",
     "Limits",
     "LoadedTokenizer",
     "Message",

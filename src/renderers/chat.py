@@ -15,7 +15,11 @@ from renderers.trace import ChatTemplate
 
 __all__ = ["apply_template", "choose_template", "plain_switches", "read_template", "run_chat"]
 
-_TAKEN = {"add_generation_prompt", "continue_final_message", "messages", "now", "tools"}
+_TAKEN = {
+    **dict.fromkeys(("add_generation_prompt", "continue_final_message", "messages", "now", "tools"), "each render"),
+    "content_tokens": "create_renderer",
+}
+"""Names that mean something else, and what they are for."""
 
 _TAG = "THE_MESSAGE_GOES_ON_HERE "
 
@@ -75,7 +79,7 @@ def plain_switches(arguments: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(name, str):
             raise MessageError(f"{name!r} is not an argument for the template: names are strings")
         if name in _TAKEN:
-            raise MessageError("is not an argument for the template: it is one of each render", path=(name,))
+            raise MessageError(f"is not an argument for the template: it is one of {_TAKEN[name]}", path=(name,))
     return plain_arguments(arguments)
 
 

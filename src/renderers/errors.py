@@ -12,6 +12,7 @@ ValueError
 ├── UnencodableTextError          text that no tokenizer can encode
 ├── TokenIdError                  a number that cannot be a token id
 ├── MessageError                  a message, a tool or an argument that no template can take
+│   └── ControlTextError          control text in one of them, where that is refused
 └── TemplateError                 a chat template cannot give a text
     ├── TemplateMissingError      there is no template
     ├── TemplateSourceError       its text is not a template
@@ -24,6 +25,7 @@ ValueError
 from __future__ import annotations
 
 __all__ = [
+    "ControlTextError",
     "MessageError",
     "RendererPoolError",
     "TemplateError",
@@ -120,11 +122,31 @@ class MessageError(ValueError):
         self.path = path
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_message_error, (self.fault, self.message, self.path)
+        return _rebuild_message_error, (type(self), self.fault, self.message, self.path)
 
 
-def _rebuild_message_error(fault: str, message: int | None, path: tuple[str | int, ...]) -> MessageError:
-    return MessageError(fault, message=message, path=path)
+def _rebuild_message_error(
+    kind: type[MessageError], fault: str, message: int | None, path: tuple[str | int, ...]
+) -> MessageError:
+    return kind(fault, message=message, path=path)
+
+
+class ControlTextError(MessageError):
+    """A body holds the text of a control token, and the renderer was told to refuse that."""
+
+    @classmethod
+    def at(cls, text: str, *, message: int, path: tuple[str | int, ...]) -> ControlTextError:
+        """Returns the error for a control text in a field; -1 for what is not in a message.
+
+        >>> str(ControlTextError.at("<|end|>", message=0, path=("content",))).partition(",")[0]
+        "message 0: content has '<|end|>' in it"
+        """
+        return cls(
+            f"has {text!r} in it, which this model reads as a control token: take it out, or let it be read as text "
+            'with content_tokens="text"',
+            message=message if message >= 0 else None,
+            path=path,
+        )
 
 
 class TemplateError(ValueError):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from renderers.spans import Channel
+from renderers.spans import Channel, Path
 
-__all__ = ["MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenRun"]
+__all__ = ["InjectedText", "MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenRun"]
 
 
 class TokenRun(NamedTuple):
@@ -22,6 +22,18 @@ class TokenRun(NamedTuple):
     channel: Channel
     sampled: bool
     content: bool
+
+
+class InjectedText(NamedTuple):
+    """Control text that stands in what a caller gave: in which field of which message, and which tokens it is in."""
+
+    message: int
+    """-1 for tools and documents."""
+    path: Path
+    text: str
+    start: int
+    end: int
+    """The number of the token after it."""
 
 
 @dataclass
@@ -69,6 +81,8 @@ class RenderedTokens:
     multi_modal_data: MultiModalData | None = None
     channels: list[Channel] = field(default_factory=list)
     """What each token is: content, reasoning, a tool's name, scaffold, ..."""
+    injected: list[InjectedText] = field(default_factory=list)
+    """Control text in the bodies, in order; as tokens of control or of text, as the renderer was told."""
 
     @classmethod
     def of_runs(
@@ -77,6 +91,7 @@ class RenderedTokens:
         runs: Iterable[TokenRun],
         straddling: tuple[int, ...] = (),
         *,
+        injected: Iterable[InjectedText] = (),
         message_roles: list[str],
         message_tool_names: list[str | None],
         decode: Callable[[list[int]], str] | None = None,
@@ -88,6 +103,7 @@ class RenderedTokens:
             _runs=tuple(runs),
             _straddling=straddling,
             _decode=decode,
+            injected=list(injected),
             message_roles=message_roles,
             message_tool_names=message_tool_names,
             multi_modal_data=None,

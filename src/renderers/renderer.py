@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, get_args
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, plain_switches, read_template, run_chat
-from renderers.errors import UnencodableTextError
+from renderers.control import find_injected, find_marks, find_own
+from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.forms import Given, all_given, given_to
 from renderers.messages import extract_message_tool_names, plain_messages, plain_tools
-from renderers.rendered import RenderedTokens
-from renderers.spans import Trace
+from renderers.rendered import InjectedText, RenderedTokens
+from renderers.spans import Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
-from renderers.tokenizer.encode import encode_labelled, encode_text
+from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
 from renderers.trace import LIMITS, ChatTemplate, Limits
 from renderers.turns import label
 
 __all__ = ["ChatRenderer", "create_renderer"]
 
-T = TypeVar("T")
+ContentTokens = Literal["template", "text", "refuse"]
+"""What becomes of control text in what callers give: what the template would make of it, ordinary text, an error."""
 
 _WORD = 40
 """How long a switch's value is at most that is a word and not a text."""
@@ -53,8 +55,21 @@ class ChatRenderer:
     """The time that templates are told when they ask."""
     limits: Limits = LIMITS
     verify: bool | None = None
+    content_tokens: ContentTokens = "template"
+    """What becomes of control text in what callers give."""
 
     def __post_init__(self) -> None:
+        if self.content_tokens not in get_args(ContentTokens):
+            choices = ", ".join(map(repr, get_args(ContentTokens)))
+            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if self.content_tokens == "text":
+            if isinstance(self.tokenizer, ForeignTokenizer):
+                raise TypeError(
+                    f'content_tokens="text" needs a tokenizer that load_tokenizer gives, or one with a Rust backend: '
+                    f"{type(self.tokenizer.wrapped).__name__} alone decides what becomes of control text"
+                )
+            # A vocabulary that cannot do it says so now.
+            _ = self.tokenizer.plain
         object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
@@ -97,11 +112,21 @@ class ChatRenderer:
         )
         names = extract_message_tool_names(run.messages)
         if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
-            alone = self._encoded(run.trace, functools.partial(encode_text, self.tokenizer))
+            alone = self._ids(run.trace)
             return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
-        encoded = self._encoded(run.trace, lambda text: encode_labelled(self.tokenizer, text, labels))
+        text, (cuts, injected) = run.trace.text, self._control(run.trace)
+        with _naming_fields(run.trace):
+            encoded = encode_labelled(self.tokenizer, text, cuts, labels)
+            places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
         return RenderedTokens.of_runs(
-            *encoded, message_roles=run.roles, message_tool_names=names, decode=self.tokenizer.decode
+            *encoded,
+            injected=[
+                InjectedText(span.message, span.path, mark.text, *place)
+                for (mark, span), place in zip(injected, places, strict=True)
+            ],
+            message_roles=run.roles,
+            message_tool_names=names,
+            decode=self.tokenizer.decode,
         )
 
     def render_ids(
@@ -123,6 +148,7 @@ class ChatRenderer:
         Raises:
             MessageError: Something in the messages cannot be rendered; says which message.
             TemplateError: The template refuses the messages, or fails on them.
+            ControlTextError: A message holds control text, and that is to be refused.
             UnencodableTextError: A message holds a lone surrogate.
         """
         trace = self.trace(
@@ -132,7 +158,7 @@ class ChatRenderer:
             continue_final_message=continue_final_message,
             **template_arguments,
         )
-        return self._encoded(trace, functools.partial(encode_text, self.tokenizer))
+        return self._ids(trace)
 
     def trace(
         self,
@@ -178,11 +204,23 @@ class ChatRenderer:
         roles = [message["role"] for message in messages]
         return _Run(trace, adapted, roles, template, (*given, *_short(switches, given)))
 
-    def _encoded(self, trace: Trace, encode: Callable[[str], T]) -> T:
-        try:
-            return encode(trace.text)
-        except UnencodableTextError:
-            raise _surrogate_in(trace) from None
+    def _ids(self, trace: Trace) -> list[int]:
+        cuts, _ = self._control(trace)
+        with _naming_fields(trace):
+            return encode_text(self.tokenizer, trace.text, cuts)
+
+    def _control(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
+        """Returns where a text is cut to be encoded, and the control text in it that the template did not write."""
+        reserved = self.tokenizer.reserved_texts
+        marks = find_marks(trace.text, reserved)
+        injected = find_injected(trace, marks)
+        if self.content_tokens == "refuse" and injected:
+            mark, span = injected[0]
+            raise ControlTextError.at(mark.text, message=span.message, path=span.path)
+        if self.content_tokens == "text" and isinstance(self.tokenizer, LoadedTokenizer):
+            own = find_own(trace, reserved) if injected else marks
+            return cut_at_own(self.tokenizer, trace.text, own), injected
+        return cut_at_walls(self.tokenizer, marks), injected
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
@@ -193,7 +231,7 @@ class ChatRenderer:
 
     def __hash__(self) -> int:
         # Without the arguments, which may be lists; those that are equal have the same hash all the same.
-        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify))
+        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {**self.__dict__, "chat_template_kwargs": plain_switches(self.chat_template_kwargs)}
@@ -224,6 +262,7 @@ def create_renderer(
     date: datetime.date | str | None = None,
     limits: Limits = LIMITS,
     verify: bool | None = None,
+    content_tokens: ContentTokens = "template",
 ) -> ChatRenderer:
     """Makes a renderer for a tokenizer.
 
@@ -233,11 +272,14 @@ def create_renderer(
     render. `date` is what templates that ask for the time are told, as a date, a datetime or its ISO text;
     by default the time of this call, so give it where several processes have to agree. `limits` is what
     one run of the template may use up, and `verify` compares each run with one without tracing.
+    `content_tokens` says what becomes of control text, such as `<|im_end|>`, that stands in a message, a
+    tool or a document: with `"template"` what the model's own template and tokenizer make of it, a control
+    token; with `"text"` ordinary tokens; with `"refuse"` it is a `ControlTextError`.
 
     Raises:
         TemplateMissingError: There is no template.
         TemplateSourceError: The template is none.
-        TypeError: The object cannot be used as a tokenizer.
+        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`.
         ValueError: The date's text is none.
 
     >>> import datetime
@@ -256,6 +298,7 @@ def create_renderer(
         date=_moment(date),
         limits=limits,
         verify=verify,
+        content_tokens=content_tokens,
     )
 
 
@@ -287,6 +330,15 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return MappingProxyType({name: _frozen(item) for name, item in value.items()})
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+@contextlib.contextmanager
+def _naming_fields(trace: Trace) -> Iterator[None]:
+    """Lets an error for a text that cannot be encoded say which field it came from."""
+    try:
+        yield
+    except UnencodableTextError:
+        raise _surrogate_in(trace) from None
 
 
 def _surrogate_in(trace: Trace) -> UnencodableTextError:

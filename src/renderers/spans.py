@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["Channel", "Labelled", "Path", "Span", "Trace"]
+__all__ = ["Channel", "Labelled", "Mark", "Path", "Span", "Trace"]
 
 Path = tuple[str | int, ...]
 """Where in a message a text stands: `("content",)`, `("tool_calls", 0, "function", "name")`; empty for no field."""
@@ -40,6 +41,14 @@ class Span:
     end: int
     message: int
     path: Path
+
+
+class Mark(NamedTuple):
+    """A place in a text where a token that has a text of its own is written."""
+
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

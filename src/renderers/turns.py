@@ -17,6 +17,7 @@ from renderers.adapt import adapt_messages, adapt_tools
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import ASK, TOOL, Data, Given, around
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.patterns import any_of
 from renderers.spans import Channel, Labelled, Path, Span, Trace
 from renderers.trace import ChatTemplate, Limits
 
@@ -44,7 +45,7 @@ def label(
     """
     channels = [_channel(span, messages) for span in trace.spans]
     ways = _Ways(template.source, template.limits, given, tools)
-    reader = _Reader(trace, channels, _control_pattern(control), _closer(ways, control))
+    reader = _Reader(trace, channels, any_of(control), _closer(ways, control))
     turns = {}
     for at, message in enumerate(messages):
         if message["role"] == "assistant":
@@ -211,7 +212,7 @@ def _heads(ways: _Ways, before: str) -> tuple[_Head, ...]:
 @functools.lru_cache(maxsize=256)
 def _closer(ways: _Ways, control: frozenset[str]) -> str | None:
     """Returns the token that closes a turn which others follow; None where there is none, or it cannot be told."""
-    pattern = _control_pattern(control)
+    pattern = any_of(control)
     conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
     trace = _tried(ways, conversation, arguments=dict(ways.given), prompt=False)
     if trace is None or pattern is None:
@@ -252,9 +253,3 @@ def _tried(ways: _Ways, messages: list[Data], *, arguments: Data, prompt: bool) 
         raise
     except (MessageError, TemplateError):
         return None
-
-
-@functools.lru_cache(maxsize=64)
-def _control_pattern(control: frozenset[str]) -> re.Pattern[str] | None:
-    alternatives = sorted(map(re.escape, control), key=len, reverse=True)
-    return re.compile("|".join(alternatives)) if alternatives else None

@@ -58,6 +58,11 @@ class ForeignTokenizer:
         """The tokens that are known to have a part to play."""
         return frozenset(self.special_tokens_map.values())
 
+    @property
+    def reserved_texts(self) -> frozenset[str]:
+        """The same: what other tokens the caller's class has cannot be told."""
+        return self.control_texts
+
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""
         if self.takes_add_special_tokens:

@@ -5,34 +5,51 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.rendered import TokenRun
-from renderers.spans import Labelled
+from renderers.spans import Labelled, Mark
 from renderers.tokenizer.adopt import ForeignTokenizer
 from renderers.tokenizer.loaded import LoadedTokenizer
 
-__all__ = ["EncodedRuns", "encode_labelled", "encode_text"]
+__all__ = ["Cuts", "EncodedRuns", "cut_at_own", "cut_at_walls", "encode_labelled", "encode_text", "locate_marks"]
 
 AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
 
-def encode_text(tokenizer: AnyTokenizer, text: str) -> list[int]:
+class Cuts(NamedTuple):
+    """Marks that are one token each, and whether what lies between them is ordinary text, whatever it looks like."""
+
+    marks: list[Mark]
+    plain: bool
+
+
+def cut_at_walls(tokenizer: AnyTokenizer, marks: Iterable[Mark]) -> Cuts:
+    """Returns the cuts with which the ids are those of the whole text: at hard walls, where there are any."""
+    walls = frozenset() if isinstance(tokenizer, ForeignTokenizer) else tokenizer.wall_texts
+    return Cuts([mark for mark in marks if mark.text in walls], plain=False)
+
+
+def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[Mark]) -> Cuts:
+    """Returns the cuts with which no marks but the given ones become tokens of their own."""
+    return Cuts(list(_with_spaces(tokenizer, text, own)), plain=True)
+
+
+def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
     """Returns the ids of a rendered text, which has all its control tokens already: nothing is added.
 
-    Where the tokenizer has hard walls, what lies between them is encoded as pieces, all in one call that
-    other threads can run beside. Else the whole text is encoded at once. The ids are the same.
+    What lies between the cuts is encoded as pieces, all in one call that other threads can run beside.
 
     >>> from renderers import EMBEDDED, load_tokenizer
-    >>> tokenizer = load_tokenizer(EMBEDDED)
-    >>> encode_text(tokenizer, "<|turn|>user") == tokenizer.encode("<|turn|>user", add_special_tokens=False)
+    >>> tokenizer, text = load_tokenizer(EMBEDDED), "<|turn|>user"
+    >>> cuts = cut_at_walls(tokenizer, [Mark(0, 8, "<|turn|>")])
+    >>> encode_text(tokenizer, text, cuts) == tokenizer.encode(text, add_special_tokens=False)
     True
     """
     ids: list[int] = []
-    for piece in _pieces(tokenizer, text):
+    for piece in _pieces(tokenizer, text, cuts):
         ids += piece.ids
     return ids
 
@@ -45,7 +62,7 @@ class EncodedRuns(NamedTuple):
     straddling: tuple[int, ...]
 
 
-def encode_labelled(tokenizer: AnyTokenizer, text: str, labels: Sequence[Labelled]) -> EncodedRuns:
+def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequence[Labelled]) -> EncodedRuns:
     """Returns the ids of a rendered text, and its labels as runs of tokens.
 
     A token that straddles a border belongs to the side of its first character.
@@ -58,7 +75,7 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, labels: Sequence[Labelle
     runs: list[TokenRun] = []
     straddling: set[int] = set()
     at = 0
-    for piece in _pieces(tokenizer, text):
+    for piece in _pieces(tokenizer, text, cuts):
         begun, piece_end = len(ids), piece.start + len(piece.text)
         ids.extend(piece.ids)
         places: _Places | None = None
@@ -79,6 +96,23 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, labels: Sequence[Labelle
     return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
 
 
+def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[Mark]) -> list[tuple[int, int]]:
+    """Returns for each of some marks, which are in order, the token that it begins in, and the one after its last."""
+    found: list[tuple[int, int]] = []
+    begun = 0
+    for piece in _pieces(tokenizer, text, cuts):
+        piece_end = piece.start + len(piece.text)
+        places: _Places | None = None
+        while len(found) < len(marks) and marks[len(found)].start < piece_end:
+            mark = marks[len(found)]
+            places = places or _places(tokenizer, piece)
+            # One that the template goes on with ends with its piece.
+            end = places.before(min(mark.end, piece_end) - piece.start)
+            found.append((begun + places.within(mark.start - piece.start), begun + end))
+        begun += len(piece.ids)
+    return found
+
+
 class _Places(NamedTuple):
     """Where each token of a piece begins and ends: its bytes, or its characters."""
 
@@ -90,6 +124,10 @@ class _Places(NamedTuple):
     def before(self, at: int) -> int:
         """Returns how many tokens begin before a character."""
         return bisect.bisect_left(self.starts, self._place(at))
+
+    def within(self, at: int) -> int:
+        """Returns the number of the token that a character begins in."""
+        return bisect.bisect_right(self.starts, self._place(at)) - 1
 
     def across(self, at: int) -> Iterator[int]:
         """Yields the tokens that begin before a character and end after it."""
@@ -108,21 +146,53 @@ class _Piece(NamedTuple):
     start: int
     text: str
     ids: Sequence[int]
+    plain: bool
 
 
-def _pieces(tokenizer: AnyTokenizer, text: str) -> Iterator[_Piece]:
-    """Yields all parts of a text with their ids: walls, and what lies between them."""
-    if isinstance(tokenizer, ForeignTokenizer) or not tokenizer.wall_ids:
-        yield _Piece(0, text, tokenizer.encode(text, add_special_tokens=False))
+def _pieces(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> Iterator[_Piece]:
+    """Yields all parts of a text with their ids: marks, and what lies between them."""
+    if isinstance(tokenizer, ForeignTokenizer) or (not cuts.plain and not tokenizer.wall_ids):
+        yield _Piece(0, text, tokenizer.encode(text, add_special_tokens=False), plain=False)
         return
-    # Texts of walls are at the odd places.
-    parts = _pattern(tokenizer.wall_texts).split(text)
-    encoded = iter(tokenizer.encode_pieces([piece for piece in parts[::2] if piece]))
-    start = 0
+    borders = [0, *itertools.chain.from_iterable(mark[:2] for mark in cuts.marks), len(text)]
+    # Marks are at the odd places.
+    parts = [text[start:end] for start, end in itertools.pairwise(borders)]
+    between = [part for part in parts[::2] if part]
+    encode = functools.partial(tokenizer.plain.encode, first=bool(parts[0])) if cuts.plain else tokenizer.encode_pieces
+    encoded = iter(encode(between))
     for at, part in enumerate(parts):
-        if part:
-            yield _Piece(start, part, [tokenizer.added_tokens[part]] if at % 2 else next(encoded))
-        start += len(part)
+        if at % 2:
+            yield _Piece(borders[at], part, [tokenizer.added_tokens[cuts.marks[at // 2].text]], plain=False)
+        elif part:
+            yield _Piece(borders[at], part, next(encoded), plain=cuts.plain)
+
+
+def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+    """Yields marks with the spaces around them that their tokens take in."""
+    before = 0
+    for mark in marks:
+        left, right = tokenizer.stripping.get(mark.text, (False, False))
+        start = _spaces_before(text, before, mark.start) if left else mark.start
+        end = _spaces_after(text, mark.end) if right else mark.end
+        yield Mark(start, end, mark.text)
+        before = end
+
+
+def _spaces_before(text: str, least: int, at: int) -> int:
+    while at > least and _is_space(text[at - 1]):
+        at -= 1
+    return at
+
+
+def _spaces_after(text: str, at: int) -> int:
+    while at < len(text) and _is_space(text[at]):
+        at += 1
+    return at
+
+
+def _is_space(character: str) -> bool:
+    # Python has four more than the Rust library.
+    return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
 
 
 def _add(runs: list[TokenRun], run: TokenRun) -> None:
@@ -144,28 +214,8 @@ def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:
             return _Places([0, *ends[:-1]], ends, None)
         if ends[-1] == len(piece.text.encode()) and tokenizer.normalized(piece.text) == piece.text:
             return _Places([0, *ends[:-1]], ends, piece.text)
-    offsets = tokenizer.offsets(piece.text)
+    if piece.plain and isinstance(tokenizer, LoadedTokenizer):
+        offsets = tokenizer.plain.offsets(piece.text, first=not piece.start)
+    else:
+        offsets = tokenizer.offsets(piece.text)
     return _Places([start for start, _ in offsets], [end for _, end in offsets], None)
-
-
-@functools.lru_cache(maxsize=32)
-def _pattern(texts: frozenset[str]) -> re.Pattern[str]:
-    """Returns a pattern that finds any of the texts, the longest one where several begin at the same place."""
-    return re.compile(f"({_alternatives(texts)})")
-
-
-def _alternatives(texts: Iterable[str]) -> str:
-    """Writes texts as a tree of their beginnings: a flat list of thousands would be tried one by one."""
-    branches: dict[str, list[str]] = {}
-    ends = False
-    for text in texts:
-        if text:
-            branches.setdefault(text[0], []).append(text[1:])
-        else:
-            ends = True
-    written = [re.escape(first) + _alternatives(rests) for first, rests in sorted(branches.items())]
-    if not written:
-        return ""
-    if len(written) == 1 and not ends:
-        return written[0]
-    return f"(?:{'|'.join(written)})" + ("?" if ends else "")

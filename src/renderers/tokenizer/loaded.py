@@ -12,8 +12,10 @@ from typing import Any, NoReturn, overload
 
 from tokenizers import Encoding, Tokenizer
 
-from renderers.errors import TokenIdError, TokenizerFileError, UnencodableTextError
+from renderers.errors import TokenIdError, TokenizerFileError
+from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
+from renderers.tokenizer.plain import PlainEncoder
 
 __all__ = ["Encoded", "LoadedTokenizer", "Source"]
 
@@ -151,14 +153,17 @@ class LoadedTokenizer:
 
     @functools.cached_property
     def _pieces(self) -> PieceCache:
-        return PieceCache(self._encode_batch, characters=_KEPT)
+        return PieceCache(functools.partial(encode_batch, self._backend), characters=_KEPT)
 
-    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
-        try:
-            return [one.ids for one in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
-        except TypeError:
-            # Which one it is, and why, the single call says.
-            return [self.encode(text, add_special_tokens=False) for text in texts]
+    @functools.cached_property
+    def plain(self) -> PlainEncoder:
+        """An encoder that has the same vocabulary, and takes no text for a control token.
+
+        Raises:
+            TypeError: There can be none for this vocabulary.
+        """
+        reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
+        return PlainEncoder(self._backend, reserved=reserved, characters=_KEPT)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Returns each token's first character in a text and the one after its last, with nothing added."""
@@ -260,6 +265,17 @@ class LoadedTokenizer:
         """The texts of tokens that are there to control a model; of all added ones where none is marked so."""
         marked = {text for text, number in self.added_tokens.items() if number in self.special_ids}
         return frozenset(marked or {text for text in self.added_tokens if not text.isspace()})
+
+    @functools.cached_property
+    def reserved_texts(self) -> frozenset[str]:
+        """The texts of all added tokens, special or not, but for those that are there for layout: runs of spaces."""
+        return frozenset(text for text in self.added_tokens if text.replace("▁", " ").strip())
+
+    @functools.cached_property
+    def stripping(self) -> Mapping[str, tuple[bool, bool]]:
+        """The added tokens that take in the spaces before or after them."""
+        added = self._backend.get_added_tokens_decoder().values()
+        return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
 
     @property
     def all_special_tokens(self) -> list[str]:
@@ -390,8 +406,9 @@ class LoadedTokenizer:
     def _encode(self, text: str, add_special_tokens: bool) -> Encoding:
         try:
             return self._backend.encode(text, add_special_tokens=add_special_tokens)
-        except TypeError as error:
-            _refuse_text(text, error)
+        except TypeError:
+            check_text(text)
+            raise
 
     def _id_of(self, token: str | None) -> int | None:
         return None if token is None else self._backend.token_to_id(token)
@@ -414,17 +431,6 @@ def _load_again(name: str, revision: str | None, source: Source) -> LoadedTokeni
 
 def _rebuild(state: dict[str, Any], backend: str) -> LoadedTokenizer:
     return LoadedTokenizer(**state, _backend=Tokenizer.from_str(backend))
-
-
-def _refuse_text(text: object, error: TypeError) -> NoReturn:
-    """Says why the Rust side would not take a text."""
-    if not isinstance(text, str):
-        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
-    surrogates = (index for index, character in enumerate(text) if "\ud800" <= character <= "\udfff")
-    at = next(surrogates, None)
-    if at is None:
-        raise error
-    raise UnencodableTextError.at(f"character {at} of the text", text[at]) from None
 
 
 def _as_ids(ids: int | Iterable[int]) -> list[int]:
