@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ from tests.standin import stand_in
 
 __all__ = ["KNOWN", "TAGGED", "Agreement", "compare_with_tags"]
 
+NOW = datetime.datetime(2026, 11, 15)
 TAGGED = [path for path in CORPUS if re.search(r"\{%-?\s*generation\b", path.read_text(encoding="utf-8"))]
 
 
@@ -65,7 +67,7 @@ def compare_with_tags(path: Path) -> Agreement:
         try:
             messages = adapt_messages(template, plain_messages(CONVERSATIONS[name]), given=given)
             tools = adapt_tools(template, plain_tools(arguments["tools"]), given=given)
-            trace = template.run(messages, tools=tools, **tokens, **switches)
+            trace = template.run(messages, tools=tools, now=NOW, **tokens, **switches)
         except (MessageError, TemplateError):
             continue
         text, tags = _render_with_assistant_indices(
@@ -74,6 +76,7 @@ def compare_with_tags(path: Path) -> Agreement:
             tools=tools,
             documents=None,
             add_generation_prompt=False,
+            strftime_now=NOW.strftime,
             **tokens,
             **switches,
         )
@@ -85,6 +88,7 @@ def compare_with_tags(path: Path) -> Agreement:
             given=all_given(tokens, switches),
             tools=tools is not None,
             control=control,
+            now=NOW,
         )
         ours = _marked(len(text), [(one.start, one.end) for one in labels if one.sampled])
         theirs = _marked(len(text), tags)

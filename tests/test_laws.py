@@ -226,7 +226,7 @@ def test_threads_that_share_a_renderer_get_the_same_ids(name: str) -> None:
 
     def ids(messages: Any, tools: Any) -> list[int] | str:
         try:
-            return renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
+            return renderer.render_ids(messages, tools=tools, add_generation_prompt=True, process_multimodal=False)
         except (MessageError, TemplateError) as error:
             return str(error)
 

@@ -251,3 +251,12 @@ def test_workers_give_the_same_ids_however_they_are_started(ours: LoadedTokenize
 
 def test_the_representation_says_where_it_came_from(ours: LoadedTokenizer) -> None:
     assert repr(ours) == f"LoadedTokenizer({str(EMBEDDED)!r}, 879 tokens, from {EMBEDDED})"
+
+
+def test_two_are_equal_that_read_the_same_under_the_same_name(tmp_path: Path) -> None:
+    loaded = load_tokenizer(EMBEDDED)
+    again = loaded.seen_as(loaded.name_or_path, loaded.revision, loaded.source)
+    assert again == loaded
+    assert hash(again) == hash(loaded)
+    assert loaded.seen_as("other", None, loaded.source) != loaded
+    assert loaded != "other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from renderers.turns import channel_of, label
 from tests.conversations import TOOLS
 from tests.models import hub_models
 
+NOW = datetime.datetime(2026, 11, 15)
 CONTROL = frozenset({"<s>", "<end>", "</s>", "<user>", "<model>", "<tool>", "<call>", "</call>"})
 PLAIN = (
     "{% for m in messages %}<s>{{ m.role }}\n{{ m.content }}<end>\n{% endfor %}"
@@ -46,9 +48,9 @@ def assistant(content: str, **more: Any) -> dict[str, Any]:
 def sampled(source: str, *messages: dict[str, Any], **switches: Any) -> list[str]:
     """Returns the stretches of text that are sampled."""
     template = ChatTemplate(source)
-    trace = template.run(messages, **switches)
+    trace = template.run(messages, now=NOW, **switches)
     given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
-    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL)
+    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL, now=NOW)
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
     assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
     parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)

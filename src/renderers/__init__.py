@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from renderers.errors import (
     ControlTextError,
+    MediaError,
     MessageError,
     RendererPoolError,
     TemplateError,
@@ -41,13 +42,13 @@ from renderers.messages import (
     VideoPart,
     extract_message_tool_names,
 )
-from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
 from renderers.rendered import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.spans import Channel, Span, Trace
 
 if TYPE_CHECKING:
     from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.renderer import ChatRenderer, create_renderer
+    from renderers.renderer import ChatRenderer, MultimodalChatRenderer, create_renderer
     from renderers.tokenizer import (
         MIRRORS,
         TRUSTED_REVISIONS,
@@ -77,9 +78,11 @@ __all__ = [
     "InjectedText",
     "Limits",
     "LoadedTokenizer",
+    "MediaError",
     "Message",
     "MessageError",
     "MultiModalData",
+    "MultimodalChatRenderer",
     "OffsetTokenizer",
     "PlaceholderRange",
     "RenderedTokens",
@@ -114,6 +117,7 @@ __all__ = [
     "create_renderer",
     "create_renderer_pool",
     "extract_message_tool_names",
+    "is_multimodal",
     "load_tokenizer",
 ]
 
@@ -126,6 +130,7 @@ _LAZY = {
     "ChatRenderer": "renderers.renderer",
     "ChatTemplate": "renderers.trace",
     "Limits": "renderers.trace",
+    "MultimodalChatRenderer": "renderers.renderer",
     "RendererPool": "renderers.pool",
     "create_renderer": "renderers.renderer",
     "create_renderer_pool": "renderers.pool",

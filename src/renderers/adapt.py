@@ -15,7 +15,7 @@ from typing import Any
 
 from renderers.errors import MessageError
 from renderers.forms import EMPTY, OPTIONAL, OTHER_TEXTS, Data, Given, takes_form
-from renderers.messages import MEDIA_KINDS, plain_data
+from renderers.messages import MEDIA_KINDS, media_kind, plain_data
 from renderers.spans import Path
 from renderers.trace import ChatTemplate
 
@@ -181,7 +181,7 @@ def _adapt_part(part: Any, role: str, at: int, path: Path, takes: Takes, known: 
         return part if takes(role, "string among parts") else {"type": "text", "text": part}
     if not _is_part(part):
         raise _not_taken(part, role, at, path)
-    kind = _media_kind(part)
+    kind = media_kind(part)
     if kind is not None:
         part = _adapt_media(part, kind, role, at, path, takes)
     elif "text" in part and part.get("type") in (None, *OTHER_TEXTS):
@@ -209,13 +209,6 @@ def _not_taken(part: Any, role: str, at: int, path: Path) -> MessageError:
     return MessageError(fault, message=at, path=path)
 
 
-def _media_kind(part: Data) -> str | None:
-    """Returns what a part is that is not text, by its type or else by the key that it has; None for other parts."""
-    if part.get("type") is not None:
-        return part["type"] if part["type"] in MEDIA_KINDS else None
-    return next((kind for kind in MEDIA_KINDS if part.get(kind) is not None), None)
-
-
 def _joined(parts: list[Any], at: int, path: Path) -> str:
     return "".join(_text_of(part, at, (*path, number)) for number, part in enumerate(parts))
 
@@ -223,7 +216,7 @@ def _joined(parts: list[Any], at: int, path: Path) -> str:
 def _text_of(part: Any, at: int, path: Path) -> str:
     if isinstance(part, str):
         return part
-    if isinstance(part, dict) and isinstance(part.get("text"), str) and _media_kind(part) is None:
+    if isinstance(part, dict) and isinstance(part.get("text"), str) and media_kind(part) is None:
         text: str = part["text"]
         return text
     raise MessageError(f"is {_described(part)}, and this chat template takes text alone", message=at, path=path)
@@ -232,7 +225,7 @@ def _text_of(part: Any, at: int, path: Path) -> str:
 def _described(part: Any) -> str:
     if not isinstance(part, dict):
         return f"of type {type(part).__name__}"
-    kind = part.get("type") or _media_kind(part)
+    kind = part.get("type") or media_kind(part)
     return "a part without a text" if kind in (None, "text", *OTHER_TEXTS) else f"a part of type {kind!r}"
 
 

@@ -16,7 +16,7 @@ from renderers.messages import (
     extract_message_tool_names,
 )
 from renderers.pool import RendererPool, create_renderer_pool
-from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer
+from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
 from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.renderer import create_renderer
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
@@ -43,5 +43,6 @@ __all__ = [
     "create_renderer",
     "create_renderer_pool",
     "extract_message_tool_names",
+    "is_multimodal",
     "load_tokenizer",
 ]

@@ -15,8 +15,9 @@ from renderers.trace import ChatTemplate
 
 __all__ = ["apply_template", "choose_template", "plain_switches", "read_template", "run_chat"]
 
+_OF_RENDER = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
 _TAKEN = {
-    **dict.fromkeys(("add_generation_prompt", "continue_final_message", "messages", "now", "tools"), "each render"),
+    **dict.fromkeys(_OF_RENDER, "each render"),
     "content_tokens": "create_renderer",
 }
 """Names that mean something else, and what they are for."""

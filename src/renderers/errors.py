@@ -12,7 +12,8 @@ ValueError
 ├── UnencodableTextError          text that no tokenizer can encode
 ├── TokenIdError                  a number that cannot be a token id
 ├── MessageError                  a message, a tool or an argument that no template can take
-│   └── ControlTextError          control text in one of them, where that is refused
+│   ├── ControlTextError          control text in one of them, where that is refused
+│   └── MediaError                an image, a video or audio that would have to be processed
 └── TemplateError                 a chat template cannot give a text
     ├── TemplateMissingError      there is no template
     ├── TemplateSourceError       its text is not a template
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 __all__ = [
     "ControlTextError",
+    "MediaError",
     "MessageError",
     "RendererPoolError",
     "TemplateError",
@@ -146,6 +148,24 @@ class ControlTextError(MessageError):
             'with content_tokens="text"',
             message=message if message >= 0 else None,
             path=path,
+        )
+
+
+class MediaError(MessageError):
+    """A message holds an image, a video or audio, which nothing here turns into what a model takes in."""
+
+    @classmethod
+    def at(cls, kind: str, *, message: int, part: int) -> MediaError:
+        """Returns the error for a content part.
+
+        >>> str(MediaError.at("image", message=2, part=0)).partition(":")[2].partition(":")[0]
+        ' content.0 is a part of type 'image', which is not processed here'
+        """
+        return cls(
+            f"is a part of type {kind!r}, which is not processed here: render with process_multimodal=False to have "
+            "the placeholder that the chat template writes for it, and give the data itself to the engine",
+            message=message,
+            path=("content", part),
         )
 
 

@@ -27,6 +27,8 @@ __all__ = [
     "ToolSpec",
     "VideoPart",
     "extract_message_tool_names",
+    "media_kind",
+    "media_parts",
     "plain_arguments",
     "plain_data",
     "plain_messages",
@@ -152,6 +154,30 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
         is_result = message.get("role") == "tool"
         names.append((message.get("name") or called.get(message.get("tool_call_id"))) if is_result else None)
     return names
+
+
+def media_kind(part: Any) -> str | None:
+    """Returns what a content part is that is not text, by its type or else by the key that it has; None for others.
+
+    >>> media_kind({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}})
+    'image_url'
+    """
+    if not isinstance(part, dict):
+        return None
+    if part.get("type") is not None:
+        return part["type"] if part["type"] in MEDIA_KINDS else None
+    return next((kind for kind in MEDIA_KINDS if part.get(kind) is not None), None)
+
+
+def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
+    """Returns which parts of a message's content are not text, by their number.
+
+    >>> media_parts({"role": "user", "content": [{"type": "text", "text": "Look:"}, {"type": "image"}]})
+    {1: 'image'}
+    """
+    content = message.get("content")
+    kinds = enumerate(map(media_kind, content)) if isinstance(content, list) else ()
+    return {number: kind for number, kind in kinds if kind is not None}
 
 
 def plain_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:

@@ -1,10 +1,10 @@
-"""What an object must have to be used as a tokenizer."""
+"""What an object must have to be used as a tokenizer, and by what a renderer that takes images is known."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["ChatTemplateTokenizer", "OffsetTokenizer", "Tokenizer"]
+__all__ = ["ChatTemplateTokenizer", "OffsetTokenizer", "Tokenizer", "is_multimodal"]
 
 
 @runtime_checkable
@@ -35,3 +35,12 @@ class ChatTemplateTokenizer(Tokenizer, Protocol):
     """A tokenizer that also applies its own chat template."""
 
     def apply_chat_template(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+def is_multimodal(renderer: object) -> bool:
+    """Says whether a renderer, or a pool of it, is one of a model that takes images.
+
+    >>> is_multimodal(object())
+    False
+    """
+    return hasattr(renderer, "mm_token_type_id_map")

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.control import find_injected, find_marks, find_own
-from renderers.errors import ControlTextError, UnencodableTextError
-from renderers.forms import Given, all_given, given_to
-from renderers.messages import extract_message_tool_names, plain_messages, plain_tools
+from renderers.errors import ControlTextError, MediaError, UnencodableTextError
+from renderers.forms import Given, all_given, given_to, takes_form
+from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.rendered import InjectedText, RenderedTokens
 from renderers.spans import Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
 from renderers.trace import LIMITS, ChatTemplate, Limits
-from renderers.turns import label
+from renderers.turns import label, placeholder
 
-__all__ = ["ChatRenderer", "create_renderer"]
+__all__ = ["ChatRenderer", "MultimodalChatRenderer", "create_renderer"]
 
 ContentTokens = Literal["template", "text", "refuse"]
 """What becomes of control text in what callers give: what the template would make of it, ordinary text, an error."""
 
+_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
 _WORD = 40
 """How long a switch's value is at most that is a word and not a text."""
 
@@ -81,6 +83,7 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> RenderedTokens:
         """Returns the token ids of a conversation, and for each its message, its channel and whether it is sampled.
@@ -102,6 +105,7 @@ class ChatRenderer:
             continue_final_message=continue_final_message,
             template_arguments=template_arguments,
         )
+        _refuse_media(run.messages, process_multimodal=process_multimodal)
         labels = label(
             run.trace,
             run.messages,
@@ -109,6 +113,7 @@ class ChatRenderer:
             given=run.given,
             tools=tools is not None,
             control=self.tokenizer.control_texts,
+            now=self.date,
         )
         names = extract_message_tool_names(run.messages)
         if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
@@ -136,6 +141,7 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> list[int]:
         """Returns the token ids of a conversation.
@@ -143,22 +149,26 @@ class ChatRenderer:
         `messages` and `tools` may be dicts, pydantic models, OpenAI SDK objects or dataclasses.
         `continue_final_message` ends with the last message's content, so that a model goes on with it, or
         with another field that it names: `"reasoning_content"`.
+        Images, video and audio are not processed: they are an error, unless `process_multimodal=False` asks
+        for the placeholders that the template writes for them.
         `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`.
 
         Raises:
             MessageError: Something in the messages cannot be rendered; says which message.
             TemplateError: The template refuses the messages, or fails on them.
+            MediaError: A message holds an image, and the placeholder alone was not asked for.
             ControlTextError: A message holds control text, and that is to be refused.
             UnencodableTextError: A message holds a lone surrogate.
         """
-        trace = self.trace(
-            messages,
+        run = self._run(
+            plain_messages(messages),
             tools=tools,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            **template_arguments,
+            template_arguments=template_arguments,
         )
-        return self._ids(trace)
+        _refuse_media(run.messages, process_multimodal=process_multimodal)
+        return self._ids(run.trace)
 
     def trace(
         self,
@@ -169,7 +179,10 @@ class ChatRenderer:
         continue_final_message: bool | str = False,
         **template_arguments: Any,
     ) -> Trace:
-        """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes."""
+        """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes.
+
+        Images are the placeholders that the template writes.
+        """
         return self._run(
             plain_messages(messages),
             tools=tools,
@@ -234,8 +247,24 @@ class ChatRenderer:
         return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {**self.__dict__, "chat_template_kwargs": plain_switches(self.chat_template_kwargs)}
-        return _rebuild, (state,)
+        return _rebuild, (type(self), _state(self))
+
+
+class MultimodalChatRenderer(ChatRenderer):
+    """Renders messages of a model that takes images; `create_renderer` knows which do."""
+
+    @functools.cached_property
+    def mm_token_type_id_map(self) -> dict[int, int]:
+        """The placeholder tokens that the template writes: 1 for an image, 2 for a video, 3 for audio."""
+        found = {kind: self._placeholder(kind) for kind in _TYPE_IDS}
+        return {token: _TYPE_IDS[kind] for kind, token in found.items() if token is not None}
+
+    def _placeholder(self, kind: str) -> int | None:
+        template, tokens = self.template(), self.tokenizer.special_tokens_map
+        given = given_to(template, tokens, plain_switches(self.chat_template_kwargs))
+        text = placeholder(kind, template=template, given=given, control=self.tokenizer.control_texts)
+        ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
+        return ids[0] if len(ids) == 1 else None
 
 
 class _Run(NamedTuple):
@@ -249,8 +278,21 @@ class _Run(NamedTuple):
     given: Given
 
 
-def _rebuild(state: dict[str, Any]) -> ChatRenderer:
-    return ChatRenderer(**state)
+def _state(renderer: ChatRenderer) -> dict[str, Any]:
+    """Returns what a renderer is made of, as what can be pickled."""
+    state = {one.name: getattr(renderer, one.name) for one in fields(renderer)}
+    return {**state, "chat_template_kwargs": plain_switches(renderer.chat_template_kwargs)}
+
+
+def _rebuild(kind: type[ChatRenderer], state: Mapping[str, Any]) -> ChatRenderer:
+    return kind(**state)
+
+
+def _refuse_media(messages: Sequence[Mapping[str, Any]], *, process_multimodal: bool) -> None:
+    if process_multimodal:
+        for at, message in enumerate(messages):
+            for part, kind in media_parts(message).items():
+                raise MediaError.at(kind, message=at, part=part)
 
 
 def create_renderer(
@@ -291,7 +333,7 @@ def create_renderer(
         raise TypeError(f"config must be None, not a {type(config).__name__}: pass chat_template_kwargs=")
     adopted = adopt_tokenizer(tokenizer)
     given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
-    return ChatRenderer(
+    made = ChatRenderer(
         tokenizer=adopted,
         chat_template=given,
         chat_template_kwargs=chat_template_kwargs or {},
@@ -300,6 +342,16 @@ def create_renderer(
         verify=verify,
         content_tokens=content_tokens,
     )
+    return MultimodalChatRenderer(**_state(made)) if _takes_images(made) else made
+
+
+def _takes_images(renderer: ChatRenderer) -> bool:
+    """Says whether both the model and its template take images; of a model that does not say, the template decides."""
+    template, tokens = renderer.template(), renderer.tokenizer.special_tokens_map
+    if renderer.tokenizer.takes_images is False or "image" not in template.source:
+        return False
+    given = given_to(template, tokens, plain_switches(renderer.chat_template_kwargs))
+    return takes_form(template, given, "user", "image part")
 
 
 def _moment(date: datetime.date | str | None) -> datetime.datetime:

@@ -7,24 +7,30 @@ ends with its stop token. `label` is the only code that says what is sampled, an
 from __future__ import annotations
 
 import bisect
+import dataclasses
+import datetime
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import ASK, TOOL, Data, Given, around
-from renderers.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.messages import MEDIA_KINDS, REASONING_NAMES, media_parts
 from renderers.patterns import any_of
 from renderers.spans import Channel, Labelled, Path, Span, Trace
 from renderers.trace import ChatTemplate, Limits
 
-__all__ = ["channel_of", "label"]
+__all__ = ["channel_of", "label", "placeholder"]
 
 _THINKING_SWITCHES = ("enable_thinking", "thinking")
 _RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
+_NEVER = datetime.datetime(2026, 1, 1)
+"""The time for templates that do not ask for it."""
+_WORDS = ("Kiesel", "Wolke")
+"""Texts around an image that is tried."""
 _LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
 """What a generation prompt is cut into where only a part of it is there: markers, words, single characters."""
 
@@ -37,14 +43,18 @@ def label(
     given: Given,
     tools: bool,
     control: frozenset[str],
+    now: datetime.datetime,
 ) -> tuple[Labelled, ...]:
     """Says of every span of a trace in which channel it is, and whether the model samples it.
 
     `given` is what the template was given beside messages and tools, `control` the tokens that it may close
-    a turn with.
+    a turn with, `now` the time that it was told.
     """
     channels = [_channel(span, messages) for span in trace.spans]
-    ways = _Ways(template.source, template.limits, given, tools)
+    ways = _Ways(template.source, template.limits, given, tools, now if "strftime_now" in template.source else _NEVER)
+    placeholders = {
+        at: _placeholders(ways, control, message) for at, message in enumerate(messages) if media_parts(message)
+    }
     reader = _Reader(trace, channels, any_of(control), _closer(ways, control))
     turns = {}
     for at, message in enumerate(messages):
@@ -52,7 +62,19 @@ def label(
             turn = reader.turn(at, _heads(ways, messages[at - 1]["role"] if at else ""))
             if turn is not None:
                 turns[at] = turn
-    return tuple(_labelled(trace, messages, channels, turns))
+    labelled = _labelled(trace, messages, channels, turns)
+    return tuple(_with_media(trace, messages, labelled, placeholders) if placeholders else labelled)
+
+
+def placeholder(
+    kind: str, *, template: ChatTemplate, given: Given, control: frozenset[str], role: str = "user"
+) -> str | None:
+    """Returns what a template writes in the place of an image, or of another kind of media, in a message of a role.
+
+    That is one token where it writes one, without those that open and close its place. None for what it does not take.
+    """
+    ways = _Ways(template.source, template.limits, given, tools=False, now=_NEVER)
+    return _placeholder(ways, control, role, kind)
 
 
 def channel_of(path: Path, role: str | None) -> Channel:
@@ -106,6 +128,25 @@ def _labelled(
             yield Labelled(start, end, span.message, span.path, channel, sampled, content)
 
 
+def _with_media(
+    trace: Trace, messages: Sequence[Data], labels: Iterable[Labelled], placeholders: dict[int, frozenset[str]]
+) -> Iterator[Labelled]:
+    """Yields labels, those of the template's own text cut where it holds the place of media."""
+    for one in labels:
+        pattern = any_of(placeholders.get(one.message, frozenset())) if not one.path else None
+        if pattern is None:
+            yield one
+            continue
+        places = [found.span() for found in pattern.finditer(trace.text, one.start, one.end)]
+        borders = [one.start, *itertools.chain.from_iterable(places), one.end]
+        for at, (start, end) in enumerate(itertools.pairwise(borders)):
+            if at % 2:
+                content = one.sampled or messages[one.message]["role"] != "assistant"
+                yield dataclasses.replace(one, start=start, end=end, channel=Channel.MEDIA, content=content)
+            elif start < end or len(borders) == 2:
+                yield dataclasses.replace(one, start=start, end=end)
+
+
 class _Reader:
     """Finds turns in one trace."""
 
@@ -148,6 +189,11 @@ class _Reader:
         for head in heads:
             if self._text.startswith(head.whole, end) and end + len(head.whole) <= first:
                 return end + len(head.whole)
+        # What holds the place of an image may be between the last body and the head.
+        for head in heads:
+            at = self._text.rfind(head.whole, end, first)
+            if at >= 0:
+                return at + len(head.whole)
         found = (self._aligned(head.prompt, end, first) for head in heads)
         return max((at for at in found if at is not None), default=self._spans[first_span].start)
 
@@ -184,6 +230,7 @@ class _Ways(NamedTuple):
     limits: Limits
     given: Given
     tools: bool
+    now: datetime.datetime
 
 
 class _Head(NamedTuple):
@@ -225,6 +272,43 @@ def _closer(ways: _Ways, control: frozenset[str]) -> str | None:
     return str(found[-1]) if found else None
 
 
+def _placeholders(ways: _Ways, control: frozenset[str], message: Data) -> frozenset[str]:
+    """Returns what holds the place of what is not text in a message."""
+    kinds = set(media_parts(message).values())
+    found = (_placeholder(ways, control, message["role"], kind) for kind in kinds)
+    return frozenset(text for text in found if text)
+
+
+@functools.lru_cache(maxsize=256)
+def _placeholder(ways: _Ways, control: frozenset[str], role: str, kind: str) -> str | None:
+    first, last = ({"type": "text", "text": word} for word in _WORDS)
+    texts = around({"role": role, "content": [first, last]})
+    media = around({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
+    for without, with_media in zip(texts, media, strict=True):
+        one = _tried(ways, without, arguments=dict(ways.given), prompt=False)
+        other = _tried(ways, with_media, arguments=dict(ways.given), prompt=False)
+        if one is not None and other is not None and one.text != other.text:
+            return _added(one.text, other.text, control)
+    return None
+
+
+def _added(without: str, with_media: str, control: frozenset[str]) -> str:
+    """Returns what is in the second text for a medium that the first one has not."""
+    before = _alike(without, with_media)
+    after = _alike(without[before:][::-1], with_media[before:][::-1])
+    added = with_media[before : len(with_media) - after]
+    pattern = any_of(control)
+    marks: list[str] = pattern.findall(added) if pattern is not None else []
+    # The last token closes what others have opened.
+    return marks[-2 if len(marks) > 2 else 0] if marks else added.strip()
+
+
+def _alike(one: str, other: str) -> int:
+    """Returns how many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
 def _last_body(trace: Trace, messages: Sequence[Data]) -> int:
     return max((span.end for span in trace.spans if _channel(span, messages) is not Channel.SCAFFOLD), default=0)
 
@@ -248,7 +332,7 @@ def _tried(ways: _Ways, messages: list[Data], *, arguments: Data, prompt: bool) 
     try:
         adapted = adapt_messages(template, messages, given=ways.given)
         tools = adapt_tools(template, [TOOL], given=ways.given) if ways.tools else None
-        return template.run(adapted, tools=tools, add_generation_prompt=prompt, **arguments)
+        return template.run(adapted, tools=tools, add_generation_prompt=prompt, now=ways.now, **arguments)
     except TemplateLimitError:
         raise
     except (MessageError, TemplateError):

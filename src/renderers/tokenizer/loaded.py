@@ -70,7 +70,8 @@ class LoadedTokenizer:
     """A tokenizer and everything that its files say; made by `load_tokenizer`.
 
     Nothing about it can be changed, so threads share it without a lock, and no caller can alter the ids
-    that another gets. It pickles by name where it came from files, by content where it did not.
+    that another gets. It pickles by name where it came from files, by content where it did not. Two are
+    equal that were asked for by the same name and read the same.
 
     >>> from renderers import EMBEDDED, load_tokenizer
     >>> tokenizer = load_tokenizer(EMBEDDED)
@@ -381,6 +382,16 @@ class LoadedTokenizer:
     def seen_as(self, name: str, revision: str | None, source: Source) -> LoadedTokenizer:
         """Returns the same tokenizer as one caller asked for it and found it; the vocabulary is shared."""
         return replace(self, name_or_path=name, revision=revision, source=source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LoadedTokenizer) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str | None, str]:
+        return self.name_or_path, self.revision, self.source.digest
 
     def __copy__(self) -> LoadedTokenizer:
         return self

@@ -1,0 +1,149 @@
+"""Images are placeholders where that is asked for, an error where it is not, and never dropped."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from renderers import (
+    EMBEDDED,
+    Channel,
+    ChatRenderer,
+    MediaError,
+    MessageError,
+    MultimodalChatRenderer,
+    RendererPool,
+    adopt_tokenizer,
+    create_renderer,
+    is_multimodal,
+    load_tokenizer,
+)
+
+SEES = (
+    "{% for m in messages %}<|turn|>{{ m.role }}\n"
+    "{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+    "{% if p.type == 'image' %}<|tool|><|pad|><|/tool|>{% elif p.type == 'video' %}[a video]{% endif %}"
+    "{{ p.text }}{% endfor %}{% endif %}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+)
+LOOK: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"type": "text", "text": "Look:"}, {"type": "image", "image": object()}]},
+    {"role": "assistant", "content": "A cat."},
+]
+
+
+def sees() -> ChatRenderer:
+    # Of which nothing says whether it takes images.
+    tokenizer = adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")))
+    return create_renderer(tokenizer, chat_template=SEES)
+
+
+def shown(renderer: ChatRenderer, messages: Any, channel: Channel) -> list[str]:
+    """Returns the texts of all tokens of a channel."""
+    rendered = renderer.render(messages, process_multimodal=False)
+    tokens = zip(rendered.token_ids, rendered.channels, strict=True)
+    return [renderer.tokenizer.decode([token]) for token, one in tokens if one is channel]
+
+
+def test_a_placeholder_is_media_and_content_and_what_is_around_it_is_not() -> None:
+    renderer = sees()
+    rendered = renderer.render(LOOK, process_multimodal=False)
+    at = rendered.channels.index(Channel.MEDIA)
+    assert renderer.tokenizer.decode([rendered.token_ids[at]]) == "<|pad|>"
+    assert rendered.is_content[at - 1 : at + 2] == [False, True, False]
+    assert rendered.message_indices[at - 1 : at + 2] == [0, 0, 0]
+    assert rendered.channels.count(Channel.MEDIA) == 1
+    assert rendered.token_ids == renderer.render_ids(LOOK, process_multimodal=False)
+    assert rendered.multi_modal_data is None
+
+
+def test_a_turn_after_an_image_begins_after_its_head() -> None:
+    renderer = sees()
+    rendered = renderer.render(LOOK, process_multimodal=False)
+    sampled = [token for token, one in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if one]
+    assert renderer.tokenizer.decode(sampled) == "A cat.<|end|>"
+
+
+def test_a_placeholder_that_is_plain_text_is_media_as_a_whole() -> None:
+    video = [{"role": "user", "content": [{"type": "video"}, {"type": "text", "text": "See [a video]?"}]}]
+    assert "".join(shown(sees(), video, Channel.MEDIA)) == "[a video]"
+
+
+def test_the_text_of_a_placeholder_in_a_body_is_no_placeholder() -> None:
+    said = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
+    renderer = sees()
+    assert shown(renderer, said, Channel.MEDIA) == ["<|pad|>"]
+    assert [one.text for one in renderer.render(said, process_multimodal=False).injected] == ["<|pad|>"]
+
+
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_and_part(kind: str) -> None:
+    parts = [{"type": "text", "text": "x"}, {"type": kind}]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "user", "content": parts}]
+    renderer = sees()
+    for render in (renderer.render, renderer.render_ids):
+        with pytest.raises(
+            MediaError, match=f"message 1: content.1 is a part of type '{kind}'.*process_multimodal=False"
+        ):
+            render(messages)
+
+
+def test_media_that_a_template_would_drop_is_an_error_in_any_case() -> None:
+    blind = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ messages[0].content }}")
+    for process in (True, False):
+        with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*text alone"):
+            blind.render(LOOK, process_multimodal=process)
+        with pytest.raises(MessageError, match=r"message 0: content.0 is a part of type 'audio'"):
+            sees().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
+
+
+def test_only_a_renderer_of_a_model_that_takes_images_says_so() -> None:
+    renderer = sees()
+    assert isinstance(renderer, MultimodalChatRenderer)
+    pad = load_tokenizer(EMBEDDED).added_tokens["<|pad|>"]
+    assert renderer.mm_token_type_id_map == {pad: 1}
+    assert is_multimodal(renderer)
+    assert is_multimodal(RendererPool(sees, 1))
+    text = create_renderer(load_tokenizer(EMBEDDED))
+    assert not is_multimodal(text)
+    assert not is_multimodal(RendererPool(lambda: text, 1))
+
+
+def test_copies_take_images_too() -> None:
+    renderer = sees()
+    assert isinstance(renderer, MultimodalChatRenderer)
+    _ = renderer.mm_token_type_id_map
+    for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer)):
+        assert again == renderer
+        assert again.mm_token_type_id_map == renderer.mm_token_type_id_map
+
+
+PADS = {
+    "Qwen/Qwen3-VL-4B-Instruct": {"<|image_pad|>": 1, "<|video_pad|>": 2},
+    "Qwen/Qwen3.5-9B": {"<|image_pad|>": 1, "<|video_pad|>": 2},
+    "moonshotai/Kimi-K2.5": {"<|media_pad|>": 1},
+    "google/gemma-3-4b-it": {"<start_of_image>": 1},
+    "google/gemma-4-31B-it": {"<|image|>": 1, "<|video|>": 2, "<|audio|>": 3},
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": {"[IMG]": 1},
+}
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_real_templates_write_placeholders(name: str, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    renderer = create_renderer(tokenizer)
+    assert isinstance(renderer, MultimodalChatRenderer)
+    assert {tokenizer.convert_ids_to_tokens(token): kind for token, kind in renderer.mm_token_type_id_map.items()} == (
+        PADS[name]
+    )
+    messages = [*LOOK, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}] * 2}]
+    assert shown(renderer, messages, Channel.MEDIA) == [next(iter(PADS[name]))] * 3
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct", "meta-llama/Llama-3.2-1B-Instruct"])
+def test_real_models_of_text_are_not_multimodal(name: str, hub: object) -> None:
+    assert not is_multimodal(create_renderer(load_tokenizer(name)))
