@@ -43,10 +43,35 @@ class Steps:
     """Returns ids or text, from what `run` took and what it gave."""
 
 
-def renderer_ids(model: Model) -> Steps:
-    """Renders with a renderer: ours, or the incumbent's, which is made in the same way."""
+LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content")
+
+
+def renderer_lists(model: Model) -> Steps:
+    """Renders with a renderer, ours or the incumbent's, to ids and all lists that say where they came from."""
+    render = renderer_runs(model).run
+
+    def run(chat: Chat) -> list[Any]:
+        rendered = render(chat)
+        return [getattr(rendered, name) for name in LISTS]
+
+    return Steps(run=run, finish=lambda _, lists: lists[0])
+
+
+def renderer_runs(model: Model) -> Steps:
+    """Renders to ids and where they came from, as the renderer keeps it."""
     from renderers import create_renderer
     from renderers.base import load_tokenizer
+
+    renderer = create_renderer(load_tokenizer(model.name))
+    return Steps(
+        run=lambda chat: renderer.render(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
+        finish=lambda _, rendered: rendered.token_ids,
+    )
+
+
+def renderer_ids(model: Model) -> Steps:
+    """Renders to ids alone."""
+    from renderers import create_renderer, load_tokenizer
 
     renderer = create_renderer(load_tokenizer(model.name))
     return Steps(
@@ -131,7 +156,17 @@ def text_pieces(model: Model) -> Steps:
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    one.__name__: one for one in (renderer_ids, renderer_trace, transformers_ids, jinja_text, whole_text, text_pieces)
+    one.__name__: one
+    for one in (
+        renderer_lists,
+        renderer_runs,
+        renderer_ids,
+        renderer_trace,
+        transformers_ids,
+        jinja_text,
+        whole_text,
+        text_pieces,
+    )
 }
 
 

@@ -116,18 +116,27 @@ def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence
 class _Places(NamedTuple):
     """Where each token of a piece begins and ends: its bytes, or its characters."""
 
-    starts: list[int]
     ends: list[int]
-    in_bytes: str | None
+    starts: list[int] | None = None
+    """None where each token begins where the one before it ends."""
+    in_bytes: str | None = None
     """The text where places are bytes and it has characters of several."""
 
     def before(self, at: int) -> int:
-        """Returns how many tokens begin before a character."""
-        return bisect.bisect_left(self.starts, self._place(at))
+        """Returns how many tokens begin before a character that is not the first."""
+        place = self._place(at)
+        return (
+            bisect.bisect_left(self.ends, place) + 1 if self.starts is None else bisect.bisect_left(self.starts, place)
+        )
 
     def within(self, at: int) -> int:
         """Returns the number of the token that a character begins in."""
-        return bisect.bisect_right(self.starts, self._place(at)) - 1
+        place = self._place(at)
+        return (
+            bisect.bisect_right(self.ends, place)
+            if self.starts is None
+            else bisect.bisect_right(self.starts, place) - 1
+        )
 
     def across(self, at: int) -> Iterator[int]:
         """Yields the tokens that begin before a character and end after it."""
@@ -211,11 +220,11 @@ def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:
         ends = list(itertools.accumulate(map(tokenizer.token_sizes.__getitem__, piece.ids)))
         # Where a normaliser has changed the text, its tokens are not its bytes.
         if piece.text.isascii() and ends[-1] == len(piece.text):
-            return _Places([0, *ends[:-1]], ends, None)
+            return _Places(ends)
         if ends[-1] == len(piece.text.encode()) and tokenizer.normalized(piece.text) == piece.text:
-            return _Places([0, *ends[:-1]], ends, piece.text)
+            return _Places(ends, in_bytes=piece.text)
     if piece.plain and isinstance(tokenizer, LoadedTokenizer):
         offsets = tokenizer.plain.offsets(piece.text, first=not piece.start)
     else:
         offsets = tokenizer.offsets(piece.text)
-    return _Places([start for start, _ in offsets], [end for _, end in offsets], None)
+    return _Places([end for _, end in offsets], [start for start, _ in offsets])

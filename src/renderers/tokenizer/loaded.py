@@ -16,6 +16,7 @@ from renderers.errors import TokenIdError, TokenizerFileError
 from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
+from renderers.tokenizer.words import WordEncoder, encode_by_words, word_encoder
 
 __all__ = ["Encoded", "LoadedTokenizer", "Source"]
 
@@ -146,7 +147,7 @@ class LoadedTokenizer:
         return Encoded(columns)
 
     def encode_pieces(self, texts: Sequence[str]) -> list[array[int]]:
-        """Encodes texts that stand for themselves, each without anything added, beside other threads.
+        """Encodes texts without hard walls in them, each for itself and with nothing added.
 
         What was encoded lately is known. The arrays are shared, and not to be changed.
         """
@@ -154,7 +155,14 @@ class LoadedTokenizer:
 
     @functools.cached_property
     def _pieces(self) -> PieceCache:
-        return PieceCache(functools.partial(encode_batch, self._backend), characters=_KEPT)
+        return PieceCache(self._encode_batch, characters=_KEPT)
+
+    def _encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
+        return encode_by_words(self._words, texts, lambda rest: encode_batch(self._backend, [texts[at] for at in rest]))
+
+    @functools.cached_property
+    def _words(self) -> WordEncoder | None:
+        return word_encoder(self._backend, unless=frozenset(self.added_tokens) - self.wall_texts)
 
     @functools.cached_property
     def plain(self) -> PlainEncoder:
@@ -164,7 +172,8 @@ class LoadedTokenizer:
             TypeError: There can be none for this vocabulary.
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
-        return PlainEncoder(self._backend, reserved=reserved, characters=_KEPT)
+        words = word_encoder(self._backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
+        return PlainEncoder(self._backend, words, reserved=reserved, characters=_KEPT)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Returns each token's first character in a text and the one after its last, with nothing added."""
@@ -176,11 +185,11 @@ class LoadedTokenizer:
         return text if normalizer is None else normalizer.normalize_str(text)
 
     @functools.cached_property
-    def token_sizes(self) -> array[int]:
+    def token_sizes(self) -> list[int]:
         """How many bytes of text each token is, by id, where tokens are bytes; 0 for ids that there are not."""
         vocabulary = self._backend.get_vocab(with_added_tokens=False)
         added = {number: text for text, number in self.added_tokens.items()}
-        sizes = array("I", bytes(4 * (max((*vocabulary.values(), *added), default=-1) + 1)))
+        sizes = [0] * (max((*vocabulary.values(), *added), default=-1) + 1)
         for token, number in vocabulary.items():
             # In such a vocabulary each byte is written as one character.
             sizes[number] = len(token)

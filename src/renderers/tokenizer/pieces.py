@@ -18,7 +18,7 @@ class PieceCache:
     [array('I', [1]), array('I', [2]), array('I', [1])]
     """
 
-    def __init__(self, encode: Callable[[list[str]], list[list[int]]], *, characters: int) -> None:
+    def __init__(self, encode: Callable[[list[str]], Sequence[Sequence[int]]], *, characters: int) -> None:
         self._encode = encode
         self._most = characters
         self._young: dict[str, array[int]] = {}

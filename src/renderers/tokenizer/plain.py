@@ -10,6 +10,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from renderers.tokenizer.batch import encode_batch
 from renderers.tokenizer.pieces import PieceCache
+from renderers.tokenizer.words import WordEncoder, encode_by_words
 
 __all__ = ["PlainEncoder"]
 
@@ -21,13 +22,17 @@ class PlainEncoder:
     """Encodes what stands between control tokens to ordinary tokens, whatever it looks like.
 
     It shares the vocabulary of the tokenizer that it is made of, and keeps the added tokens that are not
-    reserved: runs of spaces and newlines. `reserved` has the others and their ids.
+    reserved: runs of spaces and newlines. `reserved` has the others and their ids; `words` is faster where it
+    can be used.
 
     Raises:
         TypeError: The vocabulary comes to a reserved token by itself, as word lists do.
     """
 
-    def __init__(self, backend: Tokenizer, *, reserved: Mapping[str, int], characters: int) -> None:
+    def __init__(
+        self, backend: Tokenizer, words: WordEncoder | None, *, reserved: Mapping[str, int], characters: int
+    ) -> None:
+        self._words = words
         self._backend = Tokenizer(backend.model)
         if backend.normalizer is not None:
             self._backend.normalizer = backend.normalizer
@@ -60,7 +65,11 @@ class PlainEncoder:
         found = self._backend.encode(walled, add_special_tokens=False).offsets
         return [(start - before, end - before) for start, end in found if start >= before]
 
-    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
+    def _encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
+        bare = [text.removeprefix(_WALL) for text in texts]
+        return encode_by_words(self._words, bare, lambda rest: self._encode_walled([texts[at] for at in rest]))
+
+    def _encode_walled(self, texts: list[str]) -> list[list[int]]:
         return [
             [self._numbers.get(number, number) for number in ids[text.startswith(_WALL) :]]
             for text, ids in zip(texts, encode_batch(self._backend, texts), strict=True)
