@@ -30,8 +30,7 @@ class Channel(enum.StrEnum):
     MEDIA = "media"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A run of characters with one owner: a message's number and a field in it.
 
     Message -1 is nobody's; an empty path is text of the template's own.
@@ -51,8 +50,7 @@ class Mark(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(NamedTuple):
     """A run of characters with one owner, its channel, and whether a model samples it.
 
     `content` is what `RenderedTokens.is_content` says of its tokens.

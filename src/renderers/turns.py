@@ -7,7 +7,6 @@ ends with its stop token. `label` is the only code that says what is sampled, an
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import datetime
 import functools
 import itertools
@@ -142,9 +141,9 @@ def _with_media(
         for at, (start, end) in enumerate(itertools.pairwise(borders)):
             if at % 2:
                 content = one.sampled or messages[one.message]["role"] != "assistant"
-                yield dataclasses.replace(one, start=start, end=end, channel=Channel.MEDIA, content=content)
+                yield one._replace(start=start, end=end, channel=Channel.MEDIA, content=content)
             elif start < end or len(borders) == 2:
-                yield dataclasses.replace(one, start=start, end=end)
+                yield one._replace(start=start, end=end)
 
 
 class _Reader:

@@ -36,7 +36,7 @@ class WordEncoder:
         self._unless = any_of(unless)
         self._backend = Tokenizer(backend.model)
         self._backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        self._known: dict[str, list[int]] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
         self._size = 0
 
     def takes(self, text: str) -> bool:
@@ -49,7 +49,8 @@ class WordEncoder:
         known = self._known
         missing = list(set(itertools.chain.from_iterable(split)).difference(known))
         if missing:
-            known.update(zip(missing, encode_batch(self._backend, missing), strict=True))
+            # Tuples of numbers are nothing that the garbage collector has to go through.
+            known.update(zip(missing, map(tuple, encode_batch(self._backend, missing)), strict=True))
             self._size += sum(map(len, missing))
             if self._size > _KEPT:
                 self._known, self._size = {}, 0

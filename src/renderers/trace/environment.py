@@ -42,13 +42,14 @@ from renderers.trace.sizes import (
     weight,
 )
 from renderers.trace.text import TracedStr, blur, fill_gaps, join_traced, shown
-from renderers.trace.values import TracedInt
+from renderers.trace.values import TracedDict, TracedInt
 
 __all__ = ["TracingContext", "TracingEnvironment"]
 
 _PROMPT_FLAG = "add_generation_prompt"
 _STEP = 128
 """How many nodes of a template are a step."""
+_OF_DICTS = frozenset(dir(TracedDict))
 _LOOKING_TESTS = frozenset(
     "!= < <= == > >= eq equalto ge greaterthan gt in le lessthan lower lt ne upper".split(),
 )
@@ -354,6 +355,9 @@ class TracingEnvironment(ChatEnvironment):
         self.globals |= {"lipsum": _lipsum, "range": _range}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is TracedDict and attribute in obj and attribute not in _OF_DICTS:
+            # What the method would come to, after an error that it catches.
+            return obj[attribute]
         # A plain string becomes a traced one, so that what its methods take in keeps its owners.
         return super().getattr(TracedStr(obj) if type(obj) is str else obj, attribute)
 

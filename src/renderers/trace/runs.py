@@ -61,10 +61,14 @@ class Spoken:
 
 
 class Owned:
-    """What all other traced values are: they have an owner as a whole."""
+    """What all other traced values are: they have an owner as a whole, and their size once it was asked for.
+
+    A template cannot change them.
+    """
 
     __slots__ = ()
     _owner: Owner
+    _size: int
 
 
 def runs_of(text: object) -> Runs:

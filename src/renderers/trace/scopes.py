@@ -6,6 +6,7 @@ no body owns is owned by its scope until the run is over; then `settle` finds th
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -122,14 +123,8 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
     message that speaks first, to that one. A BOS token at the very beginning is nobody's.
     """
     runs = list(_whole_runs(pieces))
-    owners: list[Owner | None] = []
-    for run in runs:
-        owner: Owner | Unsettled | None = run.owner
-        if isinstance(owner, Scope):
-            message = owner.speaks_for()
-            owner = None if message is None else Owner(message, ())
-        assert owner is None or isinstance(owner, Owner)
-        owners.append(owner)
+    spoken = functools.cache(_spoken)
+    owners = [run.owner if type(run.owner) is Owner else spoken(run.owner) for run in runs]
     first = next((owner.message for owner in owners if owner is not None and owner.message >= 0), -1)
     before = first if first >= 0 and roles[first] in _LEADING_ROLES else -1
     spans: list[Span] = []
@@ -139,6 +134,13 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
             before = message
         _add(spans, Span(run.start, run.end, message, path))
     return tuple(_without_bos(spans, len(bos)))
+
+
+def _spoken(scope: Any) -> Owner | None:
+    """Returns the owner of a scope's text; None where it cannot be told."""
+    assert isinstance(scope, Scope)
+    message = scope.speaks_for()
+    return None if message is None else Owner(message, ())
 
 
 def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:

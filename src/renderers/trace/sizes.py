@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 from renderers.trace.rules import TemplateNamespace, values_in
-from renderers.trace.runs import runs_of
+from renderers.trace.runs import Owned, runs_of
 from renderers.trace.text import plain
 
 __all__ = [
@@ -211,7 +211,14 @@ def size_of_text(value: Any) -> int:
     >>> size_of_text(["a", "bc"])
     9
     """
-    return len(value) if isinstance(value, str) else _fold(value, _size_of_leaf, _size_of_parts, {})
+    if isinstance(value, str):
+        return len(value)
+    size: int | None = getattr(value, "_size", None) if isinstance(value, Owned) else None
+    if size is None:
+        size = _fold(value, _size_of_leaf, _size_of_parts, {})
+        if isinstance(value, Owned):
+            object.__setattr__(value, "_size", size)
+    return size
 
 
 def longest_word(value: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import marshal
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,11 @@ from renderers.trace.values import trace_value
 
 __all__ = ["ChatTemplate"]
 
+_TOOLS = Owner(-1, ("tools",))
+_PLAIN = 0
+"""The version of `marshal`'s format in which equal data is written the same."""
+_SMALL = 2**16
+"""How many bytes tools have at most that are kept."""
 _TRACED_NAME = re.compile(r"(?:renderers\.trace\.\w+\.)?Traced(Str|Markup|Dict|List|Int|Float)\b")
 _OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with", "autoescape"}
 _CLOSING = {f"end{name}" for name in _OPENING}
@@ -98,7 +104,7 @@ class ChatTemplate:
         variables = {
             **fixed,
             "messages": _traced_messages(messages),
-            "tools": _traced_data(tools, Owner(-1, ("tools",))),
+            "tools": _traced_tools(tools),
             **{name: _switch(name, value) for name, value in switches.items()},
         }
         if not self.verify:
@@ -244,6 +250,23 @@ def _traced_messages(messages: Any) -> list[Any]:
         if not isinstance(message, dict):
             raise MessageError("is not a dict with a role and a content", message=at)
     return traced
+
+
+def _traced_tools(tools: Any) -> Any:
+    """Wraps tools; the same ones come again in one conversation after the other, and are wrapped once."""
+    try:
+        written = marshal.dumps(tools, _PLAIN)
+    except ValueError:
+        # They are no plain data, and it will be said which part of them is not.
+        written = b""
+    if not 0 < len(written) < _SMALL:
+        return _traced_data(tools, _TOOLS)
+    return _traced_once(written)
+
+
+@functools.lru_cache(maxsize=32)
+def _traced_once(written: bytes) -> Any:
+    return _traced_data(marshal.loads(written), _TOOLS)
 
 
 def _traced_data(value: Any, owner: Owner) -> Any:

@@ -15,7 +15,7 @@ __all__ = ["TracedDict", "TracedFloat", "TracedInt", "TracedList", "trace_value"
 class TracedDict(Owned, dict[Any, Any]):
     """A dict that remembers its field, and is written as a traced string."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_size")
 
     def __str__(self) -> str:
         return _written(dict.__repr__(self), owner_of(self))
@@ -24,7 +24,7 @@ class TracedDict(Owned, dict[Any, Any]):
 class TracedList(Owned, list[Any]):
     """A list that remembers its field, and is written as a traced string."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_size")
 
     def __str__(self) -> str:
         return _written(list.__repr__(self), owner_of(self))
@@ -66,7 +66,8 @@ def trace_value(value: Any, owner: Owner) -> Any:
                 raise _fault(f"has the key {key!r}, and keys of JSON data are strings", owner)
             name = plain(key)
             inner = Owner(message, (*path, name))
-            wrapped[_written(name, inner)] = trace_value(item, inner)
+            text = type(item) is str
+            wrapped[_written(name, inner)] = _written(item, inner) if text else trace_value(item, inner)
     elif isinstance(value, list | tuple):
         items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
         wrapped = TracedList([trace_value(item, Owner(message, (*path, at))) for at, item in enumerate(items)])
