@@ -3,16 +3,17 @@
     python -I scripts/ledger_worker.py < JOB
 
 Reads a JSON job from standard input: `models`, which are names of repositories, and `cases`, each with `messages`,
-`tools`, `add_generation_prompt` and `switches`. Answers with a line of JSON for each model: its `family`, None where the
-incumbent has none for it; an `error` where it does not load; else `renders`, one for each case: its ids and masks, or the
-type and text of an error.
+`tools`, `add_generation_prompt` and `switches`. Answers with a line of JSON for each model: its `family`, None where
+the incumbent has none for it; an `error` where it does not load; else `renders`, one for each case: its ids and masks,
+or the type and text of an error.
 
-This file is run by another environment than ours, in which `renderers` is the incumbent. It uses nothing else of it than
-what is public.
+This file is run by another environment than ours, in which `renderers` is the incumbent. It uses nothing of it but what
+is public.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from typing import Any
@@ -26,14 +27,13 @@ FIELDS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
 def answer(model: str, cases: list[Data]) -> Data:
     """Renders all cases with a model."""
-    from renderers.base import MODEL_RENDERER_MAP, load_tokenizer
-
-    family = MODEL_RENDERER_MAP.get(model)
+    base = _incumbent("renderers.base")
+    family = base.MODEL_RENDERER_MAP.get(model)
     found: Data = {"model": model, "family": family}
     if family is None:
         return found
     try:
-        tokenizer = load_tokenizer(model)
+        tokenizer = base.load_tokenizer(model)
     except Exception as error:
         return {**found, "error": _said(error)}
     renderers: dict[str, Any] = {}
@@ -41,12 +41,11 @@ def answer(model: str, cases: list[Data]) -> Data:
 
 
 def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
-    from renderers import create_renderer
-
     key = json.dumps(case["switches"], sort_keys=True)
     try:
         if key not in renderers:
-            renderers[key] = create_renderer(tokenizer, chat_template_kwargs=case["switches"])  # type: ignore[arg-type]
+            create = _incumbent("renderers").create_renderer
+            renderers[key] = create(tokenizer, chat_template_kwargs=case["switches"])
         # A copy: what a renderer does to its input must not change the next render.
         messages, tools = json.loads(json.dumps([case["messages"], case["tools"]]))
         prompt = case["add_generation_prompt"]
@@ -54,6 +53,11 @@ def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
     except Exception as error:
         return {"error": _said(error)}
     return {name: [int(value) for value in getattr(rendered, name)] for name in FIELDS}
+
+
+def _incumbent(module: str) -> Any:
+    # By name, as type checkers would look at the package of the same name that this repository has.
+    return importlib.import_module(module)
 
 
 def _said(error: Exception) -> str:

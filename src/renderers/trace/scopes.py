@@ -119,8 +119,10 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
 
     What no body owns belongs to the message whose iteration wrote it; else to the only message that
     speaks in the branch of an `if` around it; else to the message before it; and a head before a system
-    message that speaks first, to that one. A BOS token at the very beginning is nobody's.
+    message that speaks first, to that one, unless its iteration opens the turn itself. A BOS token at the
+    very beginning is nobody's.
     """
+    pieces = list(pieces)
     runs = list(_whole_runs(pieces))
     owners: list[Owner | None] = []
     for run in runs:
@@ -130,8 +132,10 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
             owner = None if message is None else Owner(message, ())
         assert owner is None or isinstance(owner, Owner)
         owners.append(owner)
-    first = next((owner.message for owner in owners if owner is not None and owner.message >= 0), -1)
-    before = first if first >= 0 and roles[first] in _LEADING_ROLES else -1
+    said = ((run, owner.message) for run, owner in zip(runs, owners, strict=True) if owner and owner.message >= 0)
+    opening, first = next(said, (None, -1))
+    leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, pieces)
+    before = first if leads else -1
     spans: list[Span] = []
     for run, owner in zip(runs, owners, strict=True):
         message, path = owner or Owner(before, ())
@@ -139,6 +143,13 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
             before = message
         _add(spans, Span(run.start, run.end, message, path))
     return tuple(_without_bos(spans, len(bos)))
+
+
+def _opens_turn(run: Run, pieces: Iterable[tuple[str, Scope]]) -> bool:
+    """Says whether a run is text of the template's own, and not blank, that an iteration over messages wrote."""
+    if not isinstance(run.owner, Scope) or all(scope.message is None for scope in run.owner.outward()):
+        return False
+    return not "".join(text for text, _ in pieces)[run.start : run.end].isspace()
 
 
 def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:
