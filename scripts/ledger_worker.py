@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import textwrap
 from typing import Any
 
 __all__ = ["FIELDS", "answer"]
@@ -61,7 +62,7 @@ def _incumbent(module: str) -> Any:
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 160)
 
 
 def main() -> None:

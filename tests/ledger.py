@@ -370,12 +370,12 @@ def why_ids_differ(ours: str, theirs: str, case: Case) -> str:
     at = next((at for at, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other), None)
     if at is None:
         return "another generation prompt" if case.prompt else "other text"
+    # Tags may begin alike.
+    opened = ours.rfind("<", 0, at)
+    tag = opened if opened >= 0 and ">" not in ours[opened:at] else at
+    if any(text.startswith(("<think>", "<|channel>thought"), tag) for text in (ours, theirs)):
+        return "reasoning that is kept, dropped or put in"
     first = case.messages[0]["content"]
     if isinstance(first, str) and first.strip() and first.strip() not in ours[:at]:
         return "what stands before the first message"
-    # Tags may begin alike.
-    opened = ours.rfind("<", 0, at)
-    at = opened if opened >= 0 and ">" not in ours[opened:at] else at
-    if any(text.startswith(("<think>", "<|channel>thought"), at) for text in (ours, theirs)):
-        return "reasoning that is kept, dropped or put in"
     return "other text"
