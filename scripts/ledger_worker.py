@@ -62,7 +62,7 @@ def _incumbent(module: str) -> Any:
 
 
 def _said(error: Exception) -> str:
-    return textwrap.shorten(f"{type(error).__name__}: {error}", 160)
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 90, placeholder=" …")
 
 
 def main() -> None:
