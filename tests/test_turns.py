@@ -50,9 +50,7 @@ def sampled(source: str, *messages: dict[str, Any], stops: frozenset[str] = froz
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW, **switches)
     given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
-    labels = label(
-        trace, messages, template=template, given=given, tools=False, control=CONTROL, stops=stops, now=NOW
-    )
+    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL, stops=stops, now=NOW)
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
     assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
     parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)

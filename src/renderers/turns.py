@@ -205,8 +205,8 @@ class _Reader:
             at = self._text.rfind(head.whole, end, first)
             if at >= 0:
                 return at + len(head.whole)
+        # The message before may have no body, or a text of the template's own after it.
         for head in heads:
-            # A message before it that has no body, or a text that follows it, may be where the head would begin.
             at = self._text.rfind(head.prompt, end, first) if head.prompt else -1
             if at >= 0:
                 return at + len(head.prompt)
