@@ -101,11 +101,11 @@ def test_a_turn_ends_with_a_token_that_the_model_is_known_to_stop_with() -> None
     assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<end>"})) == ["A"]
 
 
-def test_a_message_without_a_body_does_not_change_the_head_after_it() -> None:
+def test_a_message_without_a_body_or_none_at_all_does_not_change_the_head_after_it() -> None:
     # Jinja takes a line break away that follows a tag.
     source = THINKS.replace("is false %}", "is false %}{{ '' }}")
-    for before in (user("Q"), {"role": "user"}):
-        turns = (before, assistant("A", reasoning_content=""))
+    for before in ([user("Q")], [{"role": "user"}], []):
+        turns = (*before, assistant("A", reasoning_content=""))
         assert sampled(source, *turns) == ["\n</think>\nA<end>"]
         assert sampled(source, *turns, enable_thinking=False) == ["A<end>"]
 
