@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled wheels format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger wheels format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -69,6 +69,10 @@ parity: $(VENV)/.test
 # make sampled what is sampled against tags that were placed by hand, as a table
 sampled: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m scripts.sampled
+
+# make ledger  attribution against the incumbent's, every difference explained, as tables
+ledger: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m scripts.ledger
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

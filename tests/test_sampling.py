@@ -11,7 +11,6 @@ from tests.sampling import KNOWN, TAGGED, compare_with_tags
 
 HEADS = {
     "\n",
-    "\n<think>",
     "\n<think></think>",
     "<assistant></think>",
     "<assistant><think>",

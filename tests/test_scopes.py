@@ -108,6 +108,15 @@ def test_a_head_before_a_system_message_that_speaks_first_belongs_to_it() -> Non
     assert run(source, USER) == "-1:<sys>default</sys> 0:[U]"
 
 
+def test_what_stands_before_a_turn_that_a_loop_opens_is_nobodys() -> None:
+    loop = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    source = "[BOS]{% if tools %}<system>{{ tools[0].name }}</tools>{% endif %}" + loop
+    assert run(source, SYSTEM, USER) == "-1:[BOS] 0:<[system]>[S] 1:<[user]>[U]"
+    assert run(source, SYSTEM, tools=[{"name": "T"}]) == "-1:[BOS]<system>[T]</tools> 0:<[system]>[S]"
+    # A blank opens no turn.
+    assert run("<sys>" + loop.replace("<{{ m.role }}>", " "), SYSTEM, USER) == "0:<sys> [S] 1: [U]"
+
+
 def test_an_empty_system_message_owns_its_frame() -> None:
     source = "<sys>{{ messages[0].content | trim }}</sys>{% for m in messages[1:] %}({{ m.content }}){% endfor %}"
     assert run(source, SYSTEM | {"content": " \n"}, USER) == "0:<sys>[]</sys> 1:([U])"

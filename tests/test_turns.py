@@ -45,12 +45,12 @@ def assistant(content: str, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
-def sampled(source: str, *messages: dict[str, Any], **switches: Any) -> list[str]:
+def sampled(source: str, *messages: dict[str, Any], stops: frozenset[str] = frozenset(), **switches: Any) -> list[str]:
     """Returns the stretches of text that are sampled."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW, **switches)
     given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
-    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL, now=NOW)
+    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL, stops=stops, now=NOW)
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
     assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
     parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)
@@ -81,6 +81,33 @@ def test_where_a_template_closes_no_turn_the_next_one_stops_it() -> None:
     assert sampled(UNCLOSED, user("Q"), assistant("", tool_calls=[call]), user("Q")) == ["<call>f</call><user>"]
     assert sampled(UNCLOSED, user("Q"), assistant("A")) == ["A"]
     assert sampled(UNCLOSED, user("Q"), assistant("A"), add_generation_prompt=True) == ["A"]
+
+
+def test_the_stop_token_belongs_to_the_turn_that_it_stops() -> None:
+    template, messages = ChatTemplate(UNCLOSED), [user("Q"), assistant("A"), user("R")]
+    trace = template.run(messages, now=NOW)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    owners = [(one.message, one.sampled, one.content) for one in labels if one.start < one.end]
+    # <user>, Q, <model>, A, <user>, R
+    assert owners == [(0, False, False), (0, False, True), (1, False, False), *[(1, True, True)] * 2, (2, False, True)]
+
+
+def test_a_turn_ends_with_a_token_that_the_model_is_known_to_stop_with() -> None:
+    turns = (user("Q"), assistant("A"), assistant("B"), user("Q"))
+    assert sampled(UNCLOSED, *turns, stops=frozenset({"<user>", "</s>"})) == ["A", "B<user>"]
+    # It may open the next message though other turns are closed.
+    open_ended = PLAIN.replace("<end>", "{% if m.content != 'A' %}<end>{% endif %}")
+    assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<s>"})) == ["A<s>"]
+    assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<end>"})) == ["A"]
+
+
+def test_a_message_without_a_body_or_none_at_all_does_not_change_the_head_after_it() -> None:
+    # Jinja takes a line break away that follows a tag.
+    source = THINKS.replace("is false %}", "is false %}{{ '' }}")
+    for before in ([user("Q")], [{"role": "user"}], []):
+        turns = (*before, assistant("A", reasoning_content=""))
+        assert sampled(source, *turns) == ["\n</think>\nA<end>"]
+        assert sampled(source, *turns, enable_thinking=False) == ["A<end>"]
 
 
 def test_a_token_after_the_stop_token_is_not_sampled() -> None:

@@ -113,6 +113,7 @@ class ChatRenderer:
             given=run.given,
             tools=tools is not None,
             control=self.tokenizer.control_texts,
+            stops=self.tokenizer.stop_texts,
             now=self.date,
         )
         names = extract_message_tool_names(run.messages)

@@ -42,19 +42,22 @@ def label(
     given: Given,
     tools: bool,
     control: frozenset[str],
+    stops: frozenset[str] = frozenset(),
     now: datetime.datetime,
 ) -> tuple[Labelled, ...]:
     """Says of every span of a trace in which channel it is, and whether the model samples it.
 
     `given` is what the template was given beside messages and tools, `control` the tokens that it may close
-    a turn with, `now` the time that it was told.
+    a turn with, `stops` those that the model is known to stop with, none where that is not known, `now` the
+    time that it was told. A stop token that the template writes with the next message belongs to the message
+    that it stops.
     """
     channels = [_channel(span, messages) for span in trace.spans]
     ways = _Ways(template.source, template.limits, given, tools, now if "strftime_now" in template.source else _NEVER)
     placeholders = {
         at: _placeholders(ways, control, message) for at, message in enumerate(messages) if media_parts(message)
     }
-    reader = _Reader(trace, channels, any_of(control), _closer(ways, control))
+    reader = _Reader(trace, channels, any_of(control), _closer(ways, control), stops)
     turns = {}
     for at, message in enumerate(messages):
         if message["role"] == "assistant":
@@ -117,14 +120,14 @@ def _labelled(
         inside = slice(bisect.bisect_right(borders, span.start), bisect.bisect_left(borders, span.end))
         cuts = [span.start, *borders[inside], span.end]
         for start, end in itertools.pairwise(cuts):
-            turn = turns.get(span.message)
+            message, turn = span.message, turns.get(span.message)
             sampled = turn is not None and turn[0] <= start and end <= turn[1] and start < end
-            if not sampled and end in markers and span.message != markers[end] and start < end:
-                # The stop token of the turn before, which is the first of this message's own text.
-                sampled = turns[markers[end]][0] <= start
-            speaks = span.message >= 0 and messages[span.message]["role"] == "assistant"
-            content = sampled if speaks or sampled else channel not in (Channel.SCAFFOLD, Channel.TOOL_DEFINITION)
-            yield Labelled(start, end, span.message, span.path, channel, sampled, content)
+            if not sampled and end in markers and start < end and turns[markers[end]][0] <= start:
+                # The stop token of the turn before, which the template writes as the first of this message's text.
+                message, sampled = markers[end], True
+            speaks = message >= 0 and messages[message]["role"] == "assistant"
+            content = sampled if speaks else channel not in (Channel.SCAFFOLD, Channel.TOOL_DEFINITION)
+            yield Labelled(start, end, message, span.path, channel, sampled, content)
 
 
 def _with_media(
@@ -150,12 +153,18 @@ class _Reader:
     """Finds turns in one trace."""
 
     def __init__(
-        self, trace: Trace, channels: list[Channel], control: re.Pattern[str] | None, closer: str | None
+        self,
+        trace: Trace,
+        channels: list[Channel],
+        control: re.Pattern[str] | None,
+        closer: str | None,
+        stops: frozenset[str],
     ) -> None:
         self._text = trace.text
         self._spans = trace.spans
         self._control = control
         self._closer = closer
+        self._stops = stops
         self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]
         self._first: dict[int, int] = {}
         for number, span in enumerate(trace.spans):
@@ -167,7 +176,9 @@ class _Reader:
             return None
         own = list(self._own(message))
         bodies = [number for number in own if self._is_body[number]]
-        first = self._spans[bodies[0]].start if bodies else self._spans[own[-1]].end
+        # An empty body may stand within the head: reasoning that is switched off.
+        spoken = (self._spans[number].start for number in bodies if self._spans[number].start < self._spans[number].end)
+        first = next(spoken, self._spans[own[-1]].end)
         start = self._start(own[0], first, heads)
         last = max(self._spans[bodies[-1]].end if bodies else start, start)
         later = (self._spans[number] for number in range(own[-1] + 1, len(self._spans)))
@@ -193,6 +204,11 @@ class _Reader:
             at = self._text.rfind(head.whole, end, first)
             if at >= 0:
                 return at + len(head.whole)
+        # The message before may have no body, or a text of the template's own after it.
+        for head in heads:
+            at = self._text.rfind(head.prompt, end, first) if head.prompt else -1
+            if at >= 0:
+                return at + len(head.prompt)
         found = (self._aligned(head.prompt, end, first) for head in heads)
         return max((at for at in found if at is not None), default=self._spans[first_span].start)
 
@@ -208,13 +224,17 @@ class _Reader:
         if self._control is not None:
             stops = list(self._control.finditer(self._text, last, end))
             closers = [match for match in stops if match[0] == self._closer]
-            # Where the template closes no turn, the token that opens the next one is what stops it.
-            following = self._control.match(self._text, end) if self._closer is None and answered else None
-            if following is not None:
+            # Where the template does not close the turn, the token that opens the next one is what stops it.
+            following = self._control.match(self._text, end) if answered and not closers else None
+            if following is not None and self._is_stop(following[0]):
                 return following.end()
             if stops:
                 return (closers or stops)[-1].end()
         return last + len(self._text[last:end].rstrip())
+
+    def _is_stop(self, following: str) -> bool:
+        """Says whether a token of the next message can stop a turn: a known one, or any where no turn is closed."""
+        return following in self._stops if self._stops else self._closer is None
 
 
 # ==================

@@ -59,6 +59,11 @@ class ForeignTokenizer:
         return frozenset(self.special_tokens_map.values())
 
     @property
+    def stop_texts(self) -> frozenset[str]:
+        """None: the caller's class does not say with which tokens a model stops."""
+        return frozenset()
+
+    @property
     def reserved_texts(self) -> frozenset[str]:
         """The same: what other tokens the caller's class has cannot be told."""
         return self.control_texts

@@ -277,6 +277,11 @@ class LoadedTokenizer:
         return frozenset(marked or {text for text in self.added_tokens if not text.isspace()})
 
     @functools.cached_property
+    def stop_texts(self) -> frozenset[str]:
+        """The texts of the tokens that `stop_token_ids` names; none where it names none."""
+        return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
+
+    @functools.cached_property
     def reserved_texts(self) -> frozenset[str]:
         """The texts of all added tokens, special or not, but for those that are there for layout: runs of spaces."""
         return frozenset(text for text in self.added_tokens if text.replace("▁", " ").strip())

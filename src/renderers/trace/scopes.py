@@ -120,13 +120,17 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
 
     What no body owns belongs to the message whose iteration wrote it; else to the only message that
     speaks in the branch of an `if` around it; else to the message before it; and a head before a system
-    message that speaks first, to that one. A BOS token at the very beginning is nobody's.
+    message that speaks first, to that one, unless its iteration opens the turn itself. A BOS token at the
+    very beginning is nobody's.
     """
+    pieces = list(pieces)
     runs = list(_whole_runs(pieces))
     spoken = functools.cache(_spoken)
     owners = [run.owner if type(run.owner) is Owner else spoken(run.owner) for run in runs]
-    first = next((owner.message for owner in owners if owner is not None and owner.message >= 0), -1)
-    before = first if first >= 0 and roles[first] in _LEADING_ROLES else -1
+    said = ((run, owner.message) for run, owner in zip(runs, owners, strict=True) if owner and owner.message >= 0)
+    opening, first = next(said, (None, -1))
+    leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, pieces)
+    before = first if leads else -1
     spans: list[Span] = []
     for run, owner in zip(runs, owners, strict=True):
         message, path = owner or Owner(before, ())
@@ -141,6 +145,13 @@ def _spoken(scope: Any) -> Owner | None:
     assert isinstance(scope, Scope)
     message = scope.speaks_for()
     return None if message is None else Owner(message, ())
+
+
+def _opens_turn(run: Run, pieces: Iterable[tuple[str, Scope]]) -> bool:
+    """Says whether a run is text of the template's own, and not blank, that an iteration over messages wrote."""
+    if not isinstance(run.owner, Scope) or all(scope.message is None for scope in run.owner.outward()):
+        return False
+    return not "".join(text for text, _ in pieces)[run.start : run.end].isspace()
 
 
 def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:

@@ -1,0 +1,240 @@
+"""A difference from the incumbent is explained by one entry of the ledger, or it is found out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from renderers import EMBEDDED, ChatRenderer, RenderedTokens, create_renderer, load_tokenizer
+from renderers.spans import Channel
+from tests.ledger import (
+    CASES,
+    CAUSES,
+    FIELDS,
+    LEDGER,
+    Case,
+    Comparison,
+    Difference,
+    Entry,
+    compare_model,
+    differences,
+    judge,
+    why_ids_differ,
+)
+
+THINK = Difference(
+    family="qwen3.5",
+    case="two",
+    field="sampled_mask",
+    text="<think>\n",
+    tokens=2,
+    before="<|im_start|>assistant\n",
+    after="They greet me.",
+    ours=0,
+    theirs=1,
+    role="assistant",
+    their_role="assistant",
+    channels=frozenset({Channel.SCAFFOLD}),
+)
+ENTRY = Entry("qwen3.5", "sampled_mask", "prefilled think")
+
+
+def other(**changes: Any) -> Difference:
+    return dataclasses.replace(THINK, **changes)
+
+
+# ==================
+# Differences
+# ==================
+
+
+def found(ours: RenderedTokens, **theirs: list[int]) -> list[Difference]:
+    same = {name: list(map(int, getattr(ours, name))) for name in FIELDS}
+    decoded = differences(ours, {**same, **theirs}, family="f", case="c", decode=lambda ids: "".join(map(chr, ids)))
+    return list(decoded)
+
+
+OURS = RenderedTokens(
+    token_ids=[ord(letter) for letter in "<Hi>"],
+    message_indices=[-1, 0, 0, 0],
+    sampled_mask=[False, True, True, False],
+    is_content=[False, True, True, False],
+    message_roles=["user"],
+    channels=[Channel.SCAFFOLD, Channel.CONTENT, Channel.CONTENT, Channel.SCAFFOLD],
+)
+
+
+def test_renders_that_agree_have_no_differences() -> None:
+    assert found(OURS) == []
+
+
+def test_a_difference_is_as_long_as_it_goes_on_in_the_same_way() -> None:
+    one, two = found(OURS, sampled_mask=[1, 0, 0, 0])
+    assert (one.field, one.text, one.ours, one.theirs, one.role) == ("sampled_mask", "<", 0, 1, None)
+    assert (two.text, two.tokens, two.ours, two.theirs, two.role) == ("Hi", 2, 1, 0, "user")
+    assert (two.before, two.after, set(two.channels)) == ("<", ">", {Channel.CONTENT})
+
+
+def test_a_difference_in_the_owner_has_both_roles() -> None:
+    (one,) = found(OURS, message_indices=[0, 0, 0, 0])
+    assert (one.ours, one.theirs, one.role, one.their_role, one.before) == (-1, 0, None, "user", "")
+
+
+def test_masks_of_another_length_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        found(OURS, is_content=[])
+
+
+# ==================
+# The ledger
+# ==================
+
+
+def test_an_entry_explains_what_it_matches() -> None:
+    judged = judge(iter([THINK, other(text="<think>\n\n</think>\n\n")]))
+    assert judged.used == {ENTRY: 2}
+    assert judged.examples == {ENTRY: THINK}
+    assert judged.unknown == []
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        other(text="Hello"),
+        other(before="<|im_start|>user\n"),
+        other(ours=1, theirs=0),
+        other(role="user"),
+        other(field="message_indices"),
+        other(family="glm-5"),
+    ],
+)
+def test_what_no_entry_matches_is_unknown(difference: Difference) -> None:
+    judged = judge(iter([difference]))
+    assert judged.unknown == [difference]
+    assert not judged.used
+
+
+def test_what_two_entries_match_is_unknown_as_well() -> None:
+    ledger: dict[Entry, Callable[[Difference], bool]] = {
+        ENTRY: lambda one: True,
+        ENTRY._replace(cause="another"): lambda one: True,
+    }
+    assert judge(iter([THINK]), ledger=ledger).unknown == [THINK]
+
+
+def test_an_entry_that_explains_nothing_is_unused() -> None:
+    unused = judge(iter([THINK])).unused
+    assert ENTRY not in unused
+    assert len(unused) == len(LEDGER) - 1
+
+
+def test_every_cause_has_a_name_of_its_own_and_fields_that_are_compared() -> None:
+    assert len({cause.name for cause in CAUSES}) == len(CAUSES)
+    assert {name for cause in CAUSES for name in cause.fields} == set(FIELDS)
+
+
+EXAMPLES = {
+    "line break after the head": other(family="glm-4.5", text="\n", before="Hi<|assistant|>", ours=1, theirs=0),
+    "harmony's channels": other(
+        family="gpt-oss", text="<|channel|>final<|message|>", before="<|start|>assistant", ours=1, theirs=0
+    ),
+    "titles around instructions": other(family="gpt-oss", field="is_content", role="system", text="#"),
+    "quotes": other(family="llama-3", field="is_content", role="tool", text='"{'),
+    "tool definitions": other(
+        family="qwen3", field="message_indices", role=None, channels=frozenset({Channel.TOOL_DEFINITION})
+    ),
+    "BOS token": other(
+        family="minimax-m2", field="message_indices", role=None, their_role="system", before="", text="]~!b["
+    ),
+    "system messages that are joined": other(
+        family="deepseek-v3",
+        field="message_indices",
+        ours=1,
+        theirs=0,
+        role="system",
+        their_role="system",
+        channels=frozenset({Channel.CONTENT}),
+    ),
+    "the end of tool outputs": other(
+        family="deepseek-v3", field="message_indices", their_role="tool", text="<｜tool▁outputs▁end｜>"
+    ),
+    "a name that is looked up in the call": other(
+        family="gemma4",
+        field="message_indices",
+        their_role="tool",
+        before="<|tool_response>response:",
+        channels=frozenset({Channel.TOOL_NAME}),
+    ),
+    "prefilled think": THINK,
+}
+
+
+def test_every_cause_has_an_example_here() -> None:
+    assert set(EXAMPLES) == {cause.name for cause in CAUSES}
+
+
+@pytest.mark.parametrize("cause", EXAMPLES)
+def test_a_cause_explains_its_example_and_no_other(cause: str) -> None:
+    assert [entry.cause for entry in judge(iter([EXAMPLES[cause]])).used] == [cause]
+    assert judge(iter([dataclasses.replace(EXAMPLES[cause], text="Hi", channels=frozenset())])).unknown
+
+
+# ==================
+# Comparing
+# ==================
+
+
+@pytest.fixture(scope="module")
+def renderer() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED))
+
+
+def as_theirs(renderer: ChatRenderer, case: Case) -> dict[str, Any]:
+    """Returns our own render in the form of the incumbent's."""
+    try:
+        rendered = renderer.render(case.messages, tools=case.tools, add_generation_prompt=case.prompt, **case.switches)
+    except ValueError as error:
+        return {"error": str(error)}
+    return {name: list(map(int, getattr(rendered, name))) for name in ("token_ids", *FIELDS)}
+
+
+def test_what_is_the_same_agrees_and_what_is_not_is_counted(renderer: ChatRenderer) -> None:
+    renders = [as_theirs(renderer, case) for case in CASES]
+    same = compare_model(renderer, renders, family="f")
+    assert same.same + same.refused["both"] == len(CASES)
+    assert same.agreeing == dict.fromkeys(FIELDS, same.tokens)
+    assert not same.differences
+    renders[0]["sampled_mask"][-1] ^= 1
+    renders[1] = {"error": "ValueError: no"}
+    renders[2]["token_ids"].append(0)
+    changed = compare_model(renderer, renders, family="f")
+    assert [(one.family, one.field, one.tokens) for one in changed.differences] == [("f", "sampled_mask", 1)]
+    assert changed.tokens - changed.agreeing["sampled_mask"] == 1
+    assert (changed.refused["they"], changed.other_ids.total(), changed.same) == (1, 1, same.same - 2)
+    total = Comparison()
+    total.add(same)
+    total.add(changed)
+    assert (total.tokens, len(total.differences)) == (same.tokens + changed.tokens, 1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "case", "cause"),
+    [
+        ("Hi", "Hi", "two", "the same text in other tokens"),
+        ("Be brief.Hi", "Hi", "developer", "a developer's message"),
+        ("Hi<a>", "Hi<a><think>\n", "two", "another generation prompt"),
+        ("You are A. Hi", "You are B. Hi", "two", "what stands before the first message"),
+        ("Hi<a><think>\n\n</think>Hello", "Hi<a>Hello", "two", "reasoning that is kept, dropped or put in"),
+        ("Weather?<a><tool_call>", "Weather?<a><think>", "call", "reasoning that is kept, dropped or put in"),
+        ("Hi<a>Hello", "Hi<a>None", "two", "other text"),
+    ],
+)
+def test_why_ids_differ_is_said_where_it_is_plain(ours: str, theirs: str, case: str, cause: str) -> None:
+    assert why_ids_differ(ours, theirs, Case(name=case, tools=None, prompt=True, switches={})) == cause
+
+
+def test_a_text_that_ends_earlier_lacks_something_else_where_no_prompt_was_asked_for() -> None:
+    assert why_ids_differ("Hi", "Hi<b>", Case(name="two", tools=None, prompt=False, switches={})) == "other text"
