@@ -9,6 +9,7 @@ in an environment of its own, which is made where it is missing.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typing import Any
 from benchmarks.peers import INCUMBENT_LABEL, child_environment, find_incumbent
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.ranks import BYTE_SYMBOLS
-from tests.ledger import CASES, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
+from tests.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
 from tests.models import CACHE, hub_models, snapshot_of, unpack_hub
 
 __all__ = ["main"]
@@ -41,6 +42,7 @@ def main() -> int:
     families: dict[str, Comparison] = {}
     models: Counter[str] = Counter()
     left_out: list[str] = []
+    moved: dict[str, Comparison] = {}
     for answer in answers(python):
         family, reason = answer["family"], left_out_for(answer)
         if family is None:
@@ -55,11 +57,21 @@ def main() -> int:
             continue
         models[family] += 1
         families.setdefault(family, Comparison()).add(compare_model(renderer, answer["renders"], family=family))
+        if family in CONVENTIONS:
+            theirs = dataclasses.replace(renderer, conventions=CONVENTIONS[family])
+            moved.setdefault(family, Comparison()).add(compare_model(theirs, answer["renders"], family=family))
     judged = judge(one for found in families.values() for one in found.differences)
-    parts = (table(families, models), not_judged(families, left_out), entries(judged), verdict(judged))
+    parts = (
+        table(families, models),
+        not_judged(families, left_out),
+        entries(judged),
+        verdict(judged),
+        conventions(families, moved),
+    )
     for lines in parts:
         print(*lines, sep="\n", end="\n\n")
-    return 1 if judged.unknown or judged.unused else 0
+    left = sum(map(differing_masks, moved.values()))
+    return 1 if judged.unknown or judged.unused or left else 0
 
 
 # ==================
@@ -142,6 +154,25 @@ def entries(judged: Judged) -> Iterator[str]:
         one = judged.examples[entry]
         sides = (said(one, one.ours, one.role), said(one, one.theirs, one.their_role))
         yield f"| {entry.cause} | {entry.family} | {entry.field} | {count} | {shown(one.text)} | {' | '.join(sides)} |"
+
+
+def conventions(families: dict[str, Comparison], moved: dict[str, Comparison]) -> Iterator[str]:
+    """Yields how often what is sampled differs by our rule, and with the incumbent's conventions."""
+    yield "| family | conventions | differences in sampled_mask by our rule | with these conventions |"
+    yield "|---|---|--:|--:|"
+    for family, found in sorted(moved.items()):
+        chosen = CONVENTIONS[family]
+        shown_as = ", ".join(
+            f"{one.name} {shown(getattr(chosen, one.name))}"
+            for one in dataclasses.fields(chosen)
+            if getattr(chosen, one.name) is not None
+        )
+        yield f"| {family} | {shown_as} | {differing_masks(families[family])} | {differing_masks(found)} |"
+
+
+def differing_masks(found: Comparison) -> int:
+    """Returns on how many runs of tokens the two differ about what is sampled."""
+    return sum(one.field == "sampled_mask" for one in found.differences)
 
 
 def said(one: Difference, value: int, role: str | None) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from renderers import ChatRenderer, MessageError, RenderedTokens, TemplateError
+from renderers import ChatRenderer, Conventions, MessageError, RenderedTokens, TemplateError
 from renderers.spans import Channel
 from tests.conversations import CONVERSATIONS
 from tests.parity import rotated
@@ -22,6 +22,7 @@ from tests.parity import rotated
 __all__ = [
     "CASES",
     "CAUSES",
+    "CONVENTIONS",
     "DATES",
     "FIELDS",
     "LEDGER",
@@ -165,6 +166,16 @@ _OWNER = ("message_indices",)
 _NEMOTRON = ("nemotron-3", "nemotron-3-ultra", "nemotron-3.5")
 _THINK = re.compile(r"<think>\n{0,2}(?:</think>\n{0,2})?")
 _HEADS = ("assistant\n", "<|assistant|>\n", "]~b]ai\n")
+
+
+CONVENTIONS = {
+    **dict.fromkeys(
+        ("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "minimax-m2", *_NEMOTRON), Conventions(sampled_from="<think>")
+    ),
+    "glm-4.5": Conventions(sampled_from="<think>", given=r"\A\n"),
+    "gpt-oss": Conventions(given=r"<\|channel\|>.*?<\|message\|>"),
+}
+"""How families of the incumbent draw the borders of what is sampled, where that is not our rule."""
 
 
 def _they_add(one: Difference) -> bool:

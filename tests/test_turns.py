@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from renderers import create_renderer, load_tokenizer
+from renderers import Conventions, create_renderer, load_tokenizer
 from renderers.spans import Channel
 from renderers.trace import ChatTemplate
 from renderers.turns import channel_of, label
@@ -45,12 +45,28 @@ def assistant(content: str, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
-def sampled(source: str, *messages: dict[str, Any], stops: frozenset[str] = frozenset(), **switches: Any) -> list[str]:
+def sampled(
+    source: str,
+    *messages: dict[str, Any],
+    stops: frozenset[str] = frozenset(),
+    conventions: Conventions | None = None,
+    **switches: Any,
+) -> list[str]:
     """Returns the stretches of text that are sampled."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW, **switches)
     given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
-    labels = label(trace, messages, template=template, given=given, tools=False, control=CONTROL, stops=stops, now=NOW)
+    labels = label(
+        trace,
+        messages,
+        template=template,
+        given=given,
+        tools=False,
+        control=CONTROL,
+        stops=stops,
+        now=NOW,
+        conventions=conventions or Conventions(),
+    )
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
     assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
     parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)
@@ -213,3 +229,25 @@ def test_the_sampled_tokens_of_real_models(hub: Path, name: str) -> None:
     assert SAMPLED[name] == [
         renderer.tokenizer.decode([token for token, _ in same]) for is_sampled, same in runs if is_sampled
     ]
+
+
+HEADERS = (
+    "{% for m in messages %}<s>{{ m.role }}{% if m.role == 'assistant' %}<call>final</call>{% endif %}"
+    "{{ m.content }}<end>{% endfor %}{% if add_generation_prompt %}<s>assistant{% endif %}"
+)
+
+
+def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
+    turn = assistant("A", reasoning_content="R")
+    assert sampled(THINKS, user("Q"), turn) == ["R\n</think>\nA<end>"]
+    theirs = Conventions(sampled_from="<think>")
+    assert sampled(THINKS, user("Q"), turn, conventions=theirs) == ["<think>\nR\n</think>\nA<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("A"), conventions=theirs) == ["A<end>"]
+
+
+def test_a_convention_counts_headers_as_given_and_never_a_body() -> None:
+    turn = assistant("<call>final</call>A")
+    assert sampled(HEADERS, user("Q"), turn) == ["<call>final</call><call>final</call>A<end>"]
+    theirs = Conventions(given="<call>.*?</call>")
+    assert sampled(HEADERS, user("Q"), turn, conventions=theirs) == ["<call>final</call>A<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=Conventions(given=r"\A\n")) == ["\nA<end>"]

@@ -9,6 +9,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from renderers.conventions import Conventions
 from renderers.errors import (
     ControlTextError,
     MediaError,
@@ -72,6 +73,7 @@ __all__ = [
     "Content",
     "ContentPart",
     "ControlTextError",
+    "Conventions",
     "Encoded",
     "ForeignTokenizer",
     "ImagePart",

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, plain_switches, read_template, run_chat
 from renderers.control import find_injected, find_marks, find_own
+from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, MediaError, UnencodableTextError
 from renderers.forms import Given, all_given, given_to, takes_form
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
@@ -59,6 +60,8 @@ class ChatRenderer:
     verify: bool | None = None
     content_tokens: ContentTokens = "template"
     """What becomes of control text in what callers give."""
+    conventions: Conventions = field(default_factory=Conventions)
+    """Where the borders of what is sampled are drawn."""
 
     def __post_init__(self) -> None:
         if self.content_tokens not in get_args(ContentTokens):
@@ -115,6 +118,7 @@ class ChatRenderer:
             control=self.tokenizer.control_texts,
             stops=self.tokenizer.stop_texts,
             now=self.date,
+            conventions=self.conventions,
         )
         names = extract_message_tool_names(run.messages)
         if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
@@ -306,6 +310,7 @@ def create_renderer(
     limits: Limits = LIMITS,
     verify: bool | None = None,
     content_tokens: ContentTokens = "template",
+    conventions: Conventions | None = None,
 ) -> ChatRenderer:
     """Makes a renderer for a tokenizer.
 
@@ -317,7 +322,8 @@ def create_renderer(
     one run of the template may use up, and `verify` compares each run with one without tracing.
     `content_tokens` says what becomes of control text, such as `<|im_end|>`, that stands in a message, a
     tool or a document: with `"template"` what the model's own template and tokenizer make of it, a control
-    token; with `"text"` ordinary tokens; with `"refuse"` it is a `ControlTextError`.
+    token; with `"text"` ordinary tokens; with `"refuse"` it is a `ControlTextError`. `conventions` draw the
+    borders of what is sampled as another package does.
 
     Raises:
         TemplateMissingError: There is no template.
@@ -342,6 +348,7 @@ def create_renderer(
         limits=limits,
         verify=verify,
         content_tokens=content_tokens,
+        conventions=conventions or Conventions(),
     )
     return MultimodalChatRenderer(**_state(made)) if _takes_images(made) else made
 

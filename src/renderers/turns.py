@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.adapt import adapt_messages, adapt_tools
+from renderers.conventions import Conventions
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import ASK, TOOL, Data, Given, around
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES, media_parts
@@ -34,6 +35,9 @@ _LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
 """What a generation prompt is cut into where only a part of it is there: markers, words, single characters."""
 
 
+_OURS = Conventions()
+
+
 def label(
     trace: Trace,
     messages: Sequence[Data],
@@ -44,13 +48,14 @@ def label(
     control: frozenset[str],
     stops: frozenset[str] = frozenset(),
     now: datetime.datetime,
+    conventions: Conventions = _OURS,
 ) -> tuple[Labelled, ...]:
     """Says of every span of a trace in which channel it is, and whether the model samples it.
 
     `given` is what the template was given beside messages and tools, `control` the tokens that it may close
     a turn with, `stops` those that the model is known to stop with, none where that is not known, `now` the
-    time that it was told. A stop token that the template writes with the next message belongs to the message
-    that it stops.
+    time that it was told. `conventions` may draw the borders of what is sampled elsewhere. A stop token that
+    the template writes with the next message belongs to the message that it stops.
     """
     channels = [_channel(span, messages) for span in trace.spans]
     ways = _Ways(template.source, template.limits, given, tools, now if "strftime_now" in template.source else _NEVER)
@@ -63,7 +68,7 @@ def label(
         if message["role"] == "assistant":
             turn = reader.turn(at, _heads(ways, messages[at - 1]["role"] if at else ""))
             if turn is not None:
-                turns[at] = turn
+                turns[at] = _moved(turn, conventions, trace.text)
     labelled = _labelled(trace, messages, channels, turns)
     return tuple(_with_media(trace, messages, labelled, placeholders) if placeholders else labelled)
 
@@ -110,21 +115,49 @@ def _channel(span: Span, messages: Sequence[Data]) -> Channel:
     return channel_of(span.path, messages[span.message]["role"] if span.message >= 0 else None)
 
 
+class _Turn(NamedTuple):
+    """Where a turn's own text begins, and what of it is sampled: from `start` to `end`, but for what is given."""
+
+    own: int
+    start: int
+    end: int
+    given: tuple[tuple[int, int], ...] = ()
+
+    def has(self, start: int, end: int, *, own: bool) -> bool:
+        """Says whether a part is sampled; only text of the template's own can be given."""
+        within = self.start <= start < end <= self.end
+        return within and not (own and any(first <= start and end <= last for first, last in self.given))
+
+
+def _moved(turn: _Turn, conventions: Conventions, text: str) -> _Turn:
+    """Returns a turn as conventions have it."""
+    if conventions.sampled_from is not None:
+        at = text.find(conventions.sampled_from, turn.own, turn.start)
+        turn = turn._replace(start=at if at >= 0 else turn.start)
+    if conventions.given is not None:
+        found = re.finditer(conventions.given, text[turn.start : turn.end])
+        given = tuple((turn.start + one.start(), turn.start + one.end()) for one in found)
+        turn = turn._replace(given=given)
+    return turn
+
+
 def _labelled(
-    trace: Trace, messages: Sequence[Data], channels: list[Channel], turns: dict[int, tuple[int, int]]
+    trace: Trace, messages: Sequence[Data], channels: list[Channel], turns: dict[int, _Turn]
 ) -> Iterator[Labelled]:
     """Yields the spans, cut where what is sampled begins and ends."""
-    borders = sorted({border for turn in turns.values() for border in turn})
-    markers = {end: at for at, (_, end) in turns.items()}
+    pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.given)]
+    borders = sorted(set(itertools.chain.from_iterable(pairs)))
+    markers = {turn.end: at for at, turn in turns.items()}
     for span, channel in zip(trace.spans, channels, strict=True):
         inside = slice(bisect.bisect_right(borders, span.start), bisect.bisect_left(borders, span.end))
         cuts = [span.start, *borders[inside], span.end]
         for start, end in itertools.pairwise(cuts):
             message, turn = span.message, turns.get(span.message)
-            sampled = turn is not None and turn[0] <= start and end <= turn[1] and start < end
-            if not sampled and end in markers and start < end and turns[markers[end]][0] <= start:
+            sampled = turn is not None and turn.has(start, end, own=not span.path)
+            stopped = markers.get(end, message)
+            if stopped != message and turns[stopped].has(start, end, own=not span.path):
                 # The stop token of the turn before, which the template writes as the first of this message's text.
-                message, sampled = markers[end], True
+                message, sampled = stopped, True
             speaks = message >= 0 and messages[message]["role"] == "assistant"
             content = sampled if speaks else channel not in (Channel.SCAFFOLD, Channel.TOOL_DEFINITION)
             yield Labelled(start, end, message, span.path, channel, sampled, content)
@@ -170,7 +203,7 @@ class _Reader:
         for number, span in enumerate(trace.spans):
             self._first.setdefault(span.message, number)
 
-    def turn(self, message: int, heads: tuple[_Head, ...]) -> tuple[int, int] | None:
+    def turn(self, message: int, heads: tuple[_Head, ...]) -> _Turn | None:
         """Returns where a message's sampled text begins and ends; None for a message that is not there."""
         if message not in self._first:
             return None
@@ -183,7 +216,9 @@ class _Reader:
         last = max(self._spans[bodies[-1]].end if bodies else start, start)
         later = (self._spans[number] for number in range(own[-1] + 1, len(self._spans)))
         follows = next((span for span in later if span.start < span.end), None)
-        return start, self._end(last, max(self._spans[own[-1]].end, last), follows is not None and follows.message >= 0)
+        answered = follows is not None and follows.message >= 0
+        end = self._end(last, max(self._spans[own[-1]].end, last), answered)
+        return _Turn(self._spans[own[0]].start, start, end)
 
     def _own(self, message: int) -> Iterator[int]:
         """Yields the numbers of a message's spans, up to where a later one begins."""
