@@ -31,7 +31,7 @@ VALUES = st.recursive(
 def half_traced(value: Any, choices: st.DataObject) -> Any:
     """Wraps some of the parts of a value, as if a template had put it together of a message's fields and its own."""
     if choices.draw(st.booleans()):
-        return trace_value(value, Owner(0, ("x",)))
+        return trace_value(value, Owner(0, choices.draw(st.sampled_from([(), ("x",), ("tool_calls", 0)]))))
     if isinstance(value, dict):
         return {key: half_traced(item, choices) for key, item in value.items()}
     if isinstance(value, list):
@@ -59,6 +59,24 @@ def test_fields_in_a_container_of_the_templates_own_keep_their_owners(options: d
     assert json.loads(parts["arguments",]) == {"a": [1]}
     assert parts["n",] == "7"
     assert set(parts) == {("name",), ("arguments",), ("n",)}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_fields_of_a_call_keep_their_owners_and_the_rest_of_it_is_the_calls(options: dict[str, Any]) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "name", "arguments": {"name": "x", "n": [1]}}}
+    path = ("tool_calls", 0)
+    text = json.dumps(call, **options)
+    got = trace_json(trace_value(call, Owner(1, path)), text, **options)
+    parts: dict[Any, str] = {}
+    for run in runs_of(got):
+        assert isinstance(run.owner, Owner)
+        parts[run.owner.path] = parts.get(run.owner.path, "") + text[run.start : run.end]
+    assert sum(map(len, parts.values())) == len(text)
+    assert parts[*path, "id"] == "c1"
+    assert parts[*path, "function", "name"] == "name"
+    assert json.loads(parts[*path, "function", "arguments"]) == {"name": "x", "n": [1]}
+    assert "arguments" in parts[*path, "function"]
+    assert "name" in parts[*path, "function"]
 
 
 def test_a_text_that_the_pieces_do_not_make_up_has_the_smallest_owner_in_common() -> None:

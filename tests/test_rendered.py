@@ -198,3 +198,29 @@ def test_lists_and_runs_say_the_same(rows: list[tuple[int, Channel, bool, bool]]
     made = RenderedTokens.of_runs(array("I", plain.token_ids), plain.runs, message_roles=[], message_tool_names=[])
     assert made == plain
     assert all(one[1:] != other[1:] for one, other in zip(made.runs, made.runs[1:], strict=False))
+
+
+@pytest.mark.parametrize("made", [*MADE.values(), RenderedTokens()], ids=[*MADE, "empty"])
+def test_arrays_have_what_the_lists_have(made: RenderedTokens) -> None:
+    arrays = made.arrays()
+    size = len(made.token_ids)
+    assert arrays.token_ids.tolist() == made.token_ids
+    assert arrays.message_indices.tolist() == (made.message_indices or [-1] * size)
+    assert arrays.sampled_mask.tolist() == (made.sampled_mask or [False] * size)
+    assert arrays.is_content.tolist() == (made.is_content or [False] * size)
+    channels = list(Channel)
+    assert [channels[number] for number in arrays.channels] == (made.channels or [Channel.SCAFFOLD] * size)
+
+
+def test_arrays_need_no_list_and_cannot_change_the_ids() -> None:
+    made = of_lists()
+    arrays = made.arrays()
+    assert "token_ids" not in vars(made)
+    with pytest.raises(ValueError, match="read-only"):
+        arrays.token_ids[0] = 1
+
+
+def test_without_numpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ImportError, match=r"renderers\[numpy\]"):
+        of_lists().arrays()

@@ -237,6 +237,31 @@ HEADERS = (
 )
 
 
+def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c | tojson }}{% endfor %}<end>{% endfor %}"
+    )
+    call = {"id": "c1", "function": {"name": "f", "arguments": {"x": 1}}}
+    messages = [user("Q"), assistant("", tool_calls=[call])]
+    template = ChatTemplate(source)
+    trace = template.run(messages)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    parts = [(one.channel, trace.text[one.start : one.end]) for one in labels if one.message == 1]
+    assert parts == [
+        (Channel.CONTENT, ""),
+        (Channel.SCAFFOLD, '{"id": "'),
+        (Channel.TOOL_CALL_ID, "c1"),
+        (Channel.SCAFFOLD, '", "function": '),
+        (Channel.SCAFFOLD, '{"name": "'),
+        (Channel.TOOL_NAME, "f"),
+        (Channel.SCAFFOLD, '", "arguments": '),
+        (Channel.TOOL_ARGUMENTS, '{"x": 1}'),
+        (Channel.SCAFFOLD, "}"),
+        (Channel.SCAFFOLD, "}"),
+        (Channel.SCAFFOLD, "<end>"),
+    ]
+
+
 def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
     turn = assistant("A", reasoning_content="R")
     assert sampled(THINKS, user("Q"), turn) == ["R\n</think>\nA<end>"]

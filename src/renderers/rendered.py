@@ -7,11 +7,16 @@ import sys
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renderers.spans import Channel, Path
 
-__all__ = ["InjectedText", "MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenRun"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["InjectedText", "MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenArrays", "TokenRun"]
+
+_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
 
 
 class TokenRun(NamedTuple):
@@ -22,6 +27,16 @@ class TokenRun(NamedTuple):
     channel: Channel
     sampled: bool
     content: bool
+
+
+class TokenArrays(NamedTuple):
+    """Ids and attribution as numpy arrays; `channels` has the number of each token's channel in `list(Channel)`."""
+
+    token_ids: np.ndarray[Any, np.dtype[np.uint32]]
+    message_indices: np.ndarray[Any, np.dtype[np.int32]]
+    sampled_mask: np.ndarray[Any, np.dtype[np.bool_]]
+    is_content: np.ndarray[Any, np.dtype[np.bool_]]
+    channels: np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class InjectedText(NamedTuple):
@@ -140,6 +155,33 @@ class RenderedTokens:
         for row, same in itertools.groupby(rows):
             end += sum(1 for _ in same)
             yield TokenRun(end, *row)
+
+    def arrays(self) -> TokenArrays:
+        """Returns ids and attribution as numpy arrays, made of the runs without a list of any of them.
+
+        The ids of what a renderer gave are a view of its own, not to be written to.
+
+        Raises:
+            ImportError: numpy is not installed.
+        """
+        try:
+            import numpy as np
+        except ImportError as error:
+            raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
+        own = self.__dict__.get("_ids")
+        ids = np.asarray(self.token_ids, dtype=np.uint32) if own is None else np.frombuffer(own, dtype=np.uint32)
+        ids.flags.writeable = False
+        sizes = np.diff([0, *(run.end for run in self.runs)])
+        columns = zip(*(run[1:] for run in self.runs), strict=True) if self.runs else iter([()] * 4)
+        messages, channels, sampled, content = columns
+        numbers = [_NUMBERS[channel] for channel in channels]
+        return TokenArrays(
+            token_ids=ids,
+            message_indices=np.repeat(np.array(messages, dtype=np.int32), sizes),
+            sampled_mask=np.repeat(np.array(sampled, dtype=np.bool_), sizes),
+            is_content=np.repeat(np.array(content, dtype=np.bool_), sizes),
+            channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
+        )
 
     def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
         """Prints the tokens with their messages and channels, and marks those that the model sampled.

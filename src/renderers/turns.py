@@ -103,9 +103,9 @@ def channel_of(path: Path, role: str | None) -> Channel:
     if path[0] in REASONING_NAMES:
         return Channel.REASONING
     if path[0] == "tool_calls":
-        if path[-1] == "id":
-            return Channel.TOOL_CALL_ID
-        return Channel.TOOL_NAME if path[-1] == "name" and "arguments" not in path else Channel.TOOL_ARGUMENTS
+        if "arguments" in path:
+            return Channel.TOOL_ARGUMENTS
+        return {"id": Channel.TOOL_CALL_ID, "name": Channel.TOOL_NAME}.get(str(path[-1]), Channel.SCAFFOLD)
     if path[0] == "tool_call_id":
         return Channel.TOOL_CALL_ID
     return Channel.TOOL_NAME if path[0] == "name" and role in _RESULT_ROLES else Channel.SCAFFOLD

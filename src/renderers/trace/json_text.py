@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.trace.owners import owner_runs
+from renderers.trace.owners import owner_of, owner_runs
 from renderers.trace.runs import runs_of
-from renderers.trace.text import TracedStr, join_traced, plain
+from renderers.trace.text import TracedStr, fill_gaps, join_traced, plain
 from renderers.trace.values import TracedDict, TracedFloat, TracedInt, TracedList
 
 __all__ = ["trace_json"]
@@ -19,16 +19,25 @@ def trace_json(
 ) -> TracedStr:
     """Returns the JSON text of a value with its owners.
 
-    The text of a caller's own container belongs to it as a whole. In a container that the template made,
-    each value belongs to its field, and the rest is the template's. The quotes of a string are not part
-    of it. Where the pieces do not make up the text, all of it has the smallest owner in common.
+    The text of a caller's own container belongs to it as a whole; but in a message and in its calls, whose
+    names and arguments are different things, each value belongs to its field. So it does in a container that
+    the template made, where the rest is the template's. The quotes of a string are not part of it. Where
+    the pieces do not make up the text, all of it has the smallest owner in common.
     """
-    if isinstance(value, TracedDict | TracedList) or not isinstance(value, dict | list | tuple | str):
+    if _is_whole(value) or not isinstance(value, dict | list | tuple | str):
         return TracedStr(text, owner_runs(value, len(text)))
     between, colon = separators or (("," if indent is not None else ", "), ": ")
     writer = _Writer(ensure_ascii=ensure_ascii, indent=indent, between=between, colon=colon, sort_keys=sort_keys)
     followed = join_traced(writer.pieces(value, 0))
     return followed if plain(followed) == text else TracedStr(text, owner_runs(value, len(text)))
+
+
+def _is_whole(value: Any) -> bool:
+    """Says whether all in a value is one thing: it is a caller's container, and neither a message nor a call."""
+    if not isinstance(value, TracedDict | TracedList):
+        return False
+    message, path = owner_of(value)
+    return message < 0 or (bool(path) and (path[0] != "tool_calls" or "arguments" in path))
 
 
 class _Writer:
@@ -39,11 +48,17 @@ class _Writer:
         self._sort_keys = sort_keys
 
     def pieces(self, value: Any, depth: int) -> Iterator[str]:
-        if isinstance(value, TracedDict | TracedList):
+        if _is_whole(value):
             text = self._dumped(value).replace("\n", self._line(depth) or "\n")
             yield TracedStr(text, owner_runs(value, len(text)))
         elif isinstance(value, str):
             yield from self._string(value)
+        elif isinstance(value, TracedDict):
+            # A name of a field is not yet what is in it.
+            unnamed = {plain(key): item for key, item in value.items()}
+            yield fill_gaps(join_traced(self.pieces(unnamed, depth)), owner_of(value))
+        elif isinstance(value, TracedList):
+            yield fill_gaps(join_traced(self.pieces(tuple(value), depth)), owner_of(value))
         elif isinstance(value, dict):
             keys = sorted(value) if self._sort_keys else list(value)
             yield from self._items("{}", [(key, value[key]) for key in keys], depth, keyed=True)
