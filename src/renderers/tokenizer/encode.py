@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.rendered import TokenRun
-from renderers.spans import Labelled, Mark
+from renderers.spans import Channel, Labelled, Mark
 from renderers.tokenizer.adopt import ForeignTokenizer
 from renderers.tokenizer.loaded import LoadedTokenizer
 
@@ -70,30 +70,47 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
     Raises:
         TypeError: The tokenizer cannot say where its tokens are in a text.
     """
-    labels = [label for label in labels if label.start < label.end]
     ids = array("I")
     runs: list[TokenRun] = []
     straddling: set[int] = set()
-    at = 0
-    for piece in _pieces(tokenizer, text, cuts):
-        begun, piece_end = len(ids), piece.start + len(piece.text)
-        ids.extend(piece.ids)
-        places: _Places | None = None
-        while at < len(labels):
-            label = labels[at]
-            end = len(ids)
-            if label.end < piece_end:
-                places = places or _places(tokenizer, piece)
-                end = begun + places.before(label.end - piece.start)
-                if label.sampled != labels[at + 1].sampled:
-                    straddling.update(begun + token for token in places.across(label.end - piece.start))
-            _add(runs, TokenRun(end, label.message, label.channel, label.sampled, label.content))
-            if label.end > piece_end:
-                break
-            at += 1
-            if label.end == piece_end:
-                break
+    pieces = _pieces(tokenizer, text, cuts)
+    piece, places = _Piece(0, "", (), plain=False), None
+    begun = piece_end = 0
+    merged = _merged(labels)
+    for at, (label_end, kind) in enumerate(merged):
+        while piece_end < label_end:
+            piece, places = next(pieces), None
+            begun, piece_end = len(ids), piece.start + len(piece.text)
+            ids.extend(piece.ids)
+        end = len(ids)
+        if label_end < piece_end:
+            places = places or _places(tokenizer, piece)
+            end = begun + places.before(label_end - piece.start)
+            if kind.sampled != merged[at + 1][1].sampled:
+                straddling.update(begun + token for token in places.across(label_end - piece.start))
+        _add(runs, end, kind)
     return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
+
+
+class _Kind(NamedTuple):
+    """What tokens of a run have in common."""
+
+    message: int
+    channel: Channel
+    sampled: bool
+    content: bool
+
+
+def _merged(labels: Iterable[Labelled]) -> list[tuple[int, _Kind]]:
+    """Returns where labels end, and what they say; those that follow each other and say the same are one."""
+    merged: list[tuple[int, _Kind]] = []
+    for start, end, message, _, channel, sampled, content in labels:
+        if start < end:
+            kind = _Kind(message, channel, sampled, content)
+            if merged and merged[-1][1] == kind:
+                merged.pop()
+            merged.append((end, kind))
+    return merged
 
 
 def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[Mark]) -> list[tuple[int, int]]:
@@ -204,15 +221,13 @@ def _is_space(character: str) -> bool:
     return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
 
 
-def _add(runs: list[TokenRun], run: TokenRun) -> None:
+def _add(runs: list[TokenRun], end: int, kind: _Kind) -> None:
     """Appends a run, or lengthens the last one where that is the same; one without tokens is left out."""
-    last = runs[-1] if runs else None
-    if run.end == (last.end if last is not None else 0):
+    if end == (runs[-1].end if runs else 0):
         return
-    if last is not None and last[1:] == run[1:]:
-        runs[-1] = run
-    else:
-        runs.append(run)
+    if runs and runs[-1][1:] == kind:
+        runs.pop()
+    runs.append(TokenRun(end, *kind))
 
 
 def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:

@@ -106,22 +106,34 @@ def ascii_pattern(source: str) -> str | None:
     [\\x30-\\x39]{1,3}|[\\x41-\\x5a]+
     """
     written, at = [], 0
+    # For each group that is open, and for all of the pattern, whether upper and lower case are alike.
+    alike = [False]
     try:
         while at < len(source):
-            if found := _GROUP.match(source, at) or _REPEAT.match(source, at):
-                written.append("(?:" if found[0] == "(" else found[0])
+            if found := _GROUP.match(source, at):
+                alike.append(alike[-1] or found[0] == "(?i:")
+                # Sets of both cases are found faster than with the flag.
+                written.append("(?:" if found[0] in ("(", "(?i:") else found[0])
+                at = found.end()
+            elif found := _REPEAT.match(source, at):
+                written.append(found[0])
                 at = found.end()
             elif source[at] in "|)":
                 written.append(source[at])
+                alike = alike[:-1] if source[at] == ")" else alike
                 at += 1
             elif source[at] in "(.^${}*+?":
                 return None
             else:
                 characters, at = _one(source, at)
-                written.append(_written(characters))
+                written.append(_written(_both_cases(characters) if alike[-1] else characters))
     except (_UnknownError, IndexError):
         return None
     return "".join(written)
+
+
+def _both_cases(characters: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(str.lower, characters)) | frozenset(map(str.upper, characters))
 
 
 def _one(source: str, at: int) -> tuple[frozenset[str], int]:
