@@ -13,7 +13,7 @@ from typing import Any
 
 from renderers.spans import Span
 from renderers.trace.owners import message_of
-from renderers.trace.runs import NOBODY, Owner, Run, Unsettled, filled, runs_of
+from renderers.trace.runs import NOBODY, Owner, Unsettled, filled, runs_of
 from renderers.trace.text import fill_gaps
 from renderers.trace.values import whole_message
 
@@ -124,19 +124,27 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
     very beginning is nobody's.
     """
     pieces = list(pieces)
-    runs = list(_whole_runs(pieces))
+    parts = _parts(pieces)
     spoken = functools.cache(_spoken)
-    owners = [run.owner if type(run.owner) is Owner else spoken(run.owner) for run in runs]
-    said = ((run, owner.message) for run, owner in zip(runs, owners, strict=True) if owner and owner.message >= 0)
+    owners = [owner if type(owner) is Owner else spoken(owner) for _, owner in parts]
+    said = ((at, owner.message) for at, owner in enumerate(owners) if owner is not None and owner.message >= 0)
     opening, first = next(said, (None, -1))
-    leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, pieces)
+    leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, parts, pieces)
     before = first if leads else -1
     spans: list[Span] = []
-    for run, owner in zip(runs, owners, strict=True):
-        message, path = owner or Owner(before, ())
-        if owner is not None and message >= 0:
-            before = message
-        _add(spans, Span(run.start, run.end, message, path))
+    begun = start = 0
+    last: Owner | None = None
+    for (end, _), owner in zip(parts, owners, strict=True):
+        owner = owner or Owner(before, ())
+        if owner.message >= 0:
+            before = owner.message
+        if owner != last:
+            if last is not None:
+                spans.append(Span(begun, start, *last))
+            begun, last = start, owner
+        start = end
+    if last is not None:
+        spans.append(Span(begun, start, *last))
     return tuple(_without_bos(spans, len(bos)))
 
 
@@ -147,36 +155,36 @@ def _spoken(scope: Any) -> Owner | None:
     return None if message is None else Owner(message, ())
 
 
-def _opens_turn(run: Run, pieces: Iterable[tuple[str, Scope]]) -> bool:
-    """Says whether a run is text of the template's own, and not blank, that an iteration over messages wrote."""
-    if not isinstance(run.owner, Scope) or all(scope.message is None for scope in run.owner.outward()):
+_Part = tuple[int, Owner | Unsettled]
+"""Where a part of a text ends that begins where the one before it ends, and its owner."""
+
+
+def _opens_turn(at: int, parts: Sequence[_Part], pieces: Iterable[tuple[str, Scope]]) -> bool:
+    """Says whether a part is text of the template's own, and not blank, that an iteration over messages wrote."""
+    end, owner = parts[at]
+    if not isinstance(owner, Scope) or all(scope.message is None for scope in owner.outward()):
         return False
-    return not "".join(text for text, _ in pieces)[run.start : run.end].isspace()
+    return not "".join(text for text, _ in pieces)[parts[at - 1][0] if at else 0 : end].isspace()
 
 
-def _whole_runs(pieces: Iterable[tuple[str, Scope]]) -> Iterator[Run]:
-    """Yields the runs of all pieces without a gap, and lets every scope know who spoke in it."""
+def _parts(pieces: Iterable[tuple[str, Scope]]) -> list[_Part]:
+    """Returns the parts of all pieces, and lets every scope know who spoke in it."""
+    parts: list[_Part] = []
     at = 0
     for piece, scope in pieces:
-        scope.hear(piece)
         end = 0
-        for run in runs_of(piece):
+        runs = runs_of(piece)
+        if runs:
+            scope.hear(piece)
+        for run in runs:
             if end < run.start:
-                yield Run(at + end, at + run.start, scope)
-            yield Run(at + run.start, at + run.end, run.owner)
+                parts.append((at + run.start, scope))
+            parts.append((at + run.end, run.owner))
             end = run.end
         if end < len(piece):
-            yield Run(at + end, at + len(piece), scope)
+            parts.append((at + len(piece), scope))
         at += len(piece)
-
-
-def _add(spans: list[Span], span: Span) -> None:
-    """Appends a span, or lengthens the last one where that has the same owner."""
-    last = spans[-1] if spans else None
-    if last is not None and (last.message, last.path) == (span.message, span.path):
-        spans[-1] = Span(last.start, span.end, span.message, span.path)
-    else:
-        spans.append(span)
+    return parts
 
 
 def _without_bos(spans: list[Span], size: int) -> list[Span]:
