@@ -31,7 +31,7 @@ TAGGED = [path for path in CORPUS if re.search(r"\{%-?\s*generation\b", path.rea
 
 KNOWN: dict[str, Counter[str]] = {
     # It writes tool responses, and what the next message says, within the turn that called.
-    "trl__diffusion_gemma_training": Counter({"+<|turn>model\n": 2, "+<|tool_response>": 1, "-I look.<turn|>\n": 1}),
+    "trl__diffusion_gemma_training": Counter({"+<|tool_response>": 1, "-I look.<turn|>\n": 1}),
 }
 """Differences that are neither the head nor the tail of a tag."""
 

@@ -32,6 +32,7 @@ def owned(*parts: tuple[str, int, str]) -> Trace:
         ([("<a>", 0, ""), ("x<b>y", 0, "content"), ("<b>", 0, "")], ["<b>"], ["<a>", "<b>"]),
         ([("<", 0, ""), ("a", 0, "role"), (">", 0, "")], [], ["<a>"]),
         ([("<a>", 0, "role"), ("<b>", 0, "")], ["<a>"], ["<b>"]),
+        ([("<", 0, ""), ("a>x<b", 0, "role"), (">", 0, "")], ["<a>", "<b>"], []),
         ([("x<a", 0, "content"), (">", 0, "")], ["<a>"], []),
         ([("<", 0, ""), ("b>", 1, "name")], ["<b>"], []),
         ([("<a>", -1, "tools 0 name"), ("<b>", -1, "documents 0 text")], ["<a>", "<b>"], []),
@@ -121,16 +122,31 @@ def test_a_choice_that_there_is_not_is_an_error() -> None:
         renderer_of("plain")
 
 
-def test_it_is_chosen_once_and_not_for_each_render() -> None:
-    with pytest.raises(MessageError, match="content_tokens is not an argument for the template: it is one of create_r"):
-        renderer_of("template").render(EVIL, content_tokens="text")
+@pytest.mark.parametrize("name", ["content_tokens", "conventions", "chat_template", "limits", "verify"])
+def test_it_is_chosen_once_and_not_for_each_render(name: str) -> None:
+    with pytest.raises(MessageError, match=f"{name} is not an argument for the template: it is one of create_renderer"):
+        renderer_of("template").trace(EVIL, tools=None, **{name: "text"})  # type: ignore[arg-type]
 
 
 def test_a_tokenizer_that_decides_by_itself_cannot_be_told() -> None:
     template = "{{ messages[0].content }}"
     with pytest.raises(TypeError, match='content_tokens="text" needs a tokenizer'):
         create_renderer(Letters(), chat_template=template, content_tokens="text")
-    assert create_renderer(Letters(), chat_template=template, content_tokens="refuse").render_ids(EVIL[:1])
+    with pytest.raises(TypeError, match="has no get_added_vocab"):
+        create_renderer(Letters(), chat_template=template, content_tokens="refuse")
+
+
+class TellingLetters(Letters):
+    def get_added_vocab(self) -> dict[str, int]:
+        return {"<|end|>": 1, "\n\n": 2}
+
+
+def test_a_tokenizer_that_tells_its_added_tokens_can_be_told_to_refuse() -> None:
+    template = "{{ messages[0].content }}"
+    renderer = create_renderer(TellingLetters(), chat_template=template, content_tokens="refuse")
+    assert renderer.render_ids([{"role": "user", "content": "a\n\nb"}])
+    with pytest.raises(ControlTextError, match=r"'<\|end\|>'"):
+        renderer.render_ids(EVIL[:1])
 
 
 def test_copies_know_what_was_chosen() -> None:

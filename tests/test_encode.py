@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.control import find_marks
@@ -152,3 +153,16 @@ def test_each_token_of_the_embedded_one_does(text: str, borders: list[int]) -> N
     tokenizer = load_tokenizer(EMBEDDED)
     text += "<|end|>é"
     check_labels(tokenizer, text, borders)
+
+
+@pytest.mark.parametrize("layout", ["\t", "\r\n", "  "])
+def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
+    backend = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    backend.add_tokens([AddedToken(layout, normalized=False)])
+    tokenizer = adopt_tokenizer(backend)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    for text in (f"a{layout}b", f"{layout}<|end|>x{layout}{layout}", layout):
+        whole = backend.encode(text, add_special_tokens=False).ids
+        assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
+        own = cut_at_own(tokenizer, text, find_marks(text, tokenizer.reserved_texts))
+        assert encode_text(tokenizer, text, own) == whole

@@ -34,7 +34,6 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.adapt import adapt_messages, adapt_tools
-from renderers.control import find_own
 from renderers.messages import plain_messages
 from renderers.rendered import RenderedTokens
 from renderers.spans import Channel
@@ -66,11 +65,30 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             call = {"id": f"call{turn:05}", "type": "function", "function": {"name": "search", "arguments": arguments}}
             messages.append({"role": "assistant", "content": draw(TEXTS), "tool_calls": [call]})
             messages.append({"role": "tool", "tool_call_id": call["id"], "name": "search", "content": draw(TEXTS)})
-        answer = {"role": "assistant", "content": draw(TEXTS)}
+        thought = draw(st.sampled_from(["", "<think>\nplan\n</think>\n", "<think>", "</think>"]))
+        answer = {"role": "assistant", "content": thought + draw(TEXTS)}
         if draw(st.booleans()):
             answer["reasoning_content"] = draw(TEXTS)
         messages.append(answer)
     return messages[: draw(st.integers(1, len(messages)))]
+
+
+def check_start(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
+    """Where the prompt of the last turn is the beginning of the whole, what is sampled of that turn begins after it."""
+    last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=0)
+    if not last or last < len(messages) - 1:
+        return
+    try:
+        prompt = renderer.render_ids(messages[:last], add_generation_prompt=True, **arguments)
+    except (MessageError, TemplateError):
+        return
+    if rendered.token_ids[: len(prompt)] == prompt and len(prompt) < len(rendered.token_ids):
+        sampled = [
+            at
+            for at, (index, one) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
+            if one and index == last
+        ]
+        assert not sampled or sampled[0] == len(prompt)
 
 
 def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
@@ -84,11 +102,11 @@ def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages:
         refuse.render(messages, **arguments)
     assert [found[:3] for found in plain.injected] == [found[:3] for found in rendered.injected]
     assert renderer.tokenizer.decode(plain.token_ids) == renderer.tokenizer.decode(rendered.token_ids)
-    trace = renderer.trace(messages, **arguments)
     assert isinstance(renderer.tokenizer, LoadedTokenizer)
-    reserved = {token: text for text, token in renderer.tokenizer.added_tokens.items()}
-    control = [reserved[token] for token in plain.token_ids if reserved.get(token, " ").strip("▁ \n\t")]
-    assert control == [mark.text for mark in find_own(trace, renderer.tokenizer.reserved_texts)]
+    reserved = {token for text, token in renderer.tokenizer.added_tokens.items() if text.strip("▁ \n\t")}
+    injected = {at for found in rendered.injected for at in range(found.start, found.end)}
+    own = [token for at, token in enumerate(rendered.token_ids) if token in reserved and at not in injected]
+    assert [token for token in plain.token_ids if token in reserved] == own
 
 
 def renderer_of(name: str) -> ChatRenderer:
@@ -131,6 +149,7 @@ def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> Non
             assert expected == renderer.render_ids(messages, tools=tools, add_generation_prompt=prompt, **switches)
             rendered = renderer.render(messages, tools=tools, add_generation_prompt=prompt, **switches)
             check_attribution(rendered, expected, messages)
+            check_start(renderer, rendered, messages, tools=tools, **switches)
             check_neutrality(renderer, rendered, messages, tools=tools, add_generation_prompt=prompt, **switches)
 
     check()
@@ -144,7 +163,7 @@ def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[d
     for index, channel, sampled, content in zip(*columns, strict=True):
         assert -1 <= index < len(messages)
         role = messages[index]["role"] if index >= 0 else None
-        assert not sampled or role is not None
+        assert not sampled or role == "assistant"
         assert not (role == "assistant" and content and not sampled)
         assert not (index < 0 and (content or channel is Channel.CONTENT))
     assert rendered.message_roles == [message["role"] for message in messages]

@@ -116,7 +116,6 @@ def test_images_can_be_put_in_afterwards() -> None:
 
 
 def test_tokens_that_straddle_a_border_are_listed() -> None:
-    assert RenderedTokens(**LISTS).straddling_tokens() == []
     runs = RenderedTokens(**LISTS).runs
     made = RenderedTokens.of_runs(array("I", range(9)), runs, (3,), message_roles=[], message_tool_names=[])
     assert made.straddling_tokens() == [3]
@@ -224,3 +223,26 @@ def test_without_numpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ImportError, match=r"renderers\[numpy\]"):
         of_lists().arrays()
+
+
+def test_what_is_assigned_is_what_counts_from_then_on() -> None:
+    made = of_lists()
+    made.token_ids = made.token_ids[:3]
+    made.message_indices = made.message_indices[:3]
+    made.sampled_mask, made.is_content, made.channels = [True] * 3, [False] * 3, [Channel.CONTENT] * 3
+    assert made.runs == (TokenRun(1, -1, Channel.CONTENT, True, False), TokenRun(3, 0, Channel.CONTENT, True, False))
+    assert made.arrays().token_ids.tolist() == made.token_ids
+
+
+def test_lists_do_not_know_which_tokens_straddle_a_border() -> None:
+    made = of_lists()
+    assert made.straddling_tokens() == copy.deepcopy(made).straddling_tokens() == []
+    for other in (RenderedTokens(**LISTS), dataclasses.replace(made)):
+        with pytest.raises(TypeError, match="known of what a renderer gave"):
+            other.straddling_tokens()
+
+
+def test_explaining_needs_no_roles_and_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    RenderedTokens().explain(str)
+    RenderedTokens(token_ids=[1, 2], message_indices=[0, 0]).explain(str)
+    assert capsys.readouterr().out == "\n0-1  0 ?  scaffold    '[1, 2]'\n"

@@ -27,7 +27,7 @@ from renderers import (
     UnencodableTextError,
     create_renderer,
     load_tokenizer,
-    turns,
+    probing,
 )
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.test_encode import Letters
@@ -251,17 +251,17 @@ def test_a_text_for_the_template_does_not_make_it_learn_its_turns_anew() -> None
     )
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     messages = [*HI, {"role": "assistant", "content": "<think>Yes"}]
-    before = turns._heads.cache_info().misses
+    before = probing.heads.cache_info().misses
     for number in range(5):
         assert renderer.render(messages, note=f"{number}" * 50).token_ids
-    assert turns._heads.cache_info().misses == before + 1
+    assert probing.heads.cache_info().misses == before + 1
     sampled = [
         renderer.tokenizer.decode(
             [token for token, is_sampled in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if is_sampled]
         )
         for rendered in (renderer.render(messages, think=think) for think in (False, True))
     ]
-    assert sampled == ["<think>Yes", "<think>Yes"]
+    assert sampled == ["<think>Yes", "Yes"]
 
 
 def test_an_error_has_its_cause() -> None:

@@ -23,6 +23,8 @@ HEADS = {
     "<|start|>assistant",
     "<｜Assistant｜>",
     "<｜tool▁outputs▁end｜>",
+    # A turn whose head the template forgets, so that nothing around its bodies counts as sampled.
+    "\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
 }
 """What generation prompts write, and tags have in them."""
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from renderers import Conventions, create_renderer, load_tokenizer
+from renderers import EMBEDDED, Conventions, create_renderer, load_tokenizer
+from renderers.channels import channel_of
 from renderers.spans import Channel
 from renderers.trace import ChatTemplate
-from renderers.turns import channel_of, label
+from renderers.turns import label
 from tests.conversations import TOOLS
 from tests.models import hub_models
 
@@ -276,3 +277,81 @@ def test_a_convention_counts_headers_as_given_and_never_a_body() -> None:
     theirs = Conventions(given="<call>.*?</call>")
     assert sampled(HEADERS, user("Q"), turn, conventions=theirs) == ["<call>final</call>A<end>"]
     assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=Conventions(given=r"\A\n")) == ["\nA<end>"]
+
+
+def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> list[tuple[Channel, str]]:
+    """Returns the channels of the last message's text, and whether each is sampled, in stretches."""
+    template = ChatTemplate(source)
+    trace = template.run(messages, now=NOW)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW, inline=inline)
+    own = [one for one in labels if one.message == len(messages) - 1 and one.start < one.end]
+    return [
+        (channel, "".join(trace.text[one.start : one.end] for one in same))
+        for channel, same in itertools.groupby(own, key=lambda one: one.channel)
+    ]
+
+
+REASONS = (
+    "{% for m in messages %}<s>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n{% endif %}"
+    "{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<s>assistant\n<think>\n{% endif %}"
+)
+
+
+def test_reasoning_within_content_is_reasoning_at_the_beginning_of_a_turn() -> None:
+    said = assistant("<think>\nR\n</think>\nA <think>x</think>")
+    assert channels(REASONS, user("Q"), said)[1:-1] == [
+        (Channel.REASONING, "\nR\n"),
+        (Channel.SCAFFOLD, "</think>"),
+        (Channel.CONTENT, "\nA <think>x</think>"),
+    ]
+    assert channels(REASONS, user("Q"), assistant("A <think>x</think>"))[1:-1] == [
+        (Channel.CONTENT, "A <think>x</think>")
+    ]
+    assert channels(REASONS, user("Q"), assistant("<think>R"))[1:-1] == [(Channel.REASONING, "R")]
+    assert channels(REASONS, user("Q"), assistant("<think>R</think>A"), inline=False)[1:-1] == [
+        (Channel.CONTENT, "<think>R</think>A")
+    ]
+    assert channels(PLAIN, user("Q"), assistant("<think>R</think>A"))[1:-1] == [(Channel.CONTENT, "<think>R</think>A")]
+    assert channels(REASONS, assistant("A"), user("<think>R</think>"))[1:-1] == [(Channel.CONTENT, "<think>R</think>")]
+
+
+def test_a_head_may_reach_into_the_content() -> None:
+    assert sampled(REASONS, user("Q"), assistant("<think>\nR\n</think>\nA")) == ["R\n</think>\nA<end>"]
+    assert sampled(REASONS, user("Q"), assistant("A", reasoning_content="R")) == ["R\n</think>\nA<end>"]
+
+
+def test_where_there_is_no_head_only_what_is_said_is_sampled() -> None:
+    source = (
+        "{% for m in messages %}{{ raise_exception('no') if add_generation_prompt }}<s>{{ m.content }}<end>{% endfor %}"
+    )
+    assert sampled(source, user("Q"), assistant("A")) == ["A<end>"]
+
+
+def test_text_of_the_next_message_stops_no_turn() -> None:
+    source = (
+        "{% for m in messages %}{{ '<model>' if m.role == 'assistant' }}{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<model>{% endif %}"
+    )
+    assert sampled(source, user("Q"), assistant("A"), user("<user>evil")) == ["A"]
+
+
+def test_names_and_ids_of_a_tools_message_are_no_content(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("moonshotai/Kimi-K2.5"))
+    call = {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "functions.f:0", "name": "f", "content": "res"}
+    rendered = renderer.render([user("Q"), assistant("", tool_calls=[call]), result])
+    content = [
+        token for token, one in zip(rendered.token_ids, rendered.content_mask_for_roles({"tool"}), strict=True) if one
+    ]
+    assert renderer.tokenizer.decode(content) == "res"
+
+
+def test_conventions_are_checked() -> None:
+    with pytest.raises(ValueError, match="given is not a pattern"):
+        Conventions(given="(")
+    with pytest.raises(ValueError, match="cannot be empty"):
+        Conventions(sampled_from="")
+    wrong: Any = {"sampled_from": "x"}
+    with pytest.raises(TypeError, match="conventions must be Conventions, not a dict"):
+        create_renderer(load_tokenizer(EMBEDDED), conventions=wrong)

@@ -18,7 +18,8 @@ __all__ = ["apply_template", "choose_template", "plain_switches", "read_template
 _OF_RENDER = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
 _TAKEN = {
     **dict.fromkeys(_OF_RENDER, "each render"),
-    "content_tokens": "create_renderer",
+    **dict.fromkeys(("chat_template", "chat_template_kwargs", "content_tokens", "conventions"), "create_renderer"),
+    **dict.fromkeys(("config", "limits", "verify"), "create_renderer"),
 }
 """Names that mean something else, and what they are for."""
 

@@ -60,14 +60,17 @@ def _given(spans: Sequence[Span], mark: Mark) -> Span | None:
         return None
     beginning = itertools.takewhile(lambda span: span.start < mark.end, itertools.islice(spans, first, None))
     parts = [span for span in beginning if span.start < span.end]
-    body = next(filter(_is_body, parts), None)
+    body = next((span for span in parts if _is_body(span, mark)), None)
     return body or (parts[0] if all(span.path for span in parts) else None)
 
 
-def _is_body(span: Span) -> bool:
+def _is_body(span: Span, mark: Mark) -> bool:
     if not span.path:
         return False
-    return span.path[0] != "role" if span.message >= 0 else span.path[0] in ("tools", "documents")
+    if span.message < 0:
+        return span.path[0] in ("tools", "documents")
+    # A token may be made of a role, but not of a part of one.
+    return span.path[0] != "role" or not mark.start <= span.start < span.end <= mark.end
 
 
 _end = operator.attrgetter("end")

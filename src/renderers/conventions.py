@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 __all__ = ["Conventions"]
@@ -21,3 +22,11 @@ class Conventions:
     """Text of a head that counts as sampled, and so does what follows: reasoning that the generation prompt opens."""
     given: str | None = None
     """A pattern (of `re`) for text of a turn that counts as given: a line break after the head, a channel's header."""
+
+    def __post_init__(self) -> None:
+        if self.sampled_from == "":
+            raise ValueError("sampled_from is a text of the head, such as '<think>', and cannot be empty")
+        try:
+            re.compile(self.given or "")
+        except re.error as error:
+            raise ValueError(f"given is not a pattern: {error}") from error

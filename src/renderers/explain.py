@@ -28,11 +28,13 @@ def explain_runs(
     >>> print(explain_runs([72, 105], [TokenRun(2, 0, Channel.CONTENT, False, True)], ["user"], lambda _: "Hi"))
     0-1  0 user  content    'Hi'
     """
+    if not runs:
+        return ""
     starts = [0, *(run.end for run in runs[:-1])]
     rows = [
         (
             f"{start}-{run.end - 1}" if run.end - start > 1 else str(start),
-            f"{run.message} {roles[run.message]}" if run.message >= 0 else "-",
+            f"{run.message} {roles[run.message] if run.message < len(roles) else '?'}" if run.message >= 0 else "-",
             str(run.channel),
             "*" if run.sampled else " ",
             repr(decode(list(ids[start : run.end]))),

@@ -130,9 +130,17 @@ class RenderedTokens:
         make = _LAZY.get(name)
         if make is None or "_runs" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = make(self)
-        self.__dict__[name] = made
-        return made
+        # Another thread may have been faster, and all have to see the same list.
+        return self.__dict__.setdefault(name, make(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _LAZY and "_runs" in self.__dict__:
+            # From now on the lists are what counts.
+            for other in _LAZY:
+                getattr(self, other)
+            for kept in ("_ids", "_runs", "_straddling"):
+                self.__dict__.pop(kept, None)
+        super().__setattr__(name, value)
 
     @property
     def runs(self) -> tuple[TokenRun, ...]:
@@ -205,9 +213,14 @@ class RenderedTokens:
     def straddling_tokens(self) -> list[int]:
         """Returns the numbers of tokens that are partly sampled: a model that samples its turn may not write them.
 
-        Each counts as the side of its first character. Known of what a renderer gave.
+        Each counts as the side of its first character.
+
+        Raises:
+            TypeError: It is not known: only what a renderer gave, and pickles and copies of it, know it.
         """
-        return list(self.__dict__.get("_straddling", ()))
+        if "_straddling" not in self.__dict__:
+            raise TypeError("which tokens straddle a border is known of what a renderer gave, not of lists")
+        return list(self.__dict__["_straddling"])
 
     # ==================
     # Counts and spans

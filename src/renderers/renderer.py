@@ -18,12 +18,13 @@ from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, MediaError, UnencodableTextError
 from renderers.forms import Given, all_given, given_to, takes_form
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
+from renderers.probing import placeholder, ways_of
 from renderers.rendered import InjectedText, RenderedTokens
 from renderers.spans import Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
 from renderers.trace import LIMITS, ChatTemplate, Limits
-from renderers.turns import label, placeholder
+from renderers.turns import label
 
 __all__ = ["ChatRenderer", "MultimodalChatRenderer", "create_renderer"]
 
@@ -67,12 +68,20 @@ class ChatRenderer:
         if self.content_tokens not in get_args(ContentTokens):
             choices = ", ".join(map(repr, get_args(ContentTokens)))
             raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
-        if self.content_tokens == "text":
-            if isinstance(self.tokenizer, ForeignTokenizer):
-                raise TypeError(
-                    f'content_tokens="text" needs a tokenizer that load_tokenizer gives, or one with a Rust backend: '
-                    f"{type(self.tokenizer.wrapped).__name__} alone decides what becomes of control text"
-                )
+        if not isinstance(self.conventions, Conventions):
+            raise TypeError(f"conventions must be Conventions, not a {type(self.conventions).__name__}")
+        foreign = self.tokenizer if isinstance(self.tokenizer, ForeignTokenizer) else None
+        if foreign is not None and self.content_tokens == "text":
+            raise TypeError(
+                f'content_tokens="text" needs a tokenizer that load_tokenizer gives, or one with a Rust backend: '
+                f"{type(foreign.wrapped).__name__} alone decides what becomes of control text"
+            )
+        if foreign is not None and self.content_tokens == "refuse" and not foreign.tells_added_tokens:
+            raise TypeError(
+                f'content_tokens="refuse" needs a tokenizer that says which tokens are control tokens: '
+                f"{type(foreign.wrapped).__name__} has no get_added_vocab"
+            )
+        if isinstance(self.tokenizer, LoadedTokenizer) and self.content_tokens == "text":
             # A vocabulary that cannot do it says so now.
             _ = self.tokenizer.plain
         object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
@@ -119,6 +128,7 @@ class ChatRenderer:
             stops=self.tokenizer.stop_texts,
             now=self.date,
             conventions=self.conventions,
+            inline=self.content_tokens != "text",
         )
         names = extract_message_tool_names(run.messages)
         if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
@@ -220,7 +230,7 @@ class ChatRenderer:
             arguments={**tokens, **switches},
         )
         roles = [message["role"] for message in messages]
-        return _Run(trace, adapted, roles, template, (*given, *_short(switches, given)))
+        return _Run(trace, adapted, roles, template, (*given, *_short(switches, given, template.source)))
 
     def _ids(self, trace: Trace) -> list[int]:
         cuts, _ = self._control(trace)
@@ -267,7 +277,7 @@ class MultimodalChatRenderer(ChatRenderer):
     def _placeholder(self, kind: str) -> int | None:
         template, tokens = self.template(), self.tokenizer.special_tokens_map
         given = given_to(template, tokens, plain_switches(self.chat_template_kwargs))
-        text = placeholder(kind, template=template, given=given, control=self.tokenizer.control_texts)
+        text = placeholder(ways_of(template, given=given, tools=False), self.tokenizer.control_texts, "user", kind)
         ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
         return ids[0] if len(ids) == 1 else None
 
@@ -348,7 +358,7 @@ def create_renderer(
         limits=limits,
         verify=verify,
         content_tokens=content_tokens,
-        conventions=conventions or Conventions(),
+        conventions=Conventions() if conventions is None else conventions,
     )
     return MultimodalChatRenderer(**_state(made)) if _takes_images(made) else made
 
@@ -372,16 +382,17 @@ def _moment(date: datetime.date | str | None) -> datetime.datetime:
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
 
 
-def _short(switches: Mapping[str, Any], given: Given) -> Given:
+def _short(switches: Mapping[str, Any], given: Given, source: str) -> Given:
     """Returns the switches that may change what is written around a turn: flags, numbers and words, not whole texts.
 
-    What is written around turns is learned anew for each of their values.
+    What is written around turns is learned anew for each of their values, so those that the template does
+    not know are left out.
     """
     known = dict(given)
     return tuple(
         (name, value)
         for name, value in all_given({}, switches)
-        if name not in known and not (isinstance(value, str) and len(value) > _WORD)
+        if name not in known and name in source and not (isinstance(value, str) and len(value) > _WORD)
     )
 
 

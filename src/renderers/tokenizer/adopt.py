@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions, read_templates
 from renderers.tokenizer.files import digest
 from renderers.tokenizer.heap import give_back_freed_memory
-from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.loaded import LoadedTokenizer, Source, reserved_among
 from renderers.tokenizer.once import Once
 
 __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
@@ -64,9 +65,16 @@ class ForeignTokenizer:
         return frozenset()
 
     @property
+    def tells_added_tokens(self) -> bool:
+        """Whether the caller's class says which tokens it has beside its vocabulary."""
+        return callable(getattr(self.wrapped, "get_added_vocab", None))
+
+    @functools.cached_property
     def reserved_texts(self) -> frozenset[str]:
-        """The same: what other tokens the caller's class has cannot be told."""
-        return self.control_texts
+        """The texts of all added tokens that are not there for layout, where the class tells; else the special ones."""
+        if not self.tells_added_tokens:
+            return self.control_texts
+        return reserved_among(map(str, self.wrapped.get_added_vocab()))
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""

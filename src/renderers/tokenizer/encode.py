@@ -28,7 +28,7 @@ class Cuts(NamedTuple):
 
 def cut_at_walls(tokenizer: AnyTokenizer, marks: Iterable[Mark]) -> Cuts:
     """Returns the cuts with which the ids are those of the whole text: at hard walls, where there are any."""
-    walls = frozenset() if isinstance(tokenizer, ForeignTokenizer) else tokenizer.wall_texts
+    walls: frozenset[str] = frozenset() if isinstance(tokenizer, ForeignTokenizer) else tokenizer.wall_texts
     return Cuts([mark for mark in marks if mark.text in walls], plain=False)
 
 

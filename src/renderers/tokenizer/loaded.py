@@ -18,7 +18,7 @@ from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
 from renderers.tokenizer.words import WordEncoder, encode_by_words, word_encoder
 
-__all__ = ["Encoded", "LoadedTokenizer", "Source"]
+__all__ = ["Encoded", "LoadedTokenizer", "Source", "reserved_among"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,9 @@ class LoadedTokenizer:
 
     @functools.cached_property
     def _words(self) -> WordEncoder | None:
-        return word_encoder(self._backend, unless=frozenset(self.added_tokens) - self.wall_texts)
+        return word_encoder(
+            self._backend, unless=frozenset(self.added_tokens) - (self.wall_texts & self.reserved_texts)
+        )
 
     @functools.cached_property
     def plain(self) -> PlainEncoder:
@@ -284,7 +286,7 @@ class LoadedTokenizer:
     @functools.cached_property
     def reserved_texts(self) -> frozenset[str]:
         """The texts of all added tokens, special or not, but for those that are there for layout: runs of spaces."""
-        return frozenset(text for text in self.added_tokens if text.replace("▁", " ").strip())
+        return reserved_among(self.added_tokens)
 
     @functools.cached_property
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:
@@ -437,6 +439,11 @@ class LoadedTokenizer:
 
     def _id_of(self, token: str | None) -> int | None:
         return None if token is None else self._backend.token_to_id(token)
+
+
+def reserved_among(texts: Iterable[str]) -> frozenset[str]:
+    """Returns the texts of added tokens that are more than layout: not runs of spaces and line breaks."""
+    return frozenset(text for text in texts if text.replace("▁", " ").strip())
 
 
 def _load_again(name: str, revision: str | None, source: Source) -> LoadedTokenizer:

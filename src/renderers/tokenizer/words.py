@@ -21,7 +21,7 @@ from renderers.tokenizer.splits import Split, ascii_split
 
 __all__ = ["WordEncoder", "word_encoder"]
 
-_KEPT = 2**19
+_KEPT = 2**18
 """How many characters of words are kept with their ids: some ten megabytes."""
 
 
