@@ -1,10 +1,9 @@
 """Messages to token ids with full attribution: ours and the incumbent's, and what others do of it.
 
-    python -m benchmarks.render [--rounds 5] [--chats 200]
+    python -m benchmarks.render [--rounds 3] [--chats 2000]
 
-Two workloads: (a) agentic conversations of 50 turns and about 117,000 tokens, (b) many chats of about 1,150
-tokens each. Both are made from the standard library's source, and no two chats are the same. `--chats 2000` is
-the full workload (b).
+Two workloads: (a) agentic conversations of 50 turns and about 117,000 tokens, (b) 2,000 chats of about 1,150
+tokens each. Both are made from the standard library's source, and no two chats are the same.
 
 Every contestant is a process of its own, which says how much CPU time it took; all of them run on one thread.
 A round starts new processes, so that nothing that one remembers of a text can help it in the next round. After
@@ -155,8 +154,8 @@ PIECES = Contestant(label="tokenizers alone, pieces", task="text_pieces")
 def main() -> None:
     """Measures everything and prints it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, each with new processes (default: 5)")
-    parser.add_argument("--chats", type=int, default=200, help="chats of workload b (default: 200)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, each with new processes (default: 3)")
+    parser.add_argument("--chats", type=int, default=2_000, help="chats of workload b (default: 2000)")
     given = parser.parse_args()
     rounds = max(1, given.rounds)
     models = real_models() if HUB_AT_HAND else stand_in_models()
