@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
-import itertools
-import operator
 from collections.abc import Sequence
 
 from renderers.patterns import any_of
@@ -14,7 +11,7 @@ __all__ = ["find_injected", "find_marks", "find_own"]
 
 
 def find_marks(text: str, reserved: frozenset[str]) -> list[Mark]:
-    """Returns all places in a text where reserved tokens are written, as a tokenizer finds them.
+    """Returns all places in a text where reserved tokens are written; where several begin, the longest one.
 
     >>> find_marks("Hi<|end|>", frozenset({"<|end|>"}))
     [Mark(start=2, end=9, text='<|end|>')]
@@ -24,7 +21,7 @@ def find_marks(text: str, reserved: frozenset[str]) -> list[Mark]:
 
 
 def find_injected(trace: Trace, marks: Sequence[Mark]) -> list[tuple[Mark, Span]]:
-    """Returns the marks that are in a body, each with the span of the field that it came from.
+    """Returns those of some marks, in order, that are in a body, each with the span of the field that it came from.
 
     A body is what a caller gave: a message's fields, tools and documents. A mark that is only partly in one counts;
     one that a template puts together of its own text and a role does not.
@@ -33,8 +30,17 @@ def find_injected(trace: Trace, marks: Sequence[Mark]) -> list[tuple[Mark, Span]
     >>> find_injected(trace, find_marks(trace.text, frozenset({"<a>", "<b>"})))
     [(Mark(start=3, end=6, text='<b>'), Span(start=3, end=6, message=0, path=('content',)))]
     """
-    found = ((mark, _given(trace.spans, mark)) for mark in marks)
-    return [(mark, span) for mark, span in found if span is not None]
+    found = []
+    at = 0
+    for mark in marks:
+        while trace.spans[at].end <= mark.start:
+            at += 1
+        # Nearly all are within text of the template's own, and this is quickly seen.
+        if trace.spans[at].path or trace.spans[at].end < mark.end:
+            span = _given(trace, mark)
+            if span is not None:
+                found.append((mark, span))
+    return found
 
 
 def find_own(trace: Trace, reserved: frozenset[str]) -> list[Mark]:
@@ -44,7 +50,7 @@ def find_own(trace: Trace, reserved: frozenset[str]) -> list[Mark]:
     at = 0
     while pattern is not None and (found := pattern.search(trace.text, at)) is not None:
         mark = Mark(*found.span(), found[0])
-        if _given(trace.spans, mark) is None:
+        if _given(trace, mark) is None:
             own.append(mark)
             at = mark.end
         else:
@@ -53,13 +59,9 @@ def find_own(trace: Trace, reserved: frozenset[str]) -> list[Mark]:
     return own
 
 
-def _given(spans: Sequence[Span], mark: Mark) -> Span | None:
+def _given(trace: Trace, mark: Mark) -> Span | None:
     """Returns the span of what a caller gave that a mark is in; None for a mark of the template's own."""
-    first = bisect.bisect_right(spans, mark.start, key=_end)
-    if not spans[first].path and mark.end <= spans[first].end:
-        return None
-    beginning = itertools.takewhile(lambda span: span.start < mark.end, itertools.islice(spans, first, None))
-    parts = [span for span in beginning if span.start < span.end]
+    parts = trace.spans_in(mark.start, mark.end)
     body = next((span for span in parts if _is_body(span, mark)), None)
     return body or (parts[0] if all(span.path for span in parts) else None)
 
@@ -71,6 +73,3 @@ def _is_body(span: Span, mark: Mark) -> bool:
         return span.path[0] in ("tools", "documents")
     # A token may be made of a role, but not of a part of one.
     return span.path[0] != "role" or not mark.start <= span.start < span.end <= mark.end
-
-
-_end = operator.attrgetter("end")

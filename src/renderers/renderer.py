@@ -415,7 +415,7 @@ def _naming_fields(trace: Trace) -> Iterator[None]:
 def _surrogate_in(trace: Trace) -> UnencodableTextError:
     """Returns the error for a text's first lone surrogate, with the field that it came from."""
     at = next(at for at, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-    span = next(span for span in trace.spans if span.start <= at < span.end)
+    (span,) = trace.spans_in(at, at + 1)
     field = ".".join(map(str, span.path))
     place = f"message {span.message}: {field or 'what is written around it'}" if span.message >= 0 else field
     return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[at])

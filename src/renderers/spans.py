@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import enum
+import operator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,6 +67,9 @@ class Labelled(NamedTuple):
     content: bool
 
 
+_START, _END = operator.attrgetter("start"), operator.attrgetter("end")
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A rendered text and the owners of all its characters.
@@ -75,6 +80,16 @@ class Trace:
 
     text: str
     spans: tuple[Span, ...]
+
+    def spans_in(self, start: int, end: int) -> list[Span]:
+        """Returns the spans that characters from `start` up to `end` are in.
+
+        >>> Trace("<Hi>", (Span(0, 1, 0, ()), Span(1, 3, 0, ("content",)), Span(3, 4, 0, ()))).spans_in(2, 4)
+        [Span(start=1, end=3, message=0, path=('content',)), Span(start=3, end=4, message=0, path=())]
+        """
+        first = bisect.bisect_right(self.spans, start, key=_END)
+        last = bisect.bisect_left(self.spans, end, lo=first, key=_START)
+        return [span for span in self.spans[first:last] if span.start < span.end]
 
     def until(self, end: int) -> Trace:
         """Returns the trace of the text up to a character.

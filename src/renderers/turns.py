@@ -161,8 +161,8 @@ def _think_markers(ways: Ways) -> tuple[str, str] | None:
     if around is None:
         return None
     before, after = LEXEME.findall(around.before.rstrip()), LEXEME.findall(around.after.lstrip())
-    opener, closer_ = before[-1] if before else "", after[0] if after else ""
-    return (opener, closer_) if len(opener) > 2 < len(closer_) and opener[0] in "<[" and closer_[0] in "<[" else None
+    markers = before[-1] if before else "", after[0] if after else ""
+    return markers if all(len(marker) > 2 and marker[0] in "<[" for marker in markers) else None
 
 
 def _reasoning(
@@ -191,7 +191,7 @@ def _reasoning(
 def _find_marker(trace: Trace, marker: str, start: int, end: int, *, inline: bool) -> int | None:
     """Returns where a marker is first written, by the template or, with `inline`, in a body."""
     at = trace.text.find(marker, start, end)
-    while at >= 0 and not inline and any(span.path for span in trace.spans if span.start <= at < span.end):
+    while at >= 0 and not inline and trace.spans_in(at, at + 1)[0].path:
         at = trace.text.find(marker, at + 1, end)
     return at if at >= 0 else None
 
@@ -204,7 +204,7 @@ def _with_reasoning(labels: Iterable[Labelled], regions: dict[int, _Region]) -> 
             yield one
             continue
         borders = [one.start, *(place for place in region if one.start < place < one.end), one.end]
-        for start, end in itertools.pairwise(borders):
+        for start, end in itertools.pairwise(dict.fromkeys(borders) if one.start < one.end else borders):
             inside = region.start <= start and end <= region.end
             marker = region.opened <= start and end <= region.closed
             channel = Channel.REASONING if inside else Channel.SCAFFOLD if marker else Channel.CONTENT
