@@ -18,6 +18,9 @@ __all__ = ["Cuts", "EncodedRuns", "cut_at_own", "cut_at_walls", "encode_labelled
 
 AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
+_NEAR = 48
+"""How many characters from an end of a piece are near it."""
+
 
 class Cuts(NamedTuple):
     """Marks that are one token each, and whether what lies between them is ordinary text, whatever it looks like."""
@@ -84,10 +87,14 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
             ids.extend(piece.ids)
         end = len(ids)
         if label_end < piece_end:
-            places = places or _places(tokenizer, piece)
-            end = begun + places.before(label_end - piece.start)
+            border = label_end - piece.start
+            near = _near_an_end(tokenizer, piece, border) if places is None else None
+            if near is None:
+                places = places or _places(tokenizer, piece)
+                near = places.before(border), list(places.across(border))
+            end = begun + near[0]
             if kind.sampled != merged[at + 1][1].sampled:
-                straddling.update(begun + token for token in places.across(label_end - piece.start))
+                straddling.update(begun + token for token in near[1])
         _add(runs, end, kind)
     return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
 
@@ -164,6 +171,29 @@ class _Places(NamedTuple):
 
     def _place(self, at: int) -> int:
         return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
+
+
+def _near_an_end(tokenizer: AnyTokenizer, piece: _Piece, at: int) -> tuple[int, list[int]] | None:
+    """Returns how many tokens begin before a character, and which of them end after it; None where that is not near.
+
+    Most borders are: the end of a header, and what closes a turn. There only a few tokens have to be looked at.
+    """
+    if not (isinstance(tokenizer, LoadedTokenizer) and tokenizer.sizes_hold and piece.text.isascii()):
+        return None
+    sizes = tokenizer.token_sizes
+    if at <= _NEAR:
+        end = 0
+        for number, token in enumerate(piece.ids):
+            end += sizes[token]
+            if end >= at:
+                return number + 1, [number] if end > at else []
+    if len(piece.text) - at <= _NEAR:
+        start = len(piece.text)
+        for number in reversed(range(len(piece.ids))):
+            end, start = start, start - sizes[piece.ids[number]]
+            if start < at:
+                return number + 1, [number] if end > at else []
+    return None
 
 
 class _Piece(NamedTuple):

@@ -199,6 +199,11 @@ class LoadedTokenizer:
             sizes[number] = len(text.encode())
         return sizes
 
+    @functools.cached_property
+    def sizes_hold(self) -> bool:
+        """Whether the sizes of the tokens of an ASCII text always make up the text: nothing changes or strips it."""
+        return self.byte_level and self._words is not None and not self.stripping
+
     # ==================
     # Decoding
     # ==================
