@@ -159,7 +159,7 @@ class MediaError(MessageError):
         """Returns the error for a content part.
 
         >>> str(MediaError.at("image", message=2, part=0)).partition(":")[2].partition(":")[0]
-        ' content.0 is a part of type 'image', which is not processed here'
+        " content.0 is a part of type 'image', which is not processed here"
         """
         return cls(
             f"is a part of type {kind!r}, which is not processed here: render with process_multimodal=False to have "
