@@ -118,6 +118,10 @@ class ChatRenderer:
             template_arguments=template_arguments,
         )
         _refuse_media(run.messages, process_multimodal=process_multimodal)
+        names = extract_message_tool_names(run.messages)
+        if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
+            alone = self._ids(run.trace)
+            return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
         labels = label(
             run.trace,
             run.messages,
@@ -130,10 +134,6 @@ class ChatRenderer:
             conventions=self.conventions,
             inline=self.content_tokens != "text",
         )
-        names = extract_message_tool_names(run.messages)
-        if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
-            alone = self._ids(run.trace)
-            return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
         text, (cuts, injected) = run.trace.text, self._control(run.trace)
         with _naming_fields(run.trace):
             encoded = encode_labelled(self.tokenizer, text, cuts, labels)

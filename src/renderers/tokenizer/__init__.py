@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from renderers.tokenizer.adopt import ForeignTokenizer, adopt_tokenizer
 from renderers.tokenizer.load import load_tokenizer
-from renderers.tokenizer.loaded import Encoded, LoadedTokenizer, Source
+from renderers.tokenizer.loaded import LoadedTokenizer
 from renderers.tokenizer.repositories import MIRRORS, TRUSTED_REVISIONS
+from renderers.tokenizer.shapes import Encoded, Source
 
 __all__ = [
     "MIRRORS",

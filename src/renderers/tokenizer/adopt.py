@@ -16,8 +16,9 @@ from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions, read_templates
 from renderers.tokenizer.files import digest
 from renderers.tokenizer.heap import give_back_freed_memory
-from renderers.tokenizer.loaded import LoadedTokenizer, Source, reserved_among
+from renderers.tokenizer.loaded import LoadedTokenizer, reserved_among
 from renderers.tokenizer.once import Once
+from renderers.tokenizer.shapes import Source
 
 __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
 

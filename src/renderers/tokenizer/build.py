@@ -9,7 +9,8 @@ from renderers.errors import TokenizerFileError, TokenizerLoadError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
 from renderers.tokenizer.companions import Companions, read_companions
 from renderers.tokenizer.files import FilesChangedError, TokenizerFiles, digest
-from renderers.tokenizer.loaded import LoadedTokenizer, Source
+from renderers.tokenizer.loaded import LoadedTokenizer
+from renderers.tokenizer.shapes import Source
 from renderers.tokenizer.vocabulary import build_vocabulary
 
 __all__ = ["assemble", "build", "only_load_errors", "source_of"]

@@ -16,30 +16,10 @@ from renderers.errors import TokenIdError, TokenizerFileError
 from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
+from renderers.tokenizer.shapes import Encoded, Source
 from renderers.tokenizer.words import WordEncoder, encode_by_words, word_encoder
 
-__all__ = ["Encoded", "LoadedTokenizer", "Source", "reserved_among"]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a tokenizer came from, and what was there."""
-
-    location: str
-    """An absolute path, a repository, or the type of the caller's object that it was taken from."""
-    commit: str | None
-    files: tuple[str, ...]
-    """The files that were read; empty where the tokenizer was taken from an object."""
-    missing: Mapping[str, str]
-    """The companion files that were not there, each with the reason."""
-    digest: str
-    """A hash over all that was read: equal digests mean equal tokenizers."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "missing", MappingProxyType(dict(self.missing)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Source, (self.location, self.commit, self.files, dict(self.missing), self.digest)
+__all__ = ["LoadedTokenizer", "reserved_among"]
 
 
 _KEPT = 2**21
@@ -54,16 +34,6 @@ _NOT_OURS = {
     "truncation",
 }
 """What transformers' `apply_chat_template` takes for itself; the rest goes to the template."""
-
-
-class Encoded(dict[str, Any]):
-    """What a call gives: `input_ids`, `attention_mask` and, on demand, `offset_mapping`; also as attributes."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -174,7 +144,10 @@ class LoadedTokenizer:
             TypeError: There can be none for this vocabulary.
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
-        words = word_encoder(self._backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
+        if self.reserved_texts <= self.wall_texts:
+            words = self._words
+        else:
+            words = word_encoder(self._backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
         return PlainEncoder(self._backend, words, reserved=reserved, characters=_KEPT)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
