@@ -14,6 +14,7 @@ from renderers.errors import MessageError
 from renderers.spans import Path
 
 __all__ = [
+    "DEEPEST",
     "MEDIA_KINDS",
     "REASONING_NAMES",
     "Content",
@@ -110,7 +111,9 @@ MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url",
 REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
 """The keys of a message that callers give reasoning in, the first that there is counting."""
 
-_DEEPEST = 100
+DEEPEST = 100
+"""How many levels JSON data may be nested, whether a caller sends it or a model wrote it."""
+
 _NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
 
 
@@ -235,8 +238,8 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...],
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
-    if id(value) in around or len(around) > _DEEPEST:
-        fault = "contains itself" if id(value) in around else f"is nested more than {_DEEPEST} levels deep"
+    if id(value) in around or len(around) > DEEPEST:
+        fault = "contains itself" if id(value) in around else f"is nested more than {DEEPEST} levels deep"
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
     around = (*around, id(value))
     if isinstance(value, Mapping):

@@ -17,7 +17,19 @@ from renderers.patterns import any_of
 from renderers.spans import Channel, Trace
 from renderers.trace import ChatTemplate, Limits
 
-__all__ = ["LEXEME", "Head", "Markers", "Ways", "closer", "fields", "heads", "placeholder", "ways_of"]
+__all__ = [
+    "LEXEME",
+    "Head",
+    "Markers",
+    "Ways",
+    "closer",
+    "fields",
+    "heads",
+    "placeholder",
+    "think_markers",
+    "turn_of",
+    "ways_of",
+]
 
 _THINKING_SWITCHES = ("enable_thinking", "thinking")
 _NEVER = datetime.datetime(2026, 1, 1)
@@ -103,12 +115,40 @@ def fields(ways: Ways) -> Mapping[Channel, Markers]:
     """Returns the markers around each field of an assistant's last turn, of those that the template writes."""
     found: dict[Channel, Markers] = {}
     for said in _SAID:
-        conversation = [ASK, {"role": "assistant", **said}]
-        trace = _tried(ways, conversation, arguments=dict(ways.given), prompt=False)
+        trace, conversation = turn_of(ways, said)
         if trace is not None:
             for channel, markers in _markers(trace, conversation).items():
                 found.setdefault(channel, markers)
     return MappingProxyType(found)
+
+
+def turn_of(ways: Ways, said: Data) -> tuple[Trace | None, list[Data]]:
+    """Returns what a template writes for an assistant's last turn after a question, and that conversation.
+
+    None for a turn that it does not take.
+    """
+    conversation = [ASK, {"role": "assistant", **said}]
+    return _tried(ways, conversation, arguments=dict(ways.given), prompt=False), conversation
+
+
+@functools.lru_cache(maxsize=256)
+def think_markers(ways: Ways) -> tuple[str, str] | None:
+    """Returns the markers next to a turn's reasoning; None where there are no two that stand for it."""
+    around = fields(ways)
+    if Channel.REASONING not in around:
+        return None
+    markers = _next_to(around[Channel.REASONING])
+    if not all(len(marker) > 2 and marker[0] in "<[" for marker in markers):
+        return None
+    # A marker that content begins with as well stands for any field.
+    content = around.get(Channel.CONTENT)
+    return None if content is not None and _next_to(content)[0] == markers[0] else markers
+
+
+def _next_to(around: Markers) -> tuple[str, str]:
+    """Returns the lexemes next to a field."""
+    before, after = LEXEME.findall(around.before.rstrip()), LEXEME.findall(around.after.lstrip())
+    return before[-1] if before else "", after[0] if after else ""
 
 
 _CALL = {"id": "call00000", "type": "function", "function": {"name": "f", "arguments": {"x": "y"}}}

@@ -18,8 +18,15 @@ from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, MediaError, UnencodableTextError
 from renderers.forms import Given, all_given, given_to, takes_form
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
-from renderers.probing import placeholder, ways_of
+from renderers.parse.lexicon import as_ids
+from renderers.parse.prompt import prefill_of
+from renderers.parse.response import ParsedResponse
+from renderers.parse.schema import ToolSchemas
+from renderers.parse.stream import ResponseParser
+from renderers.parse.tables import Tables, tables_for
+from renderers.probing import Ways, placeholder, ways_of
 from renderers.rendered import InjectedText, RenderedTokens
+from renderers.resolution import Resolution, resolve
 from renderers.spans import Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
@@ -250,6 +257,52 @@ class ChatRenderer:
             return cut_at_own(self.tokenizer, trace.text, own), injected
         return cut_at_walls(self.tokenizer, marks), injected
 
+    def parse_response(
+        self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
+    ) -> ParsedResponse:
+        """Reads a completion: content, reasoning, and every attempt to call a tool. Never raises, whatever the ids.
+
+        `tools` are those of the prompt: values that a format writes without quotes are read by their schemas.
+        `prompt_ids` are the prompt's ids, whose end may have opened the reasoning.
+
+        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> completion = '<|think|>Look.<|/think|><|call|>{"name": "get", "arguments": {"x": 1}}<|/call|><|end|>'
+        >>> parsed = renderer.parse_response(renderer.tokenizer.encode(completion))
+        >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
+        ('Look.', 'get', {'x': 1})
+        """
+        parser = self.stream(tools=tools, prompt_ids=prompt_ids)
+        parser.feed(token_ids)
+        return parser.close()
+
+    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+        """Returns a parser for a completion that comes in chunks; takes what `parse_response` takes."""
+        tables = self._tables
+        given = as_ids(prompt_ids) if prompt_ids is not None else []
+        prefill = prefill_of(tables, given) if given else tables.assumed
+        schemas = ToolSchemas.of(None if tools is None else list(tools))
+        return ResponseParser(tables, schemas, prefill=prefill)
+
+    def get_stop_token_ids(self) -> list[int]:
+        """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
+        return list(self.resolution.stop_token_ids)
+
+    @functools.cached_property
+    def resolution(self) -> Resolution:
+        """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
+        return resolve(self.tokenizer, self._ways(tools=False), self._ways(tools=True))
+
+    @functools.cached_property
+    def _tables(self) -> Tables:
+        return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
+
+    def _ways(self, *, tools: bool) -> Ways:
+        """Returns what decides about the text around turns, with what is given in every render."""
+        template, switches = self.template(tools=tools), plain_switches(self.chat_template_kwargs)
+        given = given_to(template, self.tokenizer.special_tokens_map, switches)
+        return ways_of(template, given=(*given, *_short(switches, given, template.source)), tools=tools, now=self.date)
+
     def template(self, *, tools: bool = False) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
         source = self.chat_template
@@ -275,9 +328,7 @@ class MultimodalChatRenderer(ChatRenderer):
         return {token: _TYPE_IDS[kind] for kind, token in found.items() if token is not None}
 
     def _placeholder(self, kind: str) -> int | None:
-        template, tokens = self.template(), self.tokenizer.special_tokens_map
-        given = given_to(template, tokens, plain_switches(self.chat_template_kwargs))
-        text = placeholder(ways_of(template, given=given, tools=False), self.tokenizer.control_texts, "user", kind)
+        text = placeholder(self._ways(tools=False), self.tokenizer.control_texts, "user", kind)
         ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
         return ids[0] if len(ids) == 1 else None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import datetime
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from renderers.conventions import Conventions
 from renderers.forms import Data, Given
 from renderers.messages import media_parts
 from renderers.patterns import any_of
-from renderers.probing import LEXEME, Head, Ways, closer, fields, heads, placeholder, ways_of
+from renderers.probing import LEXEME, Head, Ways, closer, heads, placeholder, think_markers, ways_of
 from renderers.spans import Channel, Labelled, Span, Trace
 from renderers.trace import ChatTemplate
 
@@ -68,7 +67,7 @@ def label(
     labelled: Iterable[Labelled] = _labelled(trace, messages, channels, turns)
     if placeholders:
         labelled = _with_media(trace, messages, labelled, placeholders)
-    regions = _reasoning(trace, channels, turns, _think_markers(ways), inline=inline)
+    regions = _reasoning(trace, channels, turns, think_markers(ways), inline=inline)
     return tuple(_with_reasoning(labelled, regions) if regions else labelled)
 
 
@@ -152,17 +151,6 @@ class _Region(NamedTuple):
     start: int
     end: int
     closed: int
-
-
-@functools.lru_cache(maxsize=256)
-def _think_markers(ways: Ways) -> tuple[str, str] | None:
-    """Returns the markers next to a turn's reasoning; None where there are no two of them."""
-    around = fields(ways).get(Channel.REASONING)
-    if around is None:
-        return None
-    before, after = LEXEME.findall(around.before.rstrip()), LEXEME.findall(around.after.lstrip())
-    markers = before[-1] if before else "", after[0] if after else ""
-    return markers if all(len(marker) > 2 and marker[0] in "<[" for marker in markers) else None
 
 
 def _reasoning(

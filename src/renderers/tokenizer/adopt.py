@@ -19,6 +19,7 @@ from renderers.tokenizer.heap import give_back_freed_memory
 from renderers.tokenizer.loaded import LoadedTokenizer, reserved_among
 from renderers.tokenizer.once import Once
 from renderers.tokenizer.shapes import Source
+from renderers.tokenizer.wire import ForeignTexts
 
 __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
 
@@ -76,6 +77,17 @@ class ForeignTokenizer:
         if not self.tells_added_tokens:
             return self.control_texts
         return reserved_among(map(str, self.wrapped.get_added_vocab()))
+
+    @functools.cached_property
+    def wire_texts(self) -> ForeignTexts:
+        """The text of each token by id, with one character for each byte."""
+        return ForeignTexts(self)
+
+    @functools.cached_property
+    def added_tokens(self) -> Mapping[str, int]:
+        """The ids of the tokens that are known to have a text of their own."""
+        ids = {text: self.convert_tokens_to_ids(text) for text in self.reserved_texts}
+        return {text: number for text, number in ids.items() if type(number) is int and number != self.unk_token_id}
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""

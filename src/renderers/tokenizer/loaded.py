@@ -17,6 +17,7 @@ from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
 from renderers.tokenizer.shapes import Encoded, Source
+from renderers.tokenizer.wire import texts_of_bytes, texts_of_pieces
 from renderers.tokenizer.words import WordEncoder, encode_by_words, word_encoder
 
 __all__ = ["LoadedTokenizer", "reserved_among"]
@@ -171,6 +172,12 @@ class LoadedTokenizer:
         for number, text in added.items():
             sizes[number] = len(text.encode())
         return sizes
+
+    @functools.cached_property
+    def wire_texts(self) -> list[str]:
+        """The text of each token by id, with one character for each byte; shared, and not to be changed."""
+        texts_of = texts_of_bytes if self.byte_level else texts_of_pieces
+        return texts_of(self._backend, self.added_tokens)
 
     @functools.cached_property
     def sizes_hold(self) -> bool:

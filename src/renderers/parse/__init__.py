@@ -1,0 +1,1 @@
+"""Completions to content, reasoning and tool calls."""

@@ -1,0 +1,81 @@
+"""Events to a `ParsedResponse`."""
+
+from __future__ import annotations
+
+from renderers.parse.events import (
+    ContentDelta,
+    MarkerRead,
+    ParseEvent,
+    ReasoningDelta,
+    StopRead,
+    TextSkipped,
+    ToolCallDelta,
+    ToolCallRead,
+)
+from renderers.parse.response import CompletionState, ParsedPart, ParsedResponse, ParsedToolCall, Region, SkippedText
+
+__all__ = ["Assembler"]
+
+_REGIONS = {
+    ReasoningDelta: Region.REASONING,
+    ContentDelta: Region.CONTENT,
+    ToolCallDelta: Region.CALL,
+    ToolCallRead: Region.MARKER,
+    MarkerRead: Region.MARKER,
+    TextSkipped: Region.SKIPPED,
+    StopRead: Region.MARKER,
+}
+
+
+class Assembler:
+    """Adds events up to a message."""
+
+    def __init__(self) -> None:
+        self._reasoning: list[str] = []
+        self._content: list[str] = []
+        self._calls: list[ParsedToolCall] = []
+        self._skipped: list[tuple[list[str], TextSkipped]] = []
+        self._parts: list[ParsedPart] = []
+
+    def add(self, events: list[ParseEvent]) -> None:
+        """Adds events, in their order."""
+        for event in events:
+            self._add_part(_REGIONS[type(event)], event.start, event.end)
+            match event:
+                case ReasoningDelta():
+                    self._reasoning.append(event.text)
+                case ContentDelta():
+                    self._content.append(event.text)
+                case ToolCallRead():
+                    self._calls.append(event.call)
+                case TextSkipped():
+                    self._add_skipped(event)
+                case _:
+                    pass
+
+    def response(self, state: CompletionState) -> ParsedResponse:
+        """Returns the message of all events, of a completion that ended so."""
+        return ParsedResponse(
+            content="".join(self._content),
+            reasoning_content="".join(self._reasoning) or None,
+            tool_calls=self._calls,
+            reasoning_complete=state.region is not Region.REASONING,
+            skipped=tuple(SkippedText("".join(texts), *last[1:]) for texts, last in self._skipped),
+            parts=tuple(self._parts),
+            state=state,
+        )
+
+    def _add_part(self, region: Region, start: int, end: int) -> None:
+        if start == end:
+            return
+        if self._parts and self._parts[-1].region is region:
+            start = self._parts.pop().start
+        self._parts.append(ParsedPart(region, start, end))
+
+    def _add_skipped(self, event: TextSkipped) -> None:
+        texts, last = self._skipped[-1] if self._skipped else ([], None)
+        if last is not None and last.reason == event.reason and last.end == event.start:
+            texts.append(event.text)
+            self._skipped[-1] = texts, event._replace(start=last.start)
+        else:
+            self._skipped.append(([event.text], event))

@@ -1,0 +1,84 @@
+"""`Grammar`: how a model writes a turn, as a frozen record. Texts only: what of it is tokens, a vocabulary says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["SPACES", "Edges", "Grammar", "Pair", "ReasoningFormat"]
+
+SPACES = " \t\n\r\x0b\x0c"
+
+Pair = tuple[str, str]
+"""The marker that opens something, and the one that closes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """What is taken off the ends of a field: padding that a format writes, and what a template trims.
+
+    Padding is taken off once where it is there, and is never required.
+
+    >>> Edges(trail="\\n").cut_end("Look:\\n\\n")
+    'Look:\\n'
+    """
+
+    lead: str = ""
+    """Padding before the field."""
+    trail: str = ""
+    """Padding after it."""
+    left: str = ""
+    """Characters that are trimmed from its beginning."""
+    right: str = ""
+    """Characters that are trimmed from its end."""
+
+    def cut_end(self, text: str) -> str:
+        """Returns a field's text without what is taken off its end."""
+        text = text.removesuffix(self.trail)
+        # Only so much, so that nobody has to wait for the end of a text that is nothing but space.
+        return text[: max(len(text.rstrip(self.right)), len(text) - MOST_TRIMMED)] if self.right else text
+
+    def may_be_cut(self, text: str) -> int:
+        """Returns how many characters at the end of a text could be taken off, once it is known to end there."""
+        run = len(text) - len(text.rstrip(self.right + self.trail))
+        return min(run, (MOST_TRIMMED if self.right else 0) + len(self.trail))
+
+
+MOST_TRIMMED = 256
+"""How many characters are trimmed from an end at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningFormat:
+    """The markers around reasoning."""
+
+    markers: Pair
+    edges: Edges = field(default_factory=Edges)
+    after: str = ""
+    """Padding between the marker that closes it and what follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """How a turn is written, from its header to its stop token.
+
+    >>> Grammar(header="<|im_start|>assistant\\n", tools="hermes").reasoning is None
+    True
+    """
+
+    header: str = ""
+    """What the prompt opens a turn with, without reasoning that it may open as well."""
+    lead: str = ""
+    """Padding between the header and what the turn begins with."""
+    reasoning: ReasoningFormat | None = None
+    content: Edges = field(default_factory=Edges)
+    """The ends of content that is all of a turn, or its last part."""
+    content_before_calls: Edges = field(default_factory=Edges)
+    """The ends of content that tool calls follow."""
+    tools: str | None = None
+    """The key of the syntax of tool calls."""
+    section: Pair | None = None
+    """The markers around all calls of a turn."""
+    call: Pair | None = None
+    """The markers around each call."""
+    assumes_reasoning: bool = False
+    """Without a prompt a completion is taken to begin within reasoning."""

@@ -1,0 +1,122 @@
+"""Token ids as wire text in which the markers of a format that are tokens are single characters of their own."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from renderers.patterns import any_of
+from renderers.tokenizer.wire import UNKNOWN, ForeignTexts, from_wire, to_wire
+
+__all__ = ["Lexicon", "LexiconTokenizer", "as_ids"]
+
+_MARKS = re.compile("[\u0100-\uffff]")
+_FIRST = ord(UNKNOWN) + 1
+
+
+class LexiconTokenizer(Protocol):
+    """What a lexicon needs of a tokenizer."""
+
+    @property
+    def wire_texts(self) -> list[str] | ForeignTexts: ...
+    @property
+    def added_tokens(self) -> Mapping[str, int]: ...
+
+
+def as_ids(token_ids: Iterable[Any]) -> list[Any]:
+    """Returns ids as a list of the caller's: of lists, tuples, arrays and tensors.
+
+    >>> as_ids(range(3))
+    [0, 1, 2]
+    """
+    tolist = getattr(token_ids, "tolist", None)
+    listed = tolist() if tolist is not None else list(token_ids)
+    return listed if isinstance(listed, list) else [listed]
+
+
+class Lexicon:
+    """A vocabulary, and the marks of a format in it. Nothing about it changes.
+
+    A mark is a token of its own where the vocabulary has it as one, and is then found by its id alone; else it is
+    found by its text. Stop tokens are marks as well.
+    """
+
+    def __init__(self, tokenizer: LexiconTokenizer, *, marks: Iterable[str], stops: Iterable[int]) -> None:
+        texts = tokenizer.wire_texts
+        wanted = {tokenizer.added_tokens[text] for text in marks if text in tokenizer.added_tokens}
+        numbers = sorted(wanted | {number for number in stops if number >= 0})
+        characters = {number: chr(_FIRST + at) for at, number in enumerate(numbers)}
+        self._texts: dict[str, str] = {UNKNOWN: ""}
+        for number, character in characters.items():
+            known = isinstance(texts, dict) or number < len(texts)
+            self._texts[character] = texts[number].replace(UNKNOWN, "") if known else ""
+        self._ids = {character: number for number, character in characters.items()}
+        self._atomic = {
+            text: characters[number] for text, number in tokenizer.added_tokens.items() if number in characters
+        }
+        if isinstance(texts, dict):
+            self._lookup: Sequence[str] | _Overlaid = _Overlaid(texts, characters)
+            self._size = None
+        else:
+            size = max((len(texts), *(number + 1 for number in characters)))
+            listed = [*texts, *[UNKNOWN] * (size - len(texts))]
+            for number, character in characters.items():
+                listed[number] = character
+            self._lookup, self._size = listed, size
+        self.stops = frozenset(characters[number] for number in stops if number in characters)
+
+    def mark(self, text: str) -> str:
+        """Returns a marker as it stands in wire text."""
+        return self._atomic.get(text) or to_wire(text)
+
+    def marked(self, text: str) -> str:
+        """Returns a text with markers in it as it stands in wire text."""
+        pattern = any_of(frozenset(self._atomic))
+        parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
+        return "".join(map(self.mark, parts))
+
+    def is_token(self, text: str) -> bool:
+        """Says whether a marker is found by its id."""
+        return text in self._atomic
+
+    def id_of(self, mark: str) -> int:
+        """Returns the id that a mark stands for."""
+        return self._ids[mark]
+
+    def pieces(self, ids: list[Any]) -> list[str]:
+        """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
+        get = self._lookup.__getitem__
+        try:
+            if self._size is not None and ids and min(ids) >= 0:
+                return list(map(get, ids))
+        except (IndexError, TypeError):
+            pass
+        return list(map(self._piece, ids))
+
+    def _piece(self, number: Any) -> str:
+        try:
+            index = operator.index(number)
+        except TypeError:
+            return UNKNOWN
+        if index < 0 or (self._size is not None and index >= self._size):
+            return UNKNOWN
+        return self._lookup[index]
+
+    def text(self, wire: str) -> str:
+        """Returns the text of wire text, marks included: those that only look like markers where they stand."""
+        if not wire.isascii() and _MARKS.search(wire):
+            wire = _MARKS.sub(lambda found: self._texts[found[0]], wire)
+        return from_wire(wire)
+
+
+class _Overlaid(dict[int, str]):
+    """Texts of a caller's own tokenizer, with marks in them."""
+
+    def __init__(self, texts: ForeignTexts, marks: Mapping[int, str]) -> None:
+        super().__init__(marks)
+        self._under = texts
+
+    def __missing__(self, number: int) -> str:
+        return self._under[number]

@@ -1,0 +1,79 @@
+"""`ResponseParser`: a completion read as it comes. Reading all of one at once is feeding it in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from renderers.parse.assemble import Assembler
+from renderers.parse.events import ParseEvent
+from renderers.parse.harmony import HarmonyScanner
+from renderers.parse.lexicon import as_ids
+from renderers.parse.response import CompletionState, ParsedResponse
+from renderers.parse.scanner import Scanner
+from renderers.parse.schema import ToolSchemas
+from renderers.parse.syntax.harmony import HARMONY
+from renderers.parse.tables import Tables
+
+__all__ = ["ResponseParser", "new_scanner"]
+
+
+class ResponseParser:
+    """Reads one completion, in chunks of any size; made by `ChatRenderer.stream`.
+
+    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> parser = renderer.stream()
+    >>> parser.feed(renderer.tokenizer.encode("<|think|>They greet.<|/think|>He"))[1].text
+    'They greet.'
+    >>> _ = parser.feed(renderer.tokenizer.encode("llo!<|end|>"))
+    >>> parser.close().content
+    'Hello!'
+    """
+
+    def __init__(self, tables: Tables, schemas: ToolSchemas, *, prefill: list[str]) -> None:
+        self._tables = tables
+        self._scanner = _started(tables, schemas, prefill)
+        self._assembler = Assembler()
+        self._closed: ParsedResponse | None = None
+
+    def feed(self, token_ids: Iterable[Any]) -> list[ParseEvent]:
+        """Reads more tokens: ids in a list, an array or a tensor. Returns what they tell, in order.
+
+        Raises:
+            ValueError: The parser was closed before.
+        """
+        if self._closed is not None:
+            raise ValueError("this parser is closed: make a new one for another completion")
+        events = self._scanner.feed(self._tables.lexicon.pieces(as_ids(token_ids)))
+        self._assembler.add(events)
+        return events
+
+    def close(self) -> ParsedResponse:
+        """Returns the message, as nothing follows. Closing once more gives the same."""
+        if self._closed is None:
+            self._assembler.add(self._scanner.close())
+            self._closed = self._assembler.response(self._scanner.state)
+        return self._closed
+
+    @property
+    def state(self) -> CompletionState:
+        """Where what was read so far ends."""
+        return self._scanner.state
+
+
+def new_scanner(tables: Tables, schemas: ToolSchemas, *, first: int = 0) -> Scanner:
+    """Returns the scanner for a grammar."""
+    kind = HarmonyScanner if tables.syntax is HARMONY else Scanner
+    return kind(tables, schemas, first=first)
+
+
+def _started(tables: Tables, schemas: ToolSchemas, prefill: list[str]) -> Scanner:
+    """Returns a scanner that has read the part of the turn that the prompt already holds."""
+    scanner = new_scanner(tables, schemas, first=-len(prefill))
+    scanner.feed(prefill)
+    if scanner.state.stop is not None:
+        # The prompt went on after that turn.
+        return new_scanner(tables, schemas)
+    scanner.forget_calls()
+    return scanner

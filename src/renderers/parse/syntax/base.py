@@ -1,0 +1,190 @@
+"""What a syntax of tool calls is: how calls are written, and how one is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from renderers.parse.grammar import Pair
+from renderers.parse.json_value import JsonError, read_json
+from renderers.parse.response import ToolCallParseStatus
+from renderers.parse.schema import ToolSchemas, read_value
+from renderers.patterns import any_of
+from renderers.tokenizer.wire import from_wire, to_wire
+
+__all__ = [
+    "INVALID",
+    "MALFORMED",
+    "OK",
+    "Attempt",
+    "Call",
+    "Payload",
+    "Syntax",
+    "call_of",
+    "read_arguments",
+    "read_parameters",
+    "read_tagged",
+    "written_json",
+    "written_values",
+]
+
+OK, INVALID, MALFORMED = (
+    ToolCallParseStatus.OK,
+    ToolCallParseStatus.INVALID_JSON,
+    ToolCallParseStatus.MALFORMED_STRUCTURE,
+)
+
+
+class Call(NamedTuple):
+    """A call to be written."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = ""
+
+
+class Attempt(NamedTuple):
+    """What was read of a call."""
+
+    name: str | None
+    arguments: dict[str, Any] | str | None
+    status: ToolCallParseStatus = OK
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What stands between the markers of a call, as wire text.
+
+    `mark` gives a marker as it stands there, `decode` the text of a part of it.
+    """
+
+    wire: str
+    mark: Callable[[str], str] = to_wire
+    decode: Callable[[str], str] = from_wire
+
+    def find(self, marker: str, at: int = 0) -> tuple[int, int] | None:
+        """Returns where a marker begins and ends, the first from a place on; None where there is none."""
+        mark = self.mark(marker)
+        found = self.wire.find(mark, at)
+        return (found, found + len(mark)) if found >= 0 else None
+
+    def find_close(self, marker: str, at: int, followers: Sequence[str]) -> tuple[int, int] | None:
+        """Returns the last place of a marker, from `at` on, before the first of some others that comes after it.
+
+        So a value may hold the text of the marker that closes it, as long as nothing else comes after that text.
+        """
+        first = self.find(marker, at)
+        if first is None:
+            return None
+        after = any_of(frozenset(map(self.mark, followers)))
+        following = after.search(self.wire, first[1]) if after else None
+        mark = self.mark(marker)
+        last = self.wire.rfind(mark, first[0], following.start() if following else len(self.wire))
+        return last, last + len(mark)
+
+    def text(self, start: int = 0, end: int | None = None) -> str:
+        """Returns the text of a part."""
+        return self.decode(self.wire[start:end])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Syntax:
+    """A way to write tool calls."""
+
+    key: str
+    call: Pair | None
+    """The markers around each call; None where a whole turn is calls."""
+    section: Pair | None = None
+    """The markers around all calls of a turn."""
+    inner: tuple[str, ...] = ()
+    """Other markers, which stand within a call."""
+    ends_reasoning: bool = False
+    """A call that begins within reasoning ends it, if nothing else does."""
+    keeps_text: bool = False
+    """Text after a call is content."""
+    knows_tools: bool = False
+    """A name that is none of the tools is an error of its own."""
+    write: Callable[[Sequence[Call]], str]
+    """Writes calls as a model does."""
+    read: Callable[[Payload, ToolSchemas], Attempt]
+    """Reads what stands between the markers of a call. Never raises."""
+
+
+def call_of(value: Any, *, arguments: Sequence[str] = ("arguments",)) -> Attempt:
+    """Returns the call that a JSON object with a name and arguments is.
+
+    >>> call_of({"name": "get", "arguments": {"x": 1}})
+    Attempt(name='get', arguments={'x': 1}, status=<ToolCallParseStatus.OK: 'ok'>, id=None)
+    """
+    if not isinstance(value, dict):
+        return Attempt(None, None, ToolCallParseStatus.MISSING_NAME)
+    given: Any = next((value[key] for key in arguments if key in value), {})
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
+        return Attempt(None, given if isinstance(given, dict) else None, ToolCallParseStatus.MISSING_NAME)
+    if given is not None and not isinstance(given, dict | str):
+        return Attempt(name, None, MALFORMED)
+    return Attempt(name, given)
+
+
+def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
+    """Returns arguments that are written as one JSON object; where they are none, their text.
+
+    >>> read_arguments('{"x": 1')
+    ('{"x": 1', <ToolCallParseStatus.INVALID_JSON: 'invalid_json'>)
+    """
+    try:
+        value = read_json(text)
+    except JsonError:
+        return text, INVALID
+    return (value, OK) if isinstance(value, dict) else (text, INVALID)
+
+
+def read_parameters(
+    pairs: Sequence[tuple[str, str]], name: str, schemas: ToolSchemas
+) -> tuple[dict[str, Any], ToolCallParseStatus]:
+    """Returns arguments that are written one by one without quotes, each read by the tool's schema."""
+    values: dict[str, Any] = {}
+    fit = True
+    for key, text in pairs:
+        values[key], fits = read_value(text, schemas.parameter(name, key))
+        fit = fit and fits
+    return values, OK if fit else INVALID
+
+
+def read_tagged(
+    payload: Payload, at: int, *, tag: Pair, close: str, followers: Sequence[str]
+) -> tuple[list[tuple[str, str]], bool]:
+    """Returns keys and values that are written as elements with the key in their tag, and whether all are closed.
+
+    `tag` is what stands before the key and after it. One that is not closed has all that follows as its value.
+    """
+    pairs: list[tuple[str, str]] = []
+    while found := payload.find(tag[0], at):
+        keyed = payload.find(tag[1], found[1])
+        if keyed is None:
+            return pairs, False
+        closed = payload.find_close(close, keyed[1], followers)
+        key = payload.text(found[1], keyed[0]).strip()
+        pairs.append((key, payload.text(keyed[1], closed[0] if closed else None)))
+        if closed is None:
+            return pairs, False
+        at = closed[1]
+    return pairs, True
+
+
+def written_values(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Returns arguments without quotes: strings as they are, other values as JSON.
+
+    >>> written_values({"a": "x", "b": True})
+    {'a': 'x', 'b': 'true'}
+    """
+    return {key: value if isinstance(value, str) else written_json(value) for key, value in arguments.items()}
+
+
+def written_json(value: Any) -> str:
+    """Returns a value as JSON, as templates write it."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,73 @@
+"""Calls as tags that carry names, with values between lines of their own.
+
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Rome
+    </parameter>
+    </function>
+    </tool_call>
+
+Used by Qwen3-Coder, Qwen 3.5 and later, Nemotron 3. Values have no quotes: what is not a string is JSON, or what
+Python writes (`True`, `None`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from renderers.parse.schema import ToolSchemas
+from renderers.parse.syntax.base import (
+    MALFORMED,
+    Attempt,
+    Call,
+    Payload,
+    Syntax,
+    read_parameters,
+    read_tagged,
+    written_values,
+)
+
+__all__ = ["QWEN_XML"]
+
+_FUNCTION, _FUNCTION_END = "<function=", "</function>"
+_PARAMETER, _PARAMETER_END = "<parameter=", "</parameter>"
+
+
+def write(calls: Sequence[Call]) -> str:
+    """Writes calls.
+
+    >>> print(write([Call("get", {"x": 1})]))
+    <tool_call>
+    <function=get>
+    <parameter=x>
+    1
+    </parameter>
+    </function>
+    </tool_call>
+    """
+    return "\n".join(_written(call) for call in calls)
+
+
+def _written(call: Call) -> str:
+    values = written_values(call.arguments).items()
+    parameters = "".join(f"{_PARAMETER}{key}>\n{text}\n{_PARAMETER_END}\n" for key, text in values)
+    return f"<tool_call>\n{_FUNCTION}{call.name}>\n{parameters}{_FUNCTION_END}\n</tool_call>"
+
+
+def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
+    """Reads a call."""
+    found = payload.find(_FUNCTION)
+    named = payload.find(">", found[1]) if found else None
+    name = payload.text(found[1], named[0]).strip() if found and named else ""
+    if not named or not name:
+        return Attempt(None, None, MALFORMED)
+    pairs, whole = read_tagged(
+        payload, named[1], tag=(_PARAMETER, ">"), close=_PARAMETER_END, followers=(_PARAMETER, _FUNCTION_END)
+    )
+    pairs = [(key, value.removeprefix("\n").removesuffix("\n")) for key, value in pairs]
+    arguments, status = read_parameters(pairs, name, schemas)
+    return Attempt(name, arguments, status if whole else MALFORMED)
+
+
+QWEN_XML = Syntax(key="qwen_xml", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, write=write, read=read)

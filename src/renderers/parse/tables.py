@@ -1,0 +1,106 @@
+"""A grammar in a vocabulary: which marks mean something in which state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from renderers.parse.grammar import Grammar
+from renderers.parse.lexicon import Lexicon, LexiconTokenizer
+from renderers.parse.syntax import SYNTAXES, Syntax
+from renderers.parse.syntax.llama import LLAMA, PYTHON_TAG
+from renderers.patterns import any_of
+from renderers.tokenizer.wire import UNKNOWN
+
+__all__ = ["Tables", "Watch", "markers_within", "tables_for"]
+
+_NOTHING = re.compile("(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Marks that are looked for."""
+
+    pattern: re.Pattern[str]
+    texts: tuple[str, ...]
+    """Those of them that are more than one character, and may be cut in two."""
+    longest: int
+
+    @classmethod
+    def of(cls, *marks: str) -> Watch:
+        """Returns a watch for some marks; empty ones are none."""
+        wanted = frozenset(marks) - {""}
+        pattern = any_of(wanted) or _NOTHING
+        texts = tuple(sorted(mark for mark in wanted if len(mark) > 1))
+        return cls(pattern, texts, max(map(len, wanted), default=1))
+
+    def end_of(self, text: str) -> str:
+        """Returns as much of the end of a text as can be the beginning of a mark."""
+        return text[max(0, len(text) - self.longest + 1) :]
+
+    def begun(self, wire: str, at: int) -> int:
+        """Returns how many characters at the end of a text, from `at` on, may be the beginning of a mark."""
+        if not self.texts:
+            return 0
+        for size in range(min(self.longest - 1, len(wire) - at), 0, -1):
+            if any(mark.startswith(wire[-size:]) for mark in self.texts):
+                return size
+        return 0
+
+
+class Tables:
+    """What a scanner looks for. Nothing about it changes, so any number of scanners share it."""
+
+    def __init__(self, grammar: Grammar, lexicon: Lexicon, *, anchors: frozenset[int] = frozenset()) -> None:
+        self.grammar = grammar
+        self.lexicon = lexicon
+        self.anchors = anchors
+        """Tokens that stand before a turn, or in its header, and never within one."""
+        self.syntax: Syntax | None = SYNTAXES[grammar.tools] if grammar.tools else None
+        mark = lexicon.mark
+        self.header = lexicon.marked(grammar.header)
+        self.think, self.think_end = map(mark, grammar.reasoning.markers) if grammar.reasoning else ("", "")
+        self.section, self.section_end = map(mark, grammar.section or ("", ""))
+        self.call, self.call_end = map(mark, grammar.call or ("", ""))
+        self.code = mark(PYTHON_TAG) if self.syntax is LLAMA else ""
+        ends = {*lexicon.stops, UNKNOWN}
+        # A call outside of its section is one all the same if it begins with a token.
+        alone = grammar.call and (not grammar.section or lexicon.is_token(grammar.call[0]))
+        self.openers = frozenset({self.section, self.call if alone else ""}) - {""}
+        doubts = self.openers if self.syntax and self.syntax.ends_reasoning else ()
+        self.reasoning = Watch.of(*ends, self.think, self.think_end)
+        self.doubtful = Watch.of(*ends, self.think, self.think_end, *doubts)
+        self.decides = Watch.of(*lexicon.stops, self.think_end)
+        self.content = Watch.of(*ends, *self.openers)
+        self.calls = Watch.of(*ends, self.call, self.section_end)
+        self.within_call = Watch.of(*ends, self.call_end, self.section_end)
+        self.stops = Watch.of(*lexicon.stops)
+        self.assumed = [self.think] if grammar.assumes_reasoning else []
+        """What is taken to stand before a completion whose prompt is not given."""
+
+
+def markers_within(grammar: Grammar) -> frozenset[str]:
+    """Returns all markers that stand within a turn."""
+    syntax = SYNTAXES[grammar.tools] if grammar.tools else None
+    reasoning = grammar.reasoning.markers if grammar.reasoning else ()
+    return frozenset({*reasoning, *(grammar.section or ()), *(grammar.call or ()), *(syntax.inner if syntax else ())})
+
+
+def tables_for(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int]) -> Tables:
+    """Returns the tables of a grammar for a tokenizer, and the tokens that end a turn."""
+    within = markers_within(grammar)
+    reserved = any_of(tokenizer.reserved_texts)
+    header = frozenset(reserved.findall(grammar.header)) if reserved else frozenset()
+    others = (tokenizer.reserved_texts - within) | header
+    return Tables(
+        grammar,
+        Lexicon(tokenizer, marks=within | header, stops=stops),
+        anchors=frozenset(tokenizer.added_tokens[text] for text in others if text in tokenizer.added_tokens),
+    )
+
+
+class _Tokenizer(LexiconTokenizer, Protocol):
+    @property
+    def reserved_texts(self) -> frozenset[str]: ...

@@ -1,0 +1,121 @@
+"""The tokens that a scanner has been given and not yet told of, as one text, and which token each character is of."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from renderers.parse.grammar import SPACES
+
+if TYPE_CHECKING:
+    from renderers.parse.tables import Watch
+
+__all__ = ["Window"]
+
+_SPACE = re.compile(f"[{SPACES}]*")
+_FAR = 32
+
+
+class Window:
+    """Tokens as pieces of wire text, numbered from `first` on.
+
+    `at` is the first character that has not been read.
+
+    >>> window = Window()
+    >>> window.add(["Hel", "lo", "!"])
+    True
+    >>> window.wire, window.token(3), window.token(4)
+    ('Hello!', 1, 2)
+    """
+
+    def __init__(self, *, first: int = 0) -> None:
+        self.wire = ""
+        self.at = 0
+        self._pieces: list[str] = []
+        self._first = first
+        # A character that a token begins with, and that token's place: from there others are looked for.
+        self._near = (0, 0)
+        # What is not looked at before a mark that is awaited comes; None while all is looked at.
+        self._held: list[str] | None = None
+        self._awaited: Watch
+        self._overlap = ""
+
+    def add(self, pieces: list[str]) -> bool:
+        """Adds tokens; says whether there is anything to read, which there is not while nothing awaited comes."""
+        if self._held is None:
+            self._pieces += pieces
+            self.wire += "".join(pieces)
+            return True
+        self._held += pieces
+        text = self._overlap + "".join(pieces)
+        if not self._awaited.pattern.search(text):
+            self._overlap = self._awaited.end_of(text)
+            return False
+        self.release()
+        return True
+
+    def hold(self, awaited: Watch) -> None:
+        """Puts all tokens aside until one of some marks comes."""
+        self.shrink()
+        self._overlap = awaited.end_of(self.wire)
+        self._held, self._pieces, self.wire = self._pieces, [], ""
+        self._awaited = awaited
+
+    def release(self) -> None:
+        """Takes what was put aside back."""
+        if self._held is not None:
+            self._pieces, self._held = self._held, None
+            self.wire = "".join(self._pieces)
+            self._near = (0, 0)
+
+    def shrink(self) -> None:
+        """Forgets the tokens that have been read as a whole."""
+        if self._held is not None:
+            return
+        start, place = self._before(self.at)
+        if place:
+            self._pieces = self._pieces[place:]
+            self._first += place
+            self.wire = self.wire[start:]
+            self.at -= start
+        self._near = (0, 0)
+
+    def skip_spaces(self, most: int) -> int:
+        """Returns the first character from `at` on that is no space, looking at so many at most."""
+        found = _SPACE.match(self.wire, self.at, self.at + most)
+        return found.end() if found else self.at
+
+    def token(self, at: int) -> int:
+        """Returns the number of the first token that begins at a character or after it."""
+        start, place = self._before(at)
+        if start < at:
+            start += len(self._pieces[place])
+            place += 1
+        self._near = (start, place)
+        return self._first + place
+
+    def _before(self, at: int) -> tuple[int, int]:
+        """Returns where a token begins that a character is in, and its place; the first of those that begin there."""
+        pieces = self._pieces
+        if at == len(self.wire):
+            start, place = at, len(pieces)
+        else:
+            start, place = self._jumped(at)
+        while start < at and start + len(pieces[place]) <= at:
+            start += len(pieces[place])
+            place += 1
+        while start > at or (place and start == at and not pieces[place - 1]):
+            place -= 1
+            start -= len(pieces[place])
+        return start, place
+
+    def _jumped(self, at: int) -> tuple[int, int]:
+        """Returns a place to look from: that of a mark is found by searching for it, which is faster than counting."""
+        start, place = self._near
+        mark = self.wire[at]
+        if at - start < _FAR or mark <= "\xff":
+            return start, place
+        place -= 1
+        for _ in range(self.wire.count(mark, start, at) + 1):
+            place = self._pieces.index(mark, place + 1)
+        return at, place

@@ -1,0 +1,104 @@
+"""The text of every token, with one character for each byte: so half a character has a text as well.
+
+Such text is called wire text. It is what a completion is read as: plain ASCII is itself, and characters above
+U+00FF are free to stand for tokens that are known by their ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+from renderers.tokenizer.ranks import BYTE_SYMBOLS
+
+__all__ = ["UNKNOWN", "ForeignTexts", "from_wire", "texts_of_bytes", "texts_of_pieces", "to_wire"]
+
+UNKNOWN = "\u0100"
+"""What stands for an id that the vocabulary does not have."""
+
+_BETWEEN = "\uffff"
+_BYTES = {ord(symbol): byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
+_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_ANCHOR = "a"
+
+
+def to_wire(text: str) -> str:
+    """Returns a text as wire text.
+
+    >>> to_wire("é")
+    'Ã©'
+    """
+    return text if text.isascii() else text.encode().decode("latin-1")
+
+
+def from_wire(wire: str) -> str:
+    """Returns the text of wire text; bytes that are not UTF-8 give U+FFFD.
+
+    >>> from_wire("Ã© Ã")
+    'é \ufffd'
+    """
+    return wire if wire.isascii() else wire.encode("latin-1").decode("utf-8", "replace")
+
+
+def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
+    """Returns the wire text of every id of a vocabulary whose tokens are bytes; ids that there are not have none."""
+    vocabulary = backend.get_vocab(with_added_tokens=False)
+    # In such a vocabulary each byte is written as one character. One long text is translated much faster than many.
+    translated = _BETWEEN.join(vocabulary).translate(_BYTES).split(_BETWEEN)
+    texts = (
+        # A token with other characters than those for bytes is its own text.
+        text if text.isascii() or max(text) <= "\xff" else to_wire(token)
+        for token, text in zip(vocabulary, translated, strict=True)
+    )
+    return _listed(zip(texts, vocabulary.values(), strict=True), added)
+
+
+def texts_of_pieces(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
+    """Returns the wire text of every id of another vocabulary, as the tokenizer itself decodes it after a letter."""
+    vocabulary = backend.get_vocab(with_added_tokens=False)
+    anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
+    alone = backend.decode(anchor, skip_special_tokens=False)
+    decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
+    texts = []
+    for token, text in zip(vocabulary, decoded, strict=True):
+        byte = _FALLBACK.fullmatch(token)
+        texts.append(chr(int(byte[1], 16)) if byte else to_wire(text.removeprefix(alone)))
+    return _listed(zip(texts, vocabulary.values(), strict=True), added)
+
+
+def _listed(texts: Iterable[tuple[str, int]], added: Mapping[str, int]) -> list[str]:
+    known = {number: text for text, number in texts} | {number: to_wire(text) for text, number in added.items()}
+    listed = [UNKNOWN] * (max(known, default=-1) + 1)
+    for number, text in known.items():
+        listed[number] = text
+    return listed
+
+
+class _Tokenizer(Protocol):
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]: ...
+    def decode(self, token_ids: Iterable[int]) -> str: ...
+
+
+class ForeignTexts(dict[int, str]):
+    """The wire text of each id of a caller's own tokenizer, asked for when it is first met.
+
+    What the tokenizer cannot decode alone, such as half a character, is U+FFFD.
+    """
+
+    def __init__(self, tokenizer: _Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+        self._anchor = tokenizer.encode(_ANCHOR, add_special_tokens=False)
+        self._alone = tokenizer.decode(self._anchor)
+
+    def __missing__(self, number: int) -> str:
+        try:
+            text = to_wire(self._tokenizer.decode([*self._anchor, number]).removeprefix(self._alone))
+        except Exception:
+            # Whatever a caller's class raises for an id that it does not have.
+            text = UNKNOWN
+        self[number] = text
+        return text
