@@ -43,13 +43,35 @@ from renderers.messages import (
     VideoPart,
     extract_message_tool_names,
 )
+from renderers.parse.events import (
+    ContentDelta,
+    MarkerRead,
+    ParseEvent,
+    ReasoningDelta,
+    StopRead,
+    TextSkipped,
+    ToolCallDelta,
+    ToolCallRead,
+)
+from renderers.parse.response import (
+    CompletionState,
+    ParsedPart,
+    ParsedResponse,
+    ParsedToolCall,
+    Region,
+    SkippedText,
+    StateCall,
+    ToolCallParseStatus,
+)
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
 from renderers.rendered import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.spans import Channel, Span, Trace
 
 if TYPE_CHECKING:
+    from renderers.parse.stream import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
     from renderers.renderer import ChatRenderer, MultimodalChatRenderer, create_renderer
+    from renderers.resolution import Resolution
     from renderers.tokenizer import (
         MIRRORS,
         TRUSTED_REVISIONS,
@@ -70,7 +92,9 @@ __all__ = [
     "ChatRenderer",
     "ChatTemplate",
     "ChatTemplateTokenizer",
+    "CompletionState",
     "Content",
+    "ContentDelta",
     "ContentPart",
     "ControlTextError",
     "Conventions",
@@ -80,18 +104,30 @@ __all__ = [
     "InjectedText",
     "Limits",
     "LoadedTokenizer",
+    "MarkerRead",
     "MediaError",
     "Message",
     "MessageError",
     "MultiModalData",
     "MultimodalChatRenderer",
     "OffsetTokenizer",
+    "ParseEvent",
+    "ParsedPart",
+    "ParsedResponse",
+    "ParsedToolCall",
     "PlaceholderRange",
+    "ReasoningDelta",
+    "Region",
     "RenderedTokens",
     "RendererPool",
     "RendererPoolError",
+    "Resolution",
+    "ResponseParser",
+    "SkippedText",
     "Source",
     "Span",
+    "StateCall",
+    "StopRead",
     "TemplateError",
     "TemplateLimitError",
     "TemplateMissingError",
@@ -99,6 +135,7 @@ __all__ = [
     "TemplateRunError",
     "TemplateSourceError",
     "TextPart",
+    "TextSkipped",
     "ThinkingPart",
     "TokenIdError",
     "Tokenizer",
@@ -108,7 +145,10 @@ __all__ = [
     "TokenizerNotFoundError",
     "TokenizerUnreachableError",
     "ToolCall",
+    "ToolCallDelta",
     "ToolCallFunction",
+    "ToolCallParseStatus",
+    "ToolCallRead",
     "ToolSpec",
     "Trace",
     "TraceMismatchError",
@@ -134,6 +174,8 @@ _LAZY = {
     "Limits": "renderers.trace",
     "MultimodalChatRenderer": "renderers.renderer",
     "RendererPool": "renderers.pool",
+    "Resolution": "renderers.resolution",
+    "ResponseParser": "renderers.parse.stream",
     "create_renderer": "renderers.renderer",
     "create_renderer_pool": "renderers.pool",
     "MIRRORS": "renderers.tokenizer",

@@ -15,6 +15,7 @@ from renderers.messages import (
     VideoPart,
     extract_message_tool_names,
 )
+from renderers.parse.response import ParsedResponse, ParsedToolCall, ToolCallParseStatus
 from renderers.pool import RendererPool, create_renderer_pool
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
 from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
@@ -30,6 +31,8 @@ __all__ = [
     "Message",
     "MultiModalData",
     "OffsetTokenizer",
+    "ParsedResponse",
+    "ParsedToolCall",
     "PlaceholderRange",
     "RenderedTokens",
     "RendererPool",
@@ -38,6 +41,7 @@ __all__ = [
     "Tokenizer",
     "ToolCall",
     "ToolCallFunction",
+    "ToolCallParseStatus",
     "ToolSpec",
     "VideoPart",
     "create_renderer",

@@ -281,7 +281,7 @@ class ChatRenderer:
         tables = self._tables
         given = as_ids(prompt_ids) if prompt_ids is not None else []
         prefill = prefill_of(tables, given) if given else tables.assumed
-        schemas = ToolSchemas.of(None if tools is None else list(tools))
+        schemas = ToolSchemas.of(plain_tools(tools))
         return ResponseParser(tables, schemas, prefill=prefill)
 
     def get_stop_token_ids(self) -> list[int]:

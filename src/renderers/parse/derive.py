@@ -42,10 +42,7 @@ def derive_grammar(ways: Ways, with_tools: Ways, control: frozenset[str]) -> Gra
     """Returns the grammar of a template's turns, without and with tools; `control` are the vocabulary's own markers."""
     prompts = [head.prompt for head in heads(ways, "user")]
     markers = think_markers(ways)
-    content = fields(ways).get(Channel.CONTENT)
-    reasoning = (
-        _reasoning(ways, markers) if markers else _unwritten_reasoning([*prompts, content.before if content else ""])
-    )
+    reasoning = _reasoning(ways, markers) if markers else _unwritten_reasoning(ways, prompts)
     header = _header(prompts, reasoning)
     called = _calls(with_tools, reasoning, header, control)
     return Grammar(
@@ -67,20 +64,42 @@ def _reasoning(ways: Ways, markers: Pair) -> ReasoningFormat:
     trail, _, after = around.after.partition(markers[1])
     said = {"content": "Said", "reasoning_content": _PADDED, "thinking": _PADDED}
     trimmed = _trimmed(ways, said, Channel.REASONING)
+    after = "" if after.strip() else after
     return ReasoningFormat(
         markers=markers,
         edges=Edges(lead=lead, trail=trail, left=trimmed.left, right=trimmed.right),
-        after="" if after.strip() else after,
+        after=after,
+        after_empty=_after_empty(ways, markers[1], otherwise=after),
     )
 
 
-def _unwritten_reasoning(texts: Sequence[str]) -> ReasoningFormat | None:
+def _after_empty(ways: Ways, close: str, *, otherwise: str) -> str:
+    """Returns the padding after reasoning that is empty: of a turn that has none."""
+    trace, conversation = turn_of(ways, {"content": "Said"})
+    said = trace and next(
+        (span for span in trace.spans if span_channel(span, conversation) is Channel.CONTENT and span.message == 1),
+        None,
+    )
+    if trace is None or not said:
+        return otherwise
+    _, closed, after = trace.text[: said.start].rpartition(close)
+    return after if closed and not after.strip() else otherwise
+
+
+def _unwritten_reasoning(ways: Ways, prompts: Sequence[str]) -> ReasoningFormat | None:
     """Returns reasoning that a prompt or an empty pair of markers shows, and that the template never writes."""
+    content = fields(ways).get(Channel.CONTENT)
+    texts = [*prompts, content.before if content else ""]
     found = [tag for text in texts for tag in _THINK.findall(text)]
     if not found:
         return None
     close = f"{found[0][0]}/{found[0][1:]}"
-    return ReasoningFormat(markers=(found[0], close), edges=Edges(left=SPACES, right=SPACES), after="\n\n")
+    return ReasoningFormat(
+        markers=(found[0], close),
+        edges=Edges(left=SPACES, right=SPACES),
+        after="\n\n",
+        after_empty=_after_empty(ways, close, otherwise="\n\n"),
+    )
 
 
 def _header(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> str:

@@ -55,6 +55,8 @@ class ReasoningFormat:
     edges: Edges = field(default_factory=Edges)
     after: str = ""
     """Padding between the marker that closes it and what follows."""
+    after_empty: str = ""
+    """The same, where there is no reasoning between the markers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

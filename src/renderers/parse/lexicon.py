@@ -26,11 +26,13 @@ class LexiconTokenizer(Protocol):
 
 
 def as_ids(token_ids: Iterable[Any]) -> list[Any]:
-    """Returns ids as a list of the caller's: of lists, tuples, arrays and tensors.
+    """Returns ids of lists, tuples, arrays and tensors as a list: one that is not to be changed.
 
     >>> as_ids(range(3))
     [0, 1, 2]
     """
+    if type(token_ids) is list:
+        return token_ids
     tolist = getattr(token_ids, "tolist", None)
     listed = tolist() if tolist is not None else list(token_ids)
     return listed if isinstance(listed, list) else [listed]

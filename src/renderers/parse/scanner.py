@@ -63,6 +63,7 @@ class Scanner:
         self._payload: list[str] = []
         self._called = 0
         self._in_calls = False
+        self._reasoned = False
         # Whether a marker that closes the reasoning is known to follow, so that no call can end it.
         self._closes = False
 
@@ -133,7 +134,9 @@ class Scanner:
         if found[0] == tables.think_end:
             self._text_to(found.start(), closed=edges)
             self._mark_to(found.end())
-            self._begin_content(tables.grammar.reasoning.after, tables.grammar.content.left)
+            reasoning = tables.grammar.reasoning
+            after = reasoning.after if self._reasoned else reasoning.after_empty
+            self._begin_content(after, tables.grammar.content.left)
         elif found[0] == tables.think:
             # A second one is no text of the reasoning.
             self._text_to(found.start(), closed=None, whole=True)
@@ -365,12 +368,15 @@ class Scanner:
         if closed is not None:
             # A field that nothing is taken off is told as it comes.
             kept = len(closed.cut_end(text)) if self._ends else len(text)
+            # The end of a field is often a mark, which is quickly found; what is cut off is near it.
+            window.token(end)
         elif whole:
             kept = len(text)
         else:
             kept = _whole_characters(text, len(text) - max((edges.may_be_cut(text) for edges in self._ends), default=0))
         if kept:
             part = text[:kept]
+            self._reasoned = self._reasoned or self._region is Region.REASONING
             if self._region is Region.CALL and self._stop is None:
                 self._payload.append(part)
             decoded = self._tables.lexicon.text(part)

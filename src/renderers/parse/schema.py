@@ -3,18 +3,20 @@
 In formats such as `<parameter=days>3</parameter>` only the schema tells whether 3 is a number or a text. Only types
 are looked at: this is no validator.
 
-As vLLM has it (its parsers for Qwen3 Coder, MiniMax and GLM): a parameter that is declared a string is never parsed;
-`null` is None only where the schema allows null; of several types the ones that are no string are tried first;
-`True`, `False` and `None` are read in any case, numbers by Python's rules, lists and dicts also as Python writes them;
-type names of other languages (`int64`, `float`, `dict`) count.
+As in vLLM (its parsers for Qwen3 Coder, MiniMax and GLM; they differ from each other and by version): what is declared
+a string is never parsed; `null` is None only where the schema allows null; of several types those that are no string
+are tried first; `True`, `False` and `None` are read in any case, numbers by Python's rules, lists and dicts also as
+Python writes them; type names of other languages (`int64`, `float`, `dict`) count.
 
-Other than there, on purpose:
+Other than in most of them, on purpose:
 - Strings keep the whitespace around them.
 - What does not fit stays a text and is said not to fit. `yes` is not made False, and `1` is no boolean.
 - Where strings are possible too, only JSON is taken for something else, so `None`, `007` and `+1` stay texts.
-- Where the schema says nothing, or the parameter is not in it, JSON is read as JSON; vLLM takes it for a string.
+- Where the schema says nothing, or the parameter is not in it, JSON is read as JSON, as for GLM; elsewhere there it
+  is a string.
 - `3.0` is 3 where only integers are allowed, and stays 3.0 where numbers are.
 - Numbers that are not finite are no numbers.
+- A list or dict that stands in quotes, as JSON of its own text, is not unpacked.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.
 _NAME_END = re.compile(r"[^a-z0-9]")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _PYTHON = re.compile(
-    r"""(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"?)"""
+    r"""(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'?|"[^"\\]*(?:\\.[^"\\]*)*"?)"""
     r"|(?P<word>\b(?:True|False|None)\b)|(?P<comma>(?<=[\w'\"\]}]),)(?=[ \t\n\r]*[\]}])",
     re.DOTALL,
 )
@@ -292,7 +294,7 @@ def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _target(reference: Any, root: Mapping[str, Any]) -> Any:
     """Returns what a reference such as `#/$defs/Place` leads to; None where that is nothing."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
+    if not isinstance(reference, str) or not (reference + "/").startswith("#/"):
         return None
     target: Any = root
     for step in reference.split("/")[1:]:

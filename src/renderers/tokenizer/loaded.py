@@ -176,8 +176,9 @@ class LoadedTokenizer:
     @functools.cached_property
     def wire_texts(self) -> list[str]:
         """The text of each token by id, with one character for each byte; shared, and not to be changed."""
-        texts_of = texts_of_bytes if self.byte_level else texts_of_pieces
-        return texts_of(self._backend, self.added_tokens)
+        if self.byte_level:
+            return texts_of_bytes(self._backend, self.added_tokens)
+        return texts_of_pieces(self._backend)
 
     @functools.cached_property
     def sizes_hold(self) -> bool:

@@ -53,12 +53,13 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
         text if text.isascii() or max(text) <= "\xff" else to_wire(token)
         for token, text in zip(vocabulary, translated, strict=True)
     )
-    return _listed(zip(texts, vocabulary.values(), strict=True), added)
+    known = dict(zip(vocabulary.values(), texts, strict=True))
+    return _listed(known | {number: to_wire(text) for text, number in added.items()})
 
 
-def texts_of_pieces(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
+def texts_of_pieces(backend: Tokenizer) -> list[str]:
     """Returns the wire text of every id of another vocabulary, as the tokenizer itself decodes it after a letter."""
-    vocabulary = backend.get_vocab(with_added_tokens=False)
+    vocabulary = backend.get_vocab(with_added_tokens=True)
     anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
     alone = backend.decode(anchor, skip_special_tokens=False)
     decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
@@ -66,11 +67,10 @@ def texts_of_pieces(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
     for token, text in zip(vocabulary, decoded, strict=True):
         byte = _FALLBACK.fullmatch(token)
         texts.append(chr(int(byte[1], 16)) if byte else to_wire(text.removeprefix(alone)))
-    return _listed(zip(texts, vocabulary.values(), strict=True), added)
+    return _listed(dict(zip(vocabulary.values(), texts, strict=True)))
 
 
-def _listed(texts: Iterable[tuple[str, int]], added: Mapping[str, int]) -> list[str]:
-    known = {number: text for text, number in texts} | {number: to_wire(text) for text, number in added.items()}
+def _listed(known: Mapping[int, str]) -> list[str]:
     listed = [UNKNOWN] * (max(known, default=-1) + 1)
     for number, text in known.items():
         listed[number] = text

@@ -12,10 +12,13 @@ from renderers.parse.syntax.hermes import HERMES
 from renderers.parse.syntax.kimi import KIMI
 from renderers.parse.syntax.llama import LLAMA
 from renderers.parse.syntax.minimax import MINIMAX
-from renderers.parse.syntax.qwen_xml import QWEN_XML
+from renderers.parse.syntax.qwen_xml import QWEN_XML, SEED_XML
 
 __all__ = ["SYNTAXES", "Attempt", "Call", "Payload", "Syntax"]
 
 SYNTAXES = MappingProxyType(
-    {one.key: one for one in (HERMES, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX, LLAMA, HARMONY)}
+    {
+        one.key: one
+        for one in (HERMES, SEED_XML, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX, LLAMA, HARMONY)
+    }
 )

@@ -65,10 +65,10 @@ class Payload:
     mark: Callable[[str], str] = to_wire
     decode: Callable[[str], str] = from_wire
 
-    def find(self, marker: str, at: int = 0) -> tuple[int, int] | None:
+    def find(self, marker: str, at: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Returns where a marker begins and ends, the first from a place on; None where there is none."""
         mark = self.mark(marker)
-        found = self.wire.find(mark, at)
+        found = self.wire.find(mark, at, end)
         return (found, found + len(mark)) if found >= 0 else None
 
     def find_close(self, marker: str, at: int, followers: Sequence[str]) -> tuple[int, int] | None:
@@ -156,11 +156,12 @@ def read_parameters(
 
 
 def read_tagged(
-    payload: Payload, at: int, *, tag: Pair, close: str, followers: Sequence[str]
+    payload: Payload, at: int, *, tag: Pair, close: str, followers: Sequence[str], padding: str = ""
 ) -> tuple[list[tuple[str, str]], bool]:
     """Returns keys and values that are written as elements with the key in their tag, and whether all are closed.
 
     `tag` is what stands before the key and after it. One that is not closed has all that follows as its value.
+    A value with padding before it ends with padding, if there is any before the next element.
     """
     pairs: list[tuple[str, str]] = []
     while found := payload.find(tag[0], at):
@@ -168,8 +169,12 @@ def read_tagged(
         if keyed is None:
             return pairs, False
         closed = payload.find_close(close, keyed[1], followers)
+        if closed and padding and payload.wire.startswith(padding, keyed[1]):
+            following = payload.find(tag[0], closed[1])
+            closed = payload.find(padding + close, closed[0] - 1, following[0] if following else None) or closed
         key = payload.text(found[1], keyed[0]).strip()
-        pairs.append((key, payload.text(keyed[1], closed[0] if closed else None)))
+        value = payload.text(keyed[1], closed[1] - len(payload.mark(close)) if closed else None)
+        pairs.append((key, value.removeprefix(padding).removesuffix(padding)))
         if closed is None:
             return pairs, False
         at = closed[1]

@@ -9,11 +9,12 @@
     </tool_call>
 
 Used by Qwen3-Coder, Qwen 3.5 and later, Nemotron 3. Values have no quotes: what is not a string is JSON, or what
-Python writes (`True`, `None`).
+Python writes (`True`, `None`). Seed-OSS writes them without the line breaks.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from renderers.parse.schema import ToolSchemas
@@ -28,14 +29,14 @@ from renderers.parse.syntax.base import (
     written_values,
 )
 
-__all__ = ["QWEN_XML"]
+__all__ = ["QWEN_XML", "SEED_XML"]
 
 _FUNCTION, _FUNCTION_END = "<function=", "</function>"
 _PARAMETER, _PARAMETER_END = "<parameter=", "</parameter>"
 
 
-def write(calls: Sequence[Call]) -> str:
-    """Writes calls.
+def write(calls: Sequence[Call], *, padding: str = "\n") -> str:
+    """Writes calls, with some padding around values.
 
     >>> print(write([Call("get", {"x": 1})]))
     <tool_call>
@@ -46,28 +47,39 @@ def write(calls: Sequence[Call]) -> str:
     </function>
     </tool_call>
     """
-    return "\n".join(_written(call) for call in calls)
+    return "\n".join(_written(call, padding) for call in calls)
 
 
-def _written(call: Call) -> str:
+def _written(call: Call, padding: str) -> str:
     values = written_values(call.arguments).items()
-    parameters = "".join(f"{_PARAMETER}{key}>\n{text}\n{_PARAMETER_END}\n" for key, text in values)
+    parameters = "".join(f"{_PARAMETER}{key}>{padding}{text}{padding}{_PARAMETER_END}\n" for key, text in values)
     return f"<tool_call>\n{_FUNCTION}{call.name}>\n{parameters}{_FUNCTION_END}\n</tool_call>"
 
 
-def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
-    """Reads a call."""
+def read(payload: Payload, schemas: ToolSchemas, *, padding: str = "\n") -> Attempt:
+    """Reads a call, with some padding around values that is taken off once where it is there."""
     found = payload.find(_FUNCTION)
     named = payload.find(">", found[1]) if found else None
     name = payload.text(found[1], named[0]).strip() if found and named else ""
     if not named or not name:
         return Attempt(None, None, MALFORMED)
     pairs, whole = read_tagged(
-        payload, named[1], tag=(_PARAMETER, ">"), close=_PARAMETER_END, followers=(_PARAMETER, _FUNCTION_END)
+        payload,
+        named[1],
+        tag=(_PARAMETER, ">"),
+        close=_PARAMETER_END,
+        followers=(_PARAMETER, _FUNCTION_END),
+        padding=padding,
     )
-    pairs = [(key, value.removeprefix("\n").removesuffix("\n")) for key, value in pairs]
     arguments, status = read_parameters(pairs, name, schemas)
     return Attempt(name, arguments, status if whole else MALFORMED)
 
 
 QWEN_XML = Syntax(key="qwen_xml", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, write=write, read=read)
+SEED_XML = Syntax(
+    key="seed_xml",
+    call=("<seed:tool_call>", "</seed:tool_call>"),
+    ends_reasoning=True,
+    write=lambda calls: write(calls, padding="").replace("tool_call>", "seed:tool_call>"),
+    read=functools.partial(read, padding=""),
+)
