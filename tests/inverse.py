@@ -1,0 +1,157 @@
+"""What each template is known to lose of a message, and messages to try it with.
+
+The lists are exact: a difference that none of a model's normalisations explains is a failure, and so is a name that
+never explains anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from renderers.parse.normalise import Said
+
+__all__ = ["EMBEDDED_RECORD", "RECORDS", "Record", "message_of", "said", "tools_for"]
+
+MARKERS = (
+    "<think> </think> <tool_call> </tool_call> <|im_end|> <arg_key> </arg_value> </parameter> <parameter=a> "
+    '<|tool_call_end|> <｜tool▁call▁end｜> <minimax:tool_call> <|end|> <|call|> [TOOL_CALLS] ``` { } " \\ ['
+).split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What a template loses, in the order in which it does."""
+
+    normalisations: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    """Texts that a field cannot hold: markers that are no tokens here, or that the template looks for itself."""
+    once: tuple[str, ...] = ()
+    """Shapes of turns that a template writes as it writes no other, so that reading them cannot give the same ids."""
+    calls: int = 2
+    """How many calls a turn may have."""
+
+
+QWEN3 = Record(
+    normalisations=("trims_lines_before_content", "trims_lines_around_reasoning"), once=("blank content before calls",)
+)
+NO_REASONING = Record(normalisations=("drops_reasoning",))
+QWEN35 = Record(normalisations=("trims_content", "trims_reasoning"), unlike=("</parameter>", "<parameter=a>"))
+GLM45 = Record(normalisations=("trims_content", "trims_reasoning"))
+KIMI_FAILS = Record(normalisations=("drops_reasoning",), calls=0)
+NEMOTRON = Record(
+    normalisations=("drops_blank_reasoning", "trims_end_of_content"),
+    unlike=("</parameter>", "<parameter=a>", "<think>", "</think>"),
+)
+LLAMA = Record(normalisations=("drops_reasoning", "drops_content_with_calls", "trims_content"), unlike=("{",), calls=1)
+
+RECORDS: dict[str, Record] = {
+    "qwen3": QWEN3,
+    "qwen3-instruct-2507": NO_REASONING,
+    "qwen2.5": NO_REASONING,
+    "qwen3-coder": Record(
+        normalisations=("drops_reasoning", "trims_content_before_calls"), unlike=("</parameter>", "<parameter=a>")
+    ),
+    "qwen3.5-think": QWEN35,
+    "qwen3.5-nothink": QWEN35,
+    "qwen3.6": QWEN35,
+    "qwen3.8": QWEN35,
+    "qwen3-vl": NO_REASONING,
+    "glm-4.5": GLM45,
+    "glm-4.6": GLM45,
+    "glm-4.7-flash": Record(normalisations=("trims_content", "trims_reasoning"), once=("blank reasoning",)),
+    "glm-5.1": Record(normalisations=("trims_content",)),
+    # Templates that append to lists, which the sandbox refuses.
+    "kimi-k2": KIMI_FAILS,
+    "kimi-k2-thinking": KIMI_FAILS,
+    "kimi-k2.5": Record(normalisations=("drops_reasoning_without_calls",)),
+    "deepseek-v3": Record(normalisations=("drops_reasoning",), unlike=("<think>", "</think>")),
+    "deepseek-r1-distill": Record(
+        normalisations=("drops_reasoning", "drops_calls"), unlike=("<think>", "</think>"), calls=2
+    ),
+    "deepseek-v3.1": Record(normalisations=("splits_content_at_think", "drops_reasoning")),
+    "gpt-oss": Record(normalisations=("calls_content_reasoning", "keeps_first_call")),
+    "llama-3.2": LLAMA,
+    "llama-3.1": LLAMA,
+    "minimax-m2": Record(unlike=("</parameter>", "<parameter=a>")),
+    "nemotron-3-nano": NEMOTRON,
+    "nemotron-3-super": NEMOTRON,
+    "nemotron-3-ultra": NEMOTRON,
+    "nemotron-3.5-lightning": NEMOTRON,
+    "granite-4.0": NO_REASONING,
+    "seed-oss": Record(normalisations=("trims_content", "trims_reasoning"), unlike=("</parameter>", "<parameter=a>")),
+    "gemma-3": Record(normalisations=("drops_reasoning", "drops_calls", "trims_content")),
+}
+"""By the key of the template; those whose calls are of a syntax that is not known yet are not here."""
+
+EMBEDDED_RECORD = Record()
+
+WORDS = st.sampled_from(["Hello", "naïve", "北京", "🙂", "x < y & z", "75001", "true", "None", "1.5", "Zeile."])
+SPACES = st.sampled_from([" ", "\n", "\n\n", "  \n", "\t"])
+NAMES = st.sampled_from(["get_weather", "search", "run"])
+KEYS = st.sampled_from(["city", "days", "x_y"])
+
+
+def texts(record: Record) -> st.SearchStrategy[str]:
+    """Returns texts that a field of this template can hold."""
+    markers = st.sampled_from([marker for marker in MARKERS if marker not in record.unlike])
+    return st.lists(WORDS | WORDS | SPACES | markers, max_size=6).map("".join)
+
+
+def said(record: Record) -> st.SearchStrategy[Said]:
+    """Returns turns: reasoning, content, calls with arguments of all types, and all that may be missing."""
+    text = texts(record)
+    scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.sampled_from([0.5, -1.25, 1e-7, 3.0])
+    values = st.recursive(
+        scalars | text | text,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+        max_leaves=4,
+    )
+    arguments = st.dictionaries(KEYS, values, max_size=3)
+    calls = st.lists(st.tuples(NAMES, arguments), max_size=record.calls, unique_by=lambda call: call[0]).map(tuple)
+    turns = st.builds(Said, content=text, reasoning_content=st.just("") | text, tool_calls=calls)
+    return turns.filter(lambda turn: _is_shown(turn, record))
+
+
+def _is_shown(turn: Said, record: Record) -> bool:
+    # Templates look for reasoning in content that has none beside it.
+    if "</think>" in turn.content and not turn.reasoning_content.strip():
+        return "splits_content_at_think" in record.normalisations
+    return True
+
+
+def tools_for(turn: Said) -> list[dict[str, Any]] | None:
+    """Returns tools whose schemas say what types the arguments of a turn's calls have."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": "Does it.",
+                "parameters": {"type": "object", "properties": {key: _schema(value) for key, value in given.items()}},
+            },
+        }
+        for name, given in turn.tool_calls
+    ] or None
+
+
+_TYPES = {type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+
+
+def _schema(value: Any) -> dict[str, str]:
+    return {"type": _TYPES.get(type(value), "object")}
+
+
+def message_of(turn: Said, ids: list[str | None] | None = None) -> dict[str, Any]:
+    """Returns a turn as a message; its calls have ids that every template takes, or those that were read."""
+    message: dict[str, Any] = {"role": "assistant", "content": turn.content}
+    if turn.reasoning_content:
+        message["reasoning_content"] = turn.reasoning_content
+    if turn.tool_calls:
+        message["tool_calls"] = [
+            {"id": (ids and ids[at]) or f"functions.{name}:{at}", "function": {"name": name, "arguments": arguments}}
+            for at, (name, arguments) in enumerate(turn.tool_calls)
+        ]
+    return message
