@@ -259,7 +259,7 @@ def test_no_text_and_no_schema_raises(text: str, source: Any) -> None:
 @given(GARBAGE, WRITTEN)
 def test_no_tools_raise(tools: Any, text: str) -> None:
     for given_tools in (tools, [tools], [{"name": "a", "parameters": tools}], [{"function": tools}]):
-        schemas = ToolSchemas.of(given_tools)
+        schemas = ToolSchemas(given_tools)
         for name in schemas.names or ():
             read_value(text, schemas.parameter(name, "a"))
 
@@ -277,7 +277,7 @@ def test_tools_are_known_in_both_forms_and_what_is_malformed_is_ignored() -> Non
         None,
         {"name": "flat", "parameters": {"properties": {"n": STRING}}},
     ]
-    schemas = ToolSchemas.of(tools)  # type: ignore[arg-type]
+    schemas = ToolSchemas(tools)  # type: ignore[arg-type]
     assert set(schemas.names or ()) == {"flat", "inner", "bare", "odd"}
     for name in ("flat", "inner"):
         assert read_value("3", schemas.parameter(name, "n")) == (3, True)
@@ -287,9 +287,9 @@ def test_tools_are_known_in_both_forms_and_what_is_malformed_is_ignored() -> Non
 
 
 def test_no_tools_are_other_than_an_empty_list() -> None:
-    assert ToolSchemas.of(None).names is None
-    assert ToolSchemas.of([]).names == frozenset()
-    assert ToolSchemas.of(None).parameter("f", "x") is None
+    assert ToolSchemas(None).names is None
+    assert ToolSchemas([]).names == frozenset()
+    assert ToolSchemas(None).parameter("f", "x") is None
 
 
 def test_parameters_are_found_through_references_and_alternatives() -> None:
@@ -302,7 +302,7 @@ def test_parameters_are_found_through_references_and_alternatives() -> None:
         "properties": {"unit": {"$ref": "#/$defs/Unit"}},
         "additionalProperties": NUMBER,
     }
-    schemas = ToolSchemas.of([{"name": "f", "parameters": root}])
+    schemas = ToolSchemas([{"name": "f", "parameters": root}])
     found = {name: schemas.parameter("f", name) for name in ("x", "y", "unit", "other")}
     assert {name: schema and set(schema.types) for name, schema in found.items()} == {
         "x": {"integer", "boolean"},

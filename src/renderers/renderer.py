@@ -21,7 +21,6 @@ from renderers.messages import extract_message_tool_names, media_parts, plain_me
 from renderers.parse.lexicon import as_ids
 from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
-from renderers.parse.schema import ToolSchemas
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
 from renderers.probing import Ways, placeholder, ways_of
@@ -281,8 +280,11 @@ class ChatRenderer:
         tables = self._tables
         given = as_ids(prompt_ids) if prompt_ids is not None else []
         prefill = prefill_of(tables, given) if given else tables.assumed
-        schemas = ToolSchemas.of(plain_tools(tools))
-        return ResponseParser(tables, schemas, prefill=prefill)
+        listed = None if tools is None else list(tools)
+        if listed is not None and any(type(tool) is not dict for tool in listed):
+            # Those that are dicts already, as most are, need not be copied for every completion.
+            listed = plain_tools(listed)
+        return ResponseParser(tables, listed, prefill=prefill)
 
     def get_stop_token_ids(self) -> list[int]:
         """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""

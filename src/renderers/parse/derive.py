@@ -18,7 +18,6 @@ from renderers.parse.assemble import Assembler
 from renderers.parse.grammar import SPACES, Edges, Grammar, Pair, ReasoningFormat
 from renderers.parse.lexicon import Lexicon
 from renderers.parse.response import ParsedResponse
-from renderers.parse.schema import ToolSchemas
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.tables import Tables
@@ -249,7 +248,7 @@ class _NoTokens:
 
 def _read_text(grammar: Grammar, text: str) -> ParsedResponse:
     tables = Tables(grammar, Lexicon(_NoTokens(), marks=(), stops=()))
-    scanner, assembler = new_scanner(tables, ToolSchemas.of([TOOL])), Assembler()
+    scanner, assembler = new_scanner(tables, [TOOL]), Assembler()
     assembler.add(scanner.feed([to_wire(text)]))
     assembler.add(scanner.close())
     return assembler.response(scanner.state)

@@ -18,8 +18,8 @@ class Edges:
 
     Padding is taken off once where it is there, and is never required.
 
-    >>> Edges(trail="\\n").cut_end("Look:\\n\\n")
-    'Look:\\n'
+    >>> Edges(trail="\\n").end_in("Look:\\n\\n", 0, 7)
+    6
     """
 
     lead: str = ""
@@ -31,20 +31,26 @@ class Edges:
     right: str = ""
     """Characters that are trimmed from its end."""
 
-    def cut_end(self, text: str) -> str:
-        """Returns a field's text without what is taken off its end."""
-        text = text.removesuffix(self.trail)
-        # Only so much, so that nobody has to wait for the end of a text that is nothing but space.
-        return text[: max(len(text.rstrip(self.right)), len(text) - MOST_TRIMMED)] if self.right else text
+    def end_in(self, text: str, start: int, end: int) -> int:
+        """Returns where a field ends that goes up to `end`, without what is taken off."""
+        if self.trail and text.endswith(self.trail, start, end):
+            end -= len(self.trail)
+        return _end_without(self.right, text, max(start, end - MOST_TRIMMED), end) if self.right else end
 
-    def may_be_cut(self, text: str) -> int:
-        """Returns how many characters at the end of a text could be taken off, once it is known to end there."""
-        run = len(text) - len(text.rstrip(self.right + self.trail))
-        return min(run, (MOST_TRIMMED if self.right else 0) + len(self.trail))
+    def sure_in(self, text: str, start: int, end: int) -> int:
+        """Returns up to where a field goes that is not known to end at `end`, wherever it ends."""
+        most = len(self.trail) + (MOST_TRIMMED if self.right else 0)
+        return _end_without(self.right + self.trail, text, max(start, end - most), end) if most else end
 
 
 MOST_TRIMMED = 256
-"""How many characters are trimmed from an end at most."""
+"""How many characters are trimmed from an end at most: nobody waits for the end of a text of nothing but space."""
+
+
+def _end_without(characters: str, text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1] in characters:
+        end -= 1
+    return end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

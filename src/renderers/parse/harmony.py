@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from renderers.parse.events import ParseEvent, ReasoningDelta, TextSkipped
 from renderers.parse.grammar import MOST_TRIMMED, Edges
 from renderers.parse.response import Region
 from renderers.parse.scanner import Scanner
-from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START, channel_of_header, recipient_of
 from renderers.parse.tables import Tables, Watch
 from renderers.tokenizer.wire import UNKNOWN
@@ -22,8 +22,8 @@ _PLAIN = Edges()
 class HarmonyScanner(Scanner):
     """Reads messages one after the other; those on the same channel are joined by a line break."""
 
-    def __init__(self, tables: Tables, schemas: ToolSchemas, *, first: int = 0) -> None:
-        super().__init__(tables, schemas, first=first)
+    def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> None:
+        super().__init__(tables, tools, first=first)
         mark, stops = tables.lexicon.mark, tables.lexicon.stops
         self._message, self._call_end = mark(MESSAGE), mark(CALL_END)
         self._ends_message = {mark(END), self._call_end}
@@ -36,23 +36,25 @@ class HarmonyScanner(Scanner):
         """Reads a header, up to its message. A turn that begins with text and has none is content."""
         window = self._window
         limit = window.at + MOST_TRIMMED
-        found = self._header.pattern.search(window.wire, window.at, limit)
-        if found is not None and found[0] == self._message:
-            self._begin_message(found.start(), found.end())
+        found = window.find(self._header)
+        if found is not None and found[0] + len(found[1]) > limit:
+            found = None
+        if found is not None and found[1] == self._message:
+            self._begin_message(found[0], found[0] + len(found[1]))
             return True
         if found is None and len(window.wire) < limit and not final:
             return False
-        end = found.start() if found else min(limit, len(window.wire))
+        end = found[0] if found else min(limit, len(window.wire))
         text = window.wire[window.at : end]
-        if text.strip() and self._region is Region.START and not self._marks.pattern.search(text):
+        if text.strip() and self._region is Region.START and not self._marks.within(text):
             self._begin_content("", "")
             return True
         if text.strip():
             shown = self._tables.lexicon.text(text)
-            self._tell_to(end, lambda first, last: TextSkipped(shown, HEADER_ALONE, first, last))
+            self._events.append(TextSkipped(shown, HEADER_ALONE, *self._read_to(end)))
         self._mark_to(end)
         if found is not None:
-            self._end_at(found[0], end, _PLAIN)
+            self._end_at(found[1], end, _PLAIN)
         return found is not None or bool(text)
 
     def _begin_message(self, start: int, end: int) -> None:
@@ -100,23 +102,24 @@ class HarmonyScanner(Scanner):
         """Reads a message's body, up to what ends it or begins another message."""
         window, stops = self._window, self._tables.lexicon.stops
         in_call = self._region is Region.CALL
-        found = self._body.pattern.search(window.wire, window.at)
+        found = window.find(self._body)
         if found is None:
             self._text_of_chunk(self._body, final, _PLAIN)
             if final and in_call:
                 self._end_call(window.at, closed=False)
             return False
-        if found[0] == UNKNOWN or (found[0] in stops and not in_call and found[0] not in self._ends_message):
-            self._end_at(found[0], found.start(), _PLAIN)
+        at, mark = found
+        if mark == UNKNOWN or (mark in stops and not in_call and mark not in self._ends_message):
+            self._end_at(mark, at, _PLAIN)
             return True
-        self._text_to(found.start(), closed=_PLAIN)
+        self._text_to(at, closed=_PLAIN)
         if in_call:
-            self._end_call(found.start(), closed=True)
+            self._end_call(at, closed=True)
         self._region, self._read = Region.CALLS, self._in_start
-        if found[0] in stops:
-            self._end_at(found[0], found.start(), _PLAIN)
-        elif found[0] in self._ends_message:
-            self._mark_to(found.end())
+        if mark in stops:
+            self._end_at(mark, at, _PLAIN)
+        elif mark in self._ends_message:
+            self._mark_to(at + len(mark))
         return True
 
 

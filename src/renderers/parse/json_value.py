@@ -23,7 +23,8 @@ _SIMPLE = re.compile(
 )
 _NEXT = re.compile(r"[-+.,:0-9A-Za-z \t\n\r]*(?:" + _STRING + r"|([\[{])|([\]}]))", re.DOTALL)
 """All up to the end of the next string or bracket, as long as it can be JSON."""
-_NO_SPACE = re.compile(r"[^ \t\n\r]")
+_SPACE = " \t\n\r"
+_NO_SPACE = re.compile(f"[^{_SPACE}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _DECODER = json.JSONDecoder(strict=False)
@@ -46,6 +47,9 @@ def read_json(text: str) -> Any:
     >>> read_json(' {"code": "a\nb"} ')
     {'code': 'a\nb'}
     """
+    if text.count("{") + text.count("[") <= DEEPEST:
+        # Nothing in it can be too deep, so nothing has to be counted.
+        return _decoded(text.strip(_SPACE), 0)
     value, end = read_json_prefix(text, 0)
     after = _skip_space(text, end)
     if after < len(text):
@@ -67,18 +71,21 @@ def read_json_prefix(text: str, at: int) -> tuple[Any, int]:
     start = _skip_space(text, at)
     end = _end_of(text, start)
     # Only the value: an error of the decoder counts lines in all that it was given.
-    piece = text[start:end]
+    return _decoded(text[start:end], start), end
+
+
+def _decoded(piece: str, start: int) -> Any:
+    """Returns the value that a part of a text is, which begins at a place in it and is not too deep."""
     try:
         value = _DECODER.decode(piece)
     except json.JSONDecodeError as error:
         raise JsonError(f"is not JSON at character {start + error.pos}: {error.msg}") from None
     except ValueError:
         raise JsonError("has an integer with too many digits") from None
-    if _SURROGATE.search(piece) or (
-        _SURROGATE_ESCAPE.search(piece) and any(map(_SURROGATE.search, _strings_in(value)))
-    ):
+    escaped = "\\u" in piece and _SURROGATE_ESCAPE.search(piece) and any(map(_SURROGATE.search, _strings_in(value)))
+    if escaped or (not piece.isascii() and _SURROGATE.search(piece)):
         raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")
-    return value, end
+    return value
 
 
 def _skip_space(text: str, at: int) -> int:

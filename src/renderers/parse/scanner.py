@@ -8,7 +8,8 @@ token, half a character, padding before the end of a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from renderers.parse.events import (
     ContentDelta,
@@ -45,9 +46,9 @@ class Scanner:
     A state is a method that reads on in the window: it returns whether it got any further.
     """
 
-    def __init__(self, tables: Tables, schemas: ToolSchemas, *, first: int = 0) -> None:
+    def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> None:
         self._tables = tables
-        self._schemas = schemas
+        self._schemas = ToolSchemas(tools)
         self._window = Window(first=first)
         self._read: Callable[[bool], bool] = self._in_start
         self._region = Region.START
@@ -126,102 +127,106 @@ class Scanner:
 
     def _in_reasoning(self, final: bool) -> bool:
         window, tables = self._window, self._tables
-        assert tables.grammar.reasoning is not None
-        edges = tables.grammar.reasoning.edges
-        found = (tables.reasoning if self._closes else tables.doubtful).pattern.search(window.wire, window.at)
+        reasoning = tables.grammar.reasoning
+        assert reasoning is not None
+        watch = tables.reasoning if self._closes else tables.doubtful
+        found = window.find(watch)
         if found is None:
-            return self._text_of_chunk(tables.reasoning if self._closes else tables.doubtful, final, _PLAIN)
-        if found[0] == tables.think_end:
-            self._text_to(found.start(), closed=edges)
-            self._mark_to(found.end())
-            reasoning = tables.grammar.reasoning
+            return self._text_of_chunk(watch, final, _PLAIN)
+        at, mark = found
+        if mark == tables.think_end:
+            self._text_to(at, closed=reasoning.edges)
+            self._mark_to(at + len(mark))
             after = reasoning.after if self._reasoned else reasoning.after_empty
             self._begin_content(after, tables.grammar.content.left)
-        elif found[0] == tables.think:
+        elif mark == tables.think:
             # A second one is no text of the reasoning.
-            self._text_to(found.start(), closed=None, whole=True)
-            self._mark_to(found.end())
-        elif found[0] in tables.openers:
-            decides = tables.decides.pattern.search(window.wire, found.end())
+            self._text_to(at, closed=None, whole=True)
+            self._mark_to(at + len(mark))
+        elif mark in tables.openers:
+            decides = window.find(tables.decides, at + len(mark))
             if decides is None and not final:
-                self._text_to(found.start(), closed=None)
+                self._text_to(at, closed=None)
                 window.hold(tables.decides)
                 return False
-            if decides is not None and decides[0] == tables.think_end:
+            if decides is not None and decides[1] == tables.think_end:
                 self._closes = True
             else:
-                self._text_to(found.start(), closed=edges)
+                self._text_to(at, closed=reasoning.edges)
                 self._begin_content("", "")
         else:
-            self._end_at(found[0], found.start(), _PLAIN)
+            self._end_at(mark, at, _PLAIN)
         return True
 
     def _in_content(self, final: bool) -> bool:
         window, tables = self._window, self._tables
-        found = tables.content.pattern.search(window.wire, window.at)
+        found = window.find(tables.content)
         if found is None:
             return self._text_of_chunk(tables.content, final, tables.grammar.content)
-        if found[0] in tables.openers:
-            self._text_to(found.start(), closed=tables.grammar.content_before_calls)
-            if found[0] == tables.section:
-                self._mark_to(found.end())
+        at, mark = found
+        if mark in tables.openers:
+            self._text_to(at, closed=tables.grammar.content_before_calls)
+            if mark == tables.section:
+                self._mark_to(at + len(mark))
                 self._begin_calls()
             else:
-                self._begin_call(found.start(), found.end())
+                self._begin_call(at, at + len(mark))
         else:
-            self._end_at(found[0], found.start(), tables.grammar.content)
+            self._end_at(mark, at, tables.grammar.content)
         return True
 
     def _in_section(self, final: bool) -> bool:
         window, tables = self._window, self._tables
-        found = tables.calls.pattern.search(window.wire, window.at)
+        found = window.find(tables.calls)
         if found is None:
             return self._text_of_chunk(tables.calls, final, _PLAIN)
-        if found[0] == tables.call:
-            self._text_to(found.start(), closed=_PLAIN)
-            self._begin_call(found.start(), found.end())
-        elif found[0] == tables.section_end:
-            self._text_to(found.start(), closed=_PLAIN)
-            self._mark_to(found.end())
+        at, mark = found
+        if mark == tables.call:
+            self._text_to(at, closed=_PLAIN)
+            self._begin_call(at, at + len(mark))
+        elif mark == tables.section_end:
+            self._text_to(at, closed=_PLAIN)
+            self._mark_to(at + len(mark))
             self._in_calls = False
             self._begin_after_calls()
         else:
-            self._end_at(found[0], found.start(), _PLAIN)
+            self._end_at(mark, at, _PLAIN)
         return True
 
     def _in_call(self, final: bool) -> bool:
         window, tables = self._window, self._tables
-        found = tables.within_call.pattern.search(window.wire, window.at)
+        found = window.find(tables.within_call)
         if found is None:
             self._text_of_chunk(tables.within_call, final, _PLAIN)
             if final:
                 self._end_call(window.at, closed=False)
             return False
-        if found[0] == UNKNOWN:
-            self._end_at(found[0], found.start(), _PLAIN)
+        at, mark = found
+        if mark == UNKNOWN:
+            self._end_at(mark, at, _PLAIN)
             return True
-        self._text_to(found.start(), closed=_PLAIN)
-        if found[0] == tables.call_end:
-            self._end_call(found.end(), closed=True)
+        self._text_to(at, closed=_PLAIN)
+        if mark == tables.call_end:
+            self._end_call(at + len(mark), closed=True)
             self._begin_calls() if self._in_calls else self._begin_after_calls()
-        elif found[0] == tables.section_end:
-            self._end_call(found.start(), closed=False)
+        elif mark == tables.section_end:
+            self._end_call(at, closed=False)
             self._begin_calls()
         else:
-            self._end_call(found.start(), closed=False)
-            self._end_at(found[0], found.start(), _PLAIN)
+            self._end_call(at, closed=False)
+            self._end_at(mark, at, _PLAIN)
         return True
 
     def _in_bare_calls(self, final: bool) -> bool:
         """Reads a turn that may be nothing but calls, once all of it is there."""
         window, tables = self._window, self._tables
-        found = tables.stops.pattern.search(window.wire, window.at)
+        found = window.find(tables.stops)
         if found is None and not final:
             window.hold(tables.stops)
             return False
         start = window.skip_spaces(len(window.wire))
         start += len(tables.code) if tables.code and window.wire.startswith(tables.code, start) else 0
-        end = found.start() if found else len(window.wire)
+        end = found[0] if found else len(window.wire)
         places = find_calls(window.wire[start:end])
         if places is None:
             self._begin_content(tables.grammar.lead, tables.grammar.content.left)
@@ -295,18 +300,17 @@ class Scanner:
         call = ParsedToolCall(payload.text(), attempt.name, attempt.arguments, span, status, attempt.id)
         number = len(self._calls)
         self._calls.append(StateCall(attempt.id, attempt.name))
-        self._tell_to(end, lambda first, last: ToolCallRead(number, call, first, last))
+        self._events.append(ToolCallRead(number, call, *self._read_to(end)))
 
     def _end_at(self, mark: str, at: int, edges: Edges) -> None:
         """Reads a stop token, or an id that is no token."""
         if mark == UNKNOWN:
             self._text_to(at, closed=None, whole=True)
-            self._tell_to(at + 1, lambda first, last: TextSkipped("", NO_TOKEN, first, last))
+            self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
             return
         self._text_to(at, closed=edges)
         self._stop = self._tables.lexicon.id_of(mark)
-        token = self._stop
-        self._tell_to(at + 1, lambda first, last: StopRead(token, first, last))
+        self._events.append(StopRead(self._stop, *self._read_to(at + 1)))
         self._enter(self._in_rest, self._region, _skipped(AFTER_STOP))
 
     def _enter(
@@ -326,16 +330,15 @@ class Scanner:
     # Telling
     # ==================
 
-    def _tell_to(self, at: int, make: Callable[[int, int], ParseEvent]) -> None:
-        """Tells of all tokens up to a character, which are read then."""
-        end = max(self._window.token(at), self._told)
-        self._events.append(make(max(self._told, 0), max(end, 0)))
-        self._told = end
-        self._window.at = at
+    def _read_to(self, at: int) -> tuple[int, int]:
+        """Returns the tokens up to a character that have not been told of, and which are then read."""
+        start, end = self._told, max(self._window.token(at), self._told)
+        self._told, self._window.at = end, at
+        return max(start, 0), max(end, 0)
 
     def _mark_to(self, at: int) -> None:
         if at > self._window.at or self._window.token(at) > self._told:
-            self._tell_to(at, MarkerRead)
+            self._events.append(MarkerRead(*self._read_to(at)))
 
     def _text_of_chunk(self, watch: Watch, final: bool, edges: Edges) -> bool:
         """Reads text that no mark is in; false, as there is nothing more."""
@@ -349,38 +352,35 @@ class Scanner:
         window = self._window
         wire = window.wire
         if self._lead:
-            text = wire[window.at : end]
-            if text.startswith(self._lead):
+            if wire.startswith(self._lead, window.at, end):
                 self._mark_to(window.at + len(self._lead))
-            elif self._lead.startswith(text):
+            elif end - window.at < len(self._lead) and self._lead.startswith(wire[window.at : end]):
                 if closed is None and not whole:
                     return
                 self._mark_to(end)
             self._lead = ""
         if self._left:
-            text = wire[window.at : end]
-            trimmed = len(text) - len(text.lstrip(self._left))
-            if trimmed:
-                self._mark_to(window.at + trimmed)
-            if trimmed < len(text):
+            at = window.at
+            while at < end and wire[at] in self._left:
+                at += 1
+            self._mark_to(at)
+            if at < end:
                 self._left = ""
-        text = wire[window.at : end]
+        start, kept = window.at, end
         if closed is not None:
-            # A field that nothing is taken off is told as it comes.
-            kept = len(closed.cut_end(text)) if self._ends else len(text)
             # The end of a field is often a mark, which is quickly found; what is cut off is near it.
             window.token(end)
-        elif whole:
-            kept = len(text)
-        else:
-            kept = _whole_characters(text, len(text) - max((edges.may_be_cut(text) for edges in self._ends), default=0))
-        if kept:
-            part = text[:kept]
+            # A field that nothing is taken off is told as it comes.
+            kept = closed.end_in(wire, start, end) if self._ends else end
+        elif not whole:
+            kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
+            kept = _whole_characters(wire, start, kept)
+        if kept > start:
+            part = wire[start:kept]
             self._reasoned = self._reasoned or self._region is Region.REASONING
             if self._region is Region.CALL and self._stop is None:
                 self._payload.append(part)
-            decoded = self._tables.lexicon.text(part)
-            self._tell_to(window.at + kept, lambda first, last: self._tell(decoded, first, last))
+            self._events.append(self._tell(self._tables.lexicon.text(part), *self._read_to(kept)))
         if closed is not None:
             self._mark_to(end)
 
@@ -389,17 +389,17 @@ def _skipped(reason: str) -> Callable[[str, int, int], ParseEvent]:
     return lambda text, start, end: TextSkipped(text, reason, start, end)
 
 
-def _whole_characters(wire: str, size: int) -> int:
-    """Returns how much of the first `size` characters of wire text does not end within a character of text.
+def _whole_characters(wire: str, start: int, end: int) -> int:
+    """Returns up to where wire text goes that does not end within a character of its text.
 
-    >>> _whole_characters("aÃ", 2), _whole_characters("aÃ©", 3)
+    >>> _whole_characters("aÃ", 0, 2), _whole_characters("aÃ©", 0, 3)
     (1, 3)
     """
-    for back in range(1, min(3, size) + 1):
-        byte = ord(wire[size - back])
+    for at in range(end - 1, max(start, end - 3) - 1, -1):
+        byte = ord(wire[at])
         if byte < 0x80 or byte > 0xFF:
             break
         if byte >= 0xC0:
             wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return size if back >= wanted else size - back
-    return size
+            return end if end - at >= wanted else at
+    return end

@@ -22,6 +22,7 @@ Other than in most of them, on purpose:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -100,37 +101,38 @@ class Schema:
         return cls(types, frozenset(str.__str__(one) for one in values if isinstance(one, str)), source, root)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class ToolSchemas:
-    """What is known about the parameters of tools; `names` are those of the tools, None where no tools were given."""
+    """What tools say about their parameters, flat or in a `{"type": "function", "function": ...}`; read when asked for.
 
-    names: frozenset[str] | None
-    roots: Mapping[str, Mapping[str, Any]] = dataclasses.field(repr=False)
+    Anything malformed is as if it was not there. Of tools with the same name the first counts.
 
-    @classmethod
-    def of(cls, tools: Sequence[Mapping[str, Any]] | None) -> ToolSchemas:
-        """Returns what tools say as callers send them, flat or in a `{"type": "function", "function": ...}`.
+    >>> tools = ToolSchemas([{"name": "f", "parameters": {"properties": {"days": {"type": "integer"}}}}])
+    >>> tools.names, tools.parameter("f", "days").types
+    (frozenset({'f'}), frozenset({'integer'}))
+    """
 
-        Anything malformed is as if it was not there. Of tools with the same name the first counts.
+    def __init__(self, tools: Sequence[Any] | None) -> None:
+        self._tools = tools
 
-        >>> tools = ToolSchemas.of([{"name": "f", "parameters": {"properties": {"days": {"type": "integer"}}}}])
-        >>> tools.names, tools.parameter("f", "days").types
-        (frozenset({'f'}), frozenset({'integer'}))
-        """
-        if tools is None:
-            return cls(None, {})
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names of the tools; None where no tools were given."""
+        return None if self._tools is None else frozenset(self._roots)
+
+    @functools.cached_property
+    def _roots(self) -> dict[str, Mapping[str, Any]]:
         roots: dict[str, Mapping[str, Any]] = {}
-        for tool in _sequence(tools):
+        for tool in _sequence(self._tools):
             outer = _mapping(tool)
             function = _mapping(outer.get("function")) or outer
             name = function.get("name")
             if isinstance(name, str):
                 roots.setdefault(name, _mapping(function.get("parameters")))
-        return cls(frozenset(roots), roots)
+        return roots
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Returns what is said about a parameter of a tool; None where nothing is known about it."""
-        root = self.roots.get(tool, {})
+        root = self._roots.get(tool, {})
         parts = list(_parts(root, root))
         sources = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
         if not sources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from renderers.parse.assemble import Assembler
@@ -11,7 +11,6 @@ from renderers.parse.harmony import HarmonyScanner
 from renderers.parse.lexicon import as_ids
 from renderers.parse.response import CompletionState, ParsedResponse
 from renderers.parse.scanner import Scanner
-from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.harmony import HARMONY
 from renderers.parse.tables import Tables
 
@@ -31,9 +30,9 @@ class ResponseParser:
     'Hello!'
     """
 
-    def __init__(self, tables: Tables, schemas: ToolSchemas, *, prefill: list[str]) -> None:
+    def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, prefill: list[str]) -> None:
         self._tables = tables
-        self._scanner = _started(tables, schemas, prefill)
+        self._scanner = _started(tables, tools, prefill)
         self._assembler = Assembler()
         self._closed: ParsedResponse | None = None
 
@@ -62,18 +61,18 @@ class ResponseParser:
         return self._scanner.state
 
 
-def new_scanner(tables: Tables, schemas: ToolSchemas, *, first: int = 0) -> Scanner:
-    """Returns the scanner for a grammar."""
+def new_scanner(tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> Scanner:
+    """Returns the scanner for a grammar, and for the tools of a prompt."""
     kind = HarmonyScanner if tables.syntax is HARMONY else Scanner
-    return kind(tables, schemas, first=first)
+    return kind(tables, tools, first=first)
 
 
-def _started(tables: Tables, schemas: ToolSchemas, prefill: list[str]) -> Scanner:
+def _started(tables: Tables, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
     """Returns a scanner that has read the part of the turn that the prompt already holds."""
-    scanner = new_scanner(tables, schemas, first=-len(prefill))
+    scanner = new_scanner(tables, tools, first=-len(prefill))
     scanner.feed(prefill)
     if scanner.state.stop is not None:
         # The prompt went on after that turn.
-        return new_scanner(tables, schemas)
+        return new_scanner(tables, tools)
     scanner.forget_calls()
     return scanner

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,14 +15,12 @@ from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["Tables", "Watch", "markers_within", "tables_for"]
 
-_NOTHING = re.compile("(?!)")
-
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Marks that are looked for."""
 
-    pattern: re.Pattern[str]
+    marks: tuple[str, ...]
     texts: tuple[str, ...]
     """Those of them that are more than one character, and may be cut in two."""
     longest: int
@@ -31,10 +28,12 @@ class Watch:
     @classmethod
     def of(cls, *marks: str) -> Watch:
         """Returns a watch for some marks; empty ones are none."""
-        wanted = frozenset(marks) - {""}
-        pattern = any_of(wanted) or _NOTHING
-        texts = tuple(sorted(mark for mark in wanted if len(mark) > 1))
-        return cls(pattern, texts, max(map(len, wanted), default=1))
+        wanted = tuple(sorted({*marks} - {""}))
+        return cls(wanted, tuple(mark for mark in wanted if len(mark) > 1), max(map(len, wanted), default=1))
+
+    def within(self, text: str) -> bool:
+        """Says whether any of the marks is in a text."""
+        return any(mark in text for mark in self.marks)
 
     def end_of(self, text: str) -> str:
         """Returns as much of the end of a text as can be the beginning of a mark."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from renderers.parse.grammar import SPACES
@@ -33,6 +34,8 @@ class Window:
         self.at = 0
         self._pieces: list[str] = []
         self._first = first
+        # Where marks were found, the next one each.
+        self._places: dict[str, int] = {}
         # A character that a token begins with, and that token's place: from there others are looked for.
         self._near = (0, 0)
         # What is not looked at before a mark that is awaited comes; None while all is looked at.
@@ -43,12 +46,11 @@ class Window:
     def add(self, pieces: list[str]) -> bool:
         """Adds tokens; says whether there is anything to read, which there is not while nothing awaited comes."""
         if self._held is None:
-            self._pieces += pieces
-            self.wire += "".join(pieces)
+            self._set([*self._pieces, *pieces] if self._pieces else pieces, self.wire + "".join(pieces))
             return True
         self._held += pieces
         text = self._overlap + "".join(pieces)
-        if not self._awaited.pattern.search(text):
+        if not self._awaited.within(text):
             self._overlap = self._awaited.end_of(text)
             return False
         self.release()
@@ -58,15 +60,14 @@ class Window:
         """Puts all tokens aside until one of some marks comes."""
         self.shrink()
         self._overlap = awaited.end_of(self.wire)
-        self._held, self._pieces, self.wire = self._pieces, [], ""
-        self._awaited = awaited
+        self._held, self._awaited = self._pieces, awaited
+        self._set([], "")
 
     def release(self) -> None:
         """Takes what was put aside back."""
         if self._held is not None:
-            self._pieces, self._held = self._held, None
-            self.wire = "".join(self._pieces)
-            self._near = (0, 0)
+            self._set(self._held, "".join(self._held))
+            self._held = None
 
     def shrink(self) -> None:
         """Forgets the tokens that have been read as a whole."""
@@ -74,11 +75,30 @@ class Window:
             return
         start, place = self._before(self.at)
         if place:
-            self._pieces = self._pieces[place:]
+            self._set(self._pieces[place:], self.wire[start:])
             self._first += place
-            self.wire = self.wire[start:]
             self.at -= start
+
+    def _set(self, pieces: list[str], wire: str) -> None:
+        self._pieces, self.wire = pieces, wire
         self._near = (0, 0)
+        self._places.clear()
+
+    def find(self, watch: Watch, at: int | None = None) -> tuple[int, str] | None:
+        """Returns the first of some marks from a character on, by default the first that has not been read.
+
+        Each is looked for once and then remembered, so that finding all of them takes one pass for each.
+        """
+        start = self.at if at is None else at
+        first, found = sys.maxsize, ""
+        for mark in watch.marks:
+            place = self._places.get(mark, -1)
+            if place < start:
+                place = self.wire.find(mark, start)
+                self._places[mark] = place = sys.maxsize if place < 0 else place
+            if place < first or (place == first and len(mark) > len(found)):
+                first, found = place, mark
+        return (first, found) if first < sys.maxsize else None
 
     def skip_spaces(self, most: int) -> int:
         """Returns the first character from `at` on that is no space, looking at so many at most."""
