@@ -57,10 +57,11 @@ unit: $(VENV)/.test
 stress: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 
-# make bench   loading and rendering against transformers and the incumbent, in one run each
+# make bench   loading, rendering and parsing against transformers and peers, in one run each
 bench: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.render
+	SHARED=$(SHARED) $(BIN)/python -m benchmarks.parse
 
 # make parity  every template at hand against transformers, in all combinations, as a table
 parity: $(VENV)/.test

@@ -14,7 +14,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Chat", "agentic_chat", "short_chat"]
+__all__ = ["Chat", "agentic_chat", "completion_chat", "short_chat"]
 
 Data = dict[str, Any]
 Chat = Data
@@ -40,6 +40,23 @@ def short_chat(seed: str) -> Chat:
     return {"messages": messages, "tools": chance.sample(TOOLS, 2)}
 
 
+def completion_chat(seed: str) -> Chat:
+    """Returns a short conversation that ends in a long message of the assistant's.
+
+    It has up to two tool calls; most have reasoning, and what is without a call says more.
+    """
+    chance = random.Random(seed)
+    calls = chance.choice((0, 1, 1, 2))
+    size = chance.uniform(2_000, 18_000)
+    thought, said, code = (round(size * share) for share in (0.6, 0.3 if calls else 0.5, 0.2))
+    message = _answer(chance, thought=thought, said=said)
+    if chance.random() < 0.2:
+        del message["reasoning_content"]
+    if calls:
+        message["tool_calls"] = [_call(chance, number, code=code) for number in range(calls)]
+    return {"messages": [_system(chance, 300), _user(chance, 300), message], "tools": TOOLS}
+
+
 def _system(chance: random.Random, size: int) -> Data:
     return {"role": "system", "content": _cut(_prose(), chance, size)}
 
@@ -52,6 +69,14 @@ def _tool_turn(
     chance: random.Random, number: int, *, thought: int, said: int, code: int, result: int
 ) -> tuple[Data, Data]:
     """Returns a message that calls a tool, and the tool's."""
+    call = _call(chance, number, code=code)
+    assistant = {**_answer(chance, thought=thought, said=said), "tool_calls": [call]}
+    content = _cut(_code(), chance, result)
+    return assistant, {"role": "tool", "tool_call_id": call["id"], "name": call["function"]["name"], "content": content}
+
+
+def _call(chance: random.Random, number: int, *, code: int) -> Data:
+    """Returns a call of one of the tools, with arguments of several types."""
     name = chance.choice(TOOLS)["function"]["name"]
     arguments = {
         "path": f"src/module_{chance.randrange(1_000)}.py",
@@ -59,10 +84,7 @@ def _tool_turn(
         "exact": chance.random() < 0.5,
         "text": _cut(_code(), chance, code),
     }
-    call = {"id": f"call_{number:04}", "type": "function", "function": {"name": name, "arguments": arguments}}
-    assistant = {**_answer(chance, thought=thought, said=said), "tool_calls": [call]}
-    content = _cut(_code(), chance, result)
-    return assistant, {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
+    return {"id": f"call_{number:04}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _answer(chance: random.Random, *, thought: int, said: int) -> Data:

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.peers import INCUMBENT_LABEL, MEMORY, child_environment, facts, find_incumbent
+from benchmarks.peers import INCUMBENT, MEMORY, child_environment, facts, find_python
 from renderers import EMBEDDED
 from tests.models import HUB_AT_HAND, snapshot_of, unpack_hub
 
@@ -107,8 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
     rounds = max(1, parser.parse_args().rounds)
-    python = find_incumbent()
-    incumbent = None if python is None else Contestant(label=INCUMBENT_LABEL, python=python, code=INCUMBENT_CODE)
+    python = find_python(INCUMBENT)
+    incumbent = None if python is None else Contestant(label=INCUMBENT.label, python=python, code=INCUMBENT_CODE)
     everyone = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
     models = real_models() if HUB_AT_HAND else stand_in_models()
     pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]

@@ -1,7 +1,7 @@
-"""What the benchmarks have in common: the incumbent's environment, what every process is given, what numbers depend on.
+"""What the benchmarks have in common: peers' environments, what every process is given, what numbers depend on.
 
-The incumbent lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`;
-the packages that decide the outcome have our versions there.
+A peer lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`; the packages
+that decide the outcome have our versions there.
 """
 
 from __future__ import annotations
@@ -11,18 +11,42 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from tests.models import CACHE
 
-__all__ = ["INCUMBENT_LABEL", "MEMORY", "child_environment", "facts", "find_incumbent"]
+__all__ = ["INCUMBENT", "MEMORY", "TML", "Peer", "child_environment", "facts", "find_python"]
 
-INCUMBENT = "renderers==0.1.12"
-INCUMBENT_LABEL = INCUMBENT.replace("==", " ")
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
 FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "TOKENIZERS_", "RAYON_", "RENDERERS_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A package to compare with, what is installed beside it, and a page of wheels that the index does not have."""
+
+    requirement: str
+    beside: tuple[str, ...]
+    wheels: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.requirement.replace("==", " ")
+
+
+INCUMBENT = Peer(
+    requirement="renderers==0.1.12",
+    beside=("httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)),
+)
+TML = Peer(
+    requirement="tml-renderers==0.2.1",
+    # On Linux the index has only a torch of several gigabytes, for GPUs.
+    beside=("numpy", "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
+    wheels="https://download.pytorch.org/whl/cpu/torch/",
+)
 
 MEMORY = """
 import json, resource
@@ -40,25 +64,25 @@ On Linux, `ru_maxrss` survives `exec`: it is never below the memory of the proce
 """
 
 
-def find_incumbent() -> str | None:
-    """Returns the interpreter of the incumbent's environment; None where none can be made, and says why."""
-    home = CACHE.parent / "peers" / INCUMBENT.replace("==", "-")
-    wanted = [INCUMBENT, "httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)]
+def find_python(peer: Peer) -> str | None:
+    """Returns the interpreter of a peer's environment; None where none can be made, and says why."""
+    home = CACHE.parent / "peers" / peer.requirement.replace("==", "-")
+    wanted = [peer.requirement, *peer.beside]
     # Written last: an environment that was interrupted, or is for other versions, is made anew.
     stamp = home / "requirements.txt"
-    if not stamp.is_file() or stamp.read_text().split() != wanted:
+    if not stamp.is_file() or stamp.read_text().splitlines() != wanted:
         try:
-            _make_environment(home, wanted)
+            _make_environment(home, peer)
         except subprocess.CalledProcessError as error:
             reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
-            print(f"The incumbent is left out, for its environment cannot be made: {reason}\n")
+            print(f"{peer.label} is left out, for its environment cannot be made: {reason}\n")
             return None
         stamp.write_text("\n".join(wanted) + "\n")
     return str(home / "bin" / "python")
 
 
-def _make_environment(home: Path, requirements: Sequence[str]) -> None:
-    """Makes a virtual environment that holds the requirements."""
+def _make_environment(home: Path, peer: Peer) -> None:
+    """Makes a virtual environment that holds a peer."""
     shutil.rmtree(home, ignore_errors=True)
     python = str(home / "bin" / "python")
     if shutil.which("uv"):
@@ -67,7 +91,8 @@ def _make_environment(home: Path, requirements: Sequence[str]) -> None:
     else:
         make = [sys.executable, "-m", "venv", str(home)]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for command in (make, [*install, *requirements]):
+    links = ["--find-links", peer.wheels] if peer.wheels else []
+    for command in (make, [*install, *links, peer.requirement, *peer.beside]):
         subprocess.run(command, check=True, capture_output=True, text=True)
 
 

@@ -1,47 +1,19 @@
-"""One contestant of `benchmarks.render`, in a process of its own.
+"""The contestants of `benchmarks.render`, each in a process of its own: see `benchmarks.worker`.
 
-    python -I benchmarks/render_worker.py CONTESTANT NAME VOCABULARY
-
-Reads lines of JSON from standard input, each a list of chats with `messages`, `tools` and the rendered `text`.
-Answers each with a line: the CPU seconds of the whole process that the chats took, and what came out of each.
-Where something fails, the answer is the error, and the process ends.
+An item is a chat with `messages`, `tools` and the rendered `text`; what comes out of it are ids or text.
 
 This file is run by other environments than ours, so it imports nothing but what its contestant is about.
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import re
-import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+from benchmarks.worker import Item, Model, Steps, load_renderer, serve
 
 __all__ = ["CONTESTANTS"]
-
-Chat = dict[str, Any]
-
-
-class Model(NamedTuple):
-    """What to load: a repository's name or a directory, and the path of its `tokenizer.json`."""
-
-    name: str
-    vocabulary: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
-    """What a contestant does with a chat. Only `run` is measured."""
-
-    run: Callable[[Any], Any]
-    prepare: Callable[[Chat], Any] = lambda chat: chat
-    """Returns what `run` takes."""
-    finish: Callable[[Any, Any], Any] = lambda given, output: output  # noqa: ARG005
-    """Returns ids or text, from what `run` took and what it gave."""
-
 
 LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
@@ -50,7 +22,7 @@ def renderer_lists(model: Model) -> Steps:
     """Renders with a renderer, ours or the incumbent's, to ids and all lists that say where they came from."""
     render = renderer_runs(model).run
 
-    def run(chat: Chat) -> list[Any]:
+    def run(chat: Item) -> list[Any]:
         rendered = render(chat)
         return [getattr(rendered, name) for name in LISTS]
 
@@ -59,10 +31,7 @@ def renderer_lists(model: Model) -> Steps:
 
 def renderer_runs(model: Model) -> Steps:
     """Renders to ids and where they came from, as the renderer keeps it."""
-    from renderers import create_renderer
-    from renderers.base import load_tokenizer
-
-    renderer = create_renderer(load_tokenizer(model.name))
+    renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.render(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
         finish=lambda _, rendered: rendered.token_ids,
@@ -71,9 +40,7 @@ def renderer_runs(model: Model) -> Steps:
 
 def renderer_ids(model: Model) -> Steps:
     """Renders to ids alone."""
-    from renderers import create_renderer, load_tokenizer
-
-    renderer = create_renderer(load_tokenizer(model.name))
+    renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.render_ids(chat["messages"], tools=chat["tools"], add_generation_prompt=False)
     )
@@ -81,9 +48,7 @@ def renderer_ids(model: Model) -> Steps:
 
 def renderer_trace(model: Model) -> Steps:
     """Runs the template with provenance, and encodes nothing."""
-    from renderers import create_renderer, load_tokenizer
-
-    renderer = create_renderer(load_tokenizer(model.name))
+    renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.trace(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
         finish=lambda _, trace: trace.text,
@@ -138,7 +103,7 @@ def text_pieces(model: Model) -> Steps:
     added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
     pattern = re.compile("(" + "|".join(map(re.escape, sorted(added, key=len, reverse=True))) + ")")
 
-    def prepare(chat: Chat) -> tuple[list[str], list[str]]:
+    def prepare(chat: Item) -> tuple[list[str], list[str]]:
         # Control tokens are at the odd places.
         parts = pattern.split(chat["text"])
         return parts, [piece for piece in parts[::2] if piece]
@@ -170,29 +135,5 @@ CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
 }
 
 
-def measure(steps: Steps, chats: list[Chat]) -> dict[str, Any]:
-    """Runs the chats one after the other."""
-    given = [steps.prepare(chat) for chat in chats]
-    # Else one contestant would pay for the garbage of what was before.
-    gc.collect()
-    start = time.process_time()
-    outputs = [steps.run(one) for one in given]
-    seconds = time.process_time() - start
-    return {"seconds": seconds, "outputs": list(map(steps.finish, given, outputs))}
-
-
-def main() -> None:
-    """Answers line by line."""
-    contestant, *model = sys.argv[1:]
-    # What a library prints is not an answer.
-    answers, sys.stdout = sys.stdout, sys.stderr
-    try:
-        steps = CONTESTANTS[contestant](Model(*model))
-        for line in sys.stdin:
-            print(json.dumps(measure(steps, json.loads(line))), file=answers, flush=True)
-    except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(CONTESTANTS)

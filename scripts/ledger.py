@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers import INCUMBENT_LABEL, child_environment, find_incumbent
+from benchmarks.peers import INCUMBENT, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.ranks import BYTE_SYMBOLS
 from tests.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
@@ -36,7 +36,7 @@ def main() -> int:
         print("real models are not at hand (set SHARED)")
         return 0
     unpack_hub()
-    python = find_incumbent()
+    python = find_python(INCUMBENT)
     if python is None:
         return 1
     families: dict[str, Comparison] = {}
@@ -120,7 +120,7 @@ def left_out_for(answer: dict[str, Any]) -> str | None:
 
 def table(families: dict[str, Comparison], models: Counter[str]) -> Iterator[str]:
     """Yields how far each family agrees."""
-    yield f"| family of {INCUMBENT_LABEL} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
+    yield f"| family of {INCUMBENT.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     total = Comparison()
     for family, found in sorted(families.items()):

@@ -1,0 +1,130 @@
+"""Completions to content, reasoning and tool calls: ours and its peers', and what decoding alone takes.
+
+    python -m benchmarks.parse [--rounds 3] [--completions 2000]
+
+The workload (c) is 2,000 completions of 500 to 4,000 tokens. They are made from the standard library's source and
+written in the model's own format; most have reasoning, most call one or two tools, and no two are the same.
+
+The rules are those of `benchmarks.race`; a part is a few dozen completions. Ours and `renderers 0.1.12` are called in
+the same way, and everything that they give is looked at. `tml-renderers` gives arguments as JSON, which is read.
+`tokenizers` alone decodes the ids to text, and reads nothing of it. One more row is ours, fed a few tokens at a time.
+
+The last column counts the completions that a contestant read as we did, in every round: the same content, reasoning,
+names and arguments, up to space around each text.
+
+What follows is how time grows with length: see `benchmarks.linearity`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+
+from benchmarks.completions import make_completions
+from benchmarks.linearity import linearity_lines
+from benchmarks.models import Model, models_at_hand
+from benchmarks.peers import INCUMBENT, TML, facts
+from benchmarks.race import (
+    RULES,
+    Contestant,
+    Race,
+    Scores,
+    Workload,
+    cut_into_parts,
+    goal_line,
+    peers_as,
+    speed_ratios,
+)
+from renderers import create_renderer, load_tokenizer
+
+WORKER = "benchmarks.parse_worker"
+COMPLETIONS_IN_PART = 40
+INCUMBENT_GOAL = 8
+"""How many times as fast as the incumbent we want to be, at least."""
+
+OURS = Contestant(label="ours", task="renderer_parse")
+STREAM = Contestant(label="ours, 16 tokens at a time", task="stream_chunks")
+DEEP = Contestant(label=OURS.label, task="renderer_parse_deep")
+TOKENS = Contestant(label="ours, one token at a time", task="stream_tokens")
+DECODE = Contestant(label="tokenizers alone, text", task="raw_decode", gives_text=True)
+
+
+def main() -> None:
+    """Measures everything and prints it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, each with new processes (default: 3)")
+    parser.add_argument("--completions", type=int, default=2_000, help="completions to parse (default: 2000)")
+    given = parser.parse_args()
+    rounds, completions = max(1, given.rounds), max(1, given.completions)
+    models = models_at_hand()
+    incumbent = peers_as(OURS.task, INCUMBENT)
+    deep = [DEEP, TOKENS, *(dataclasses.replace(one, task=DEEP.task) for one in incumbent), DECODE]
+    race = Race(
+        worker=WORKER,
+        contestants=[OURS, STREAM, *incumbent, *peers_as("tml_parse", TML), DECODE],
+        rounds=rounds,
+        ours=OURS,
+        count_tokens=lambda items, _: sum(len(item["ids"]) for item in items),
+    )
+    scores: Scores = {}
+    for model in models:
+        scores |= race.run(model, [make_workload(model, completions=completions)])
+    sections = (
+        table(scores),
+        goals(scores),
+        linearity_lines(models, deep, worker=WORKER, rounds=rounds),
+        sizes(scores),
+        facts(rounds=rounds),
+    )
+    for lines in sections:
+        print(*lines, sep="\n", end="\n\n")
+
+
+def make_workload(model: Model, *, completions: int) -> Workload:
+    """Returns as many completions in a model's format as asked for."""
+    renderer = create_renderer(load_tokenizer(str(model.folder)))
+    return Workload(
+        label="c",
+        warm_up=make_completions(renderer, "c, warm-up", count=COMPLETIONS_IN_PART),
+        parts=cut_into_parts(make_completions(renderer, "c", count=completions), size=COMPLETIONS_IN_PART),
+    )
+
+
+# ==================
+# Showing
+# ==================
+
+
+def table(scores: Scores) -> Iterator[str]:
+    """Yields the lines of a Markdown table."""
+    yield "| model | contestant | Mtok/s | CPU seconds | CPU time / ours | read as ours |"
+    yield "|---|---|--:|--:|--:|--:|"
+    for (model, _), row in scores.items():
+        for one, score in row.items():
+            ratio = f"{score.seconds / row[OURS].seconds:.2f}" if OURS in row else "–"
+            cells = f"{score.speed / 1e6:.2f} | {score.seconds:.2f} | {ratio} | {score.agreement}"
+            yield f"| {model.label} | {one.label} | {cells} |"
+
+
+def goals(scores: Scores) -> Iterator[str]:
+    """Yields whether we are as fast as we want to be."""
+    goals = {
+        f"{INCUMBENT_GOAL} times as fast as {INCUMBENT.label}": (INCUMBENT.label, INCUMBENT_GOAL),
+        "no slower than tokenizers alone decodes": (DECODE.label, 1),
+    }
+    for text, (label, goal) in goals.items():
+        ratios = speed_ratios(scores, OURS.label, label)
+        yield goal_line(text, ratios, met=all(ratio >= goal for ratio in ratios.values()))
+
+
+def sizes(scores: Scores) -> Iterator[str]:
+    """Yields how large the completions were, and under which rules they were parsed."""
+    firsts = {model: next(iter(row.values())) for (model, _), row in scores.items() if row}
+    means = [f"{model.label} {score.tokens / score.items:,.0f}" for model, score in firsts.items()]
+    yield f"Tokens of a completion, on average: {', '.join(means)}."
+    yield RULES
+
+
+if __name__ == "__main__":
+    main()
