@@ -151,7 +151,11 @@ def message_of(turn: Said, ids: list[str | None] | None = None) -> dict[str, Any
         message["reasoning_content"] = turn.reasoning_content
     if turn.tool_calls:
         message["tool_calls"] = [
-            {"id": (ids and ids[at]) or f"functions.{name}:{at}", "function": {"name": name, "arguments": arguments}}
+            {
+                "id": (ids and ids[at]) or f"functions.{name}:{at}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
             for at, (name, arguments) in enumerate(turn.tool_calls)
         ]
     return message

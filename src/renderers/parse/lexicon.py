@@ -13,7 +13,6 @@ from renderers.tokenizer.wire import UNKNOWN, ForeignTexts, from_wire, to_wire
 
 __all__ = ["Lexicon", "LexiconTokenizer", "as_ids"]
 
-_MARKS = re.compile("[\u0100-\uffff]")
 _FIRST = ord(UNKNOWN) + 1
 
 
@@ -108,8 +107,11 @@ class Lexicon:
 
     def text(self, wire: str) -> str:
         """Returns the text of wire text, marks included: those that only look like markers where they stand."""
-        if not wire.isascii() and _MARKS.search(wire):
-            wire = _MARKS.sub(lambda found: self._texts[found[0]], wire)
+        if wire.isascii():
+            return wire
+        for mark, text in self._texts.items():
+            if mark in wire:
+                wire = wire.replace(mark, text)
         return from_wire(wire)
 
 

@@ -62,6 +62,7 @@ class Scanner:
         self._ends: tuple[Edges, ...] = ()
         # The call that is being read.
         self._payload: list[str] = []
+        self._raw: list[str] = []
         self._called = 0
         self._in_calls = False
         self._reasoned = False
@@ -87,7 +88,10 @@ class Scanner:
         """Reads what was held back, as nothing follows."""
         self._window.release()
         self._run(final=True)
-        self._mark_to(len(self._window.wire))
+        start, end = self._read_to(len(self._window.wire))
+        if start < end:
+            # Tokens without any text.
+            self._events.append(MarkerRead(start, end))
         return self._taken()
 
     def _run(self, *, final: bool) -> None:
@@ -276,7 +280,7 @@ class Scanner:
         number = len(self._calls)
         self._called = self._window.token(start)
         self._mark_to(end)
-        self._payload = []
+        self._payload, self._raw = [], []
         self._enter(self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(number, text, first, last))
 
     def _end_call(self, end: int, *, closed: bool) -> None:
@@ -297,7 +301,7 @@ class Scanner:
         ):
             status = ToolCallParseStatus.UNKNOWN_TOOL
         span = max(self._called, 0), max(self._window.token(end), 0)
-        call = ParsedToolCall(payload.text(), attempt.name, attempt.arguments, span, status, attempt.id)
+        call = ParsedToolCall("".join(self._raw), attempt.name, attempt.arguments, span, status, attempt.id)
         number = len(self._calls)
         self._calls.append(StateCall(attempt.id, attempt.name))
         self._events.append(ToolCallRead(number, call, *self._read_to(end)))
@@ -337,7 +341,7 @@ class Scanner:
         return max(start, 0), max(end, 0)
 
     def _mark_to(self, at: int) -> None:
-        if at > self._window.at or self._window.token(at) > self._told:
+        if at > self._window.at:
             self._events.append(MarkerRead(*self._read_to(at)))
 
     def _text_of_chunk(self, watch: Watch, final: bool, edges: Edges) -> bool:
@@ -368,19 +372,22 @@ class Scanner:
                 self._left = ""
         start, kept = window.at, end
         if closed is not None:
-            # The end of a field is often a mark, which is quickly found; what is cut off is near it.
-            window.token(end)
             # A field that nothing is taken off is told as it comes.
             kept = closed.end_in(wire, start, end) if self._ends else end
+            if kept < end:
+                # The end of a field is often a mark, which is quickly found; what is cut off is near it.
+                window.token(end)
         elif not whole:
             kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
             kept = _whole_characters(wire, start, kept)
         if kept > start:
             part = wire[start:kept]
+            text = self._tables.lexicon.text(part)
             self._reasoned = self._reasoned or self._region is Region.REASONING
             if self._region is Region.CALL and self._stop is None:
                 self._payload.append(part)
-            self._events.append(self._tell(self._tables.lexicon.text(part), *self._read_to(kept)))
+                self._raw.append(text)
+            self._events.append(self._tell(text, *self._read_to(kept)))
         if closed is not None:
             self._mark_to(end)
 

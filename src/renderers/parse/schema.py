@@ -55,6 +55,10 @@ _NAMES = {
     "object": "object dict map mapping",
 }
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+_SIMPLE_TYPES = {kind: frozenset({kind, *(("integer",) if kind == "number" else ())}) for kind in _NAMES}
+_COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
+_DECIDING = (*_COMPOSED, "enum", "const", "nullable")
+"""What may say something about a value's type beside `type`."""
 _NAME_END = re.compile(r"[^a-z0-9]")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _PYTHON = re.compile(
@@ -93,6 +97,9 @@ class Schema:
         if not isinstance(source, Mapping):
             return None
         root = source if root is None else root
+        plain = _SIMPLE_TYPES.get(source["type"]) if _is_simple(source) else None
+        if plain is not None:
+            return cls(plain, frozenset(), source, root)
         types = frozenset(_kind(one) for one in _EXAMPLES if _fits(one, source, root, {}))
         # What is of no type fits only where nothing is said about types.
         if not types or _fits(math.nan, source, root, {}):
@@ -133,6 +140,9 @@ class ToolSchemas:
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Returns what is said about a parameter of a tool; None where nothing is known about it."""
         root = self._roots.get(tool, {})
+        properties = root.get("properties")
+        if type(properties) is dict and name in properties and root.keys().isdisjoint(_COMPOSED):
+            return Schema.of(properties[name], root=root)
         parts = list(_parts(root, root))
         sources = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
         if not sources:
@@ -274,11 +284,16 @@ def _values_of(schema: Mapping[str, Any]) -> list[Any]:
     return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
 
 
+def _is_simple(schema: Mapping[str, Any]) -> bool:
+    """Says whether all that a schema says about a value's type is one name, as nearly all do."""
+    return isinstance(schema.get("type"), str) and schema.keys().isdisjoint(_DECIDING)
+
+
 def _kind(value: Any) -> str:
     """Returns the JSON type of a value; none for what is not JSON, as a number that is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return ""
-    return next((_KINDS[kind] for kind in type(value).__mro__ if kind in _KINDS), "")
+    return _KINDS.get(type(value)) or next((_KINDS[kind] for kind in type(value).__mro__ if kind in _KINDS), "")
 
 
 def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -290,7 +305,7 @@ def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             seen.add(id(part))
             yield part
             waiting.append(_target(part.get("$ref"), root))
-            for key in ("oneOf", "anyOf", "allOf"):
+            for key in _COMPOSED[1:]:
                 waiting.extend(_listed(part, key))
 
 
