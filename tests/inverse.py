@@ -6,14 +6,19 @@ never explains anything.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from renderers.parse.normalise import Said
+from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers.parse.normalise import Said, normalised
+from renderers.parse.response import ParsedResponse, ToolCallParseStatus
+from tests.models import hub_models, unpack_hub
 
-__all__ = ["EMBEDDED_RECORD", "RECORDS", "Record", "message_of", "said", "tools_for"]
+__all__ = ["MODELS", "Record", "read_back", "said"]
 
 MARKERS = (
     "<think> </think> <tool_call> </tool_call> <|im_end|> <arg_key> </arg_value> </parameter> <parameter=a> "
@@ -82,11 +87,21 @@ RECORDS: dict[str, Record] = {
     "nemotron-3.5-lightning": NEMOTRON,
     "granite-4.0": NO_REASONING,
     "seed-oss": Record(normalisations=("trims_content", "trims_reasoning"), unlike=("</parameter>", "<parameter=a>")),
-    "gemma-3": Record(normalisations=("drops_reasoning", "drops_calls", "trims_content")),
+    # Its tokenizer writes spaces as U+2581, and gives that character back as a space.
+    "gemma-3": Record(
+        normalisations=("drops_reasoning", "drops_calls", "trims_content"), unlike=("<｜tool▁call▁end｜>",)
+    ),
 }
 """By the key of the template; those whose calls are of a syntax that is not known yet are not here."""
 
-EMBEDDED_RECORD = Record()
+MODELS: dict[str, Record] = {str(EMBEDDED): Record()} | {
+    name: RECORDS[template]
+    for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items()
+    if template in RECORDS
+}
+"""What is known of each model at hand, one for each template."""
+
+ASK = {"role": "user", "content": "What is the weather?"}
 
 WORDS = st.sampled_from(["Hello", "naïve", "北京", "🙂", "x < y & z", "75001", "true", "None", "1.5", "Zeile."])
 SPACES = st.sampled_from([" ", "\n", "\n\n", "  \n", "\t"])
@@ -159,3 +174,75 @@ def message_of(turn: Said, ids: list[str | None] | None = None) -> dict[str, Any
             for at, (name, arguments) in enumerate(turn.tool_calls)
         ]
     return message
+
+
+def read_back(name: str, *, examples: int) -> Counter[str]:
+    """Renders turns of a model, reads them, and renders what was read. Returns how often what was lost or happened.
+
+    Raises:
+        AssertionError: What was read is not what was said up to the model's normalisations, or the ids differ.
+    """
+    if name in hub_models():
+        unpack_hub()
+    record, used = MODELS[name], Counter[str]()
+    renderer = create_renderer(load_tokenizer(name), content_tokens="text")
+
+    @settings(
+        max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(turn=said(record))
+    def check(turn: Said) -> None:
+        tools = tools_for(turn)
+        try:
+            found = completion_of(renderer, turn, tools)
+        except (MessageError, TemplateError):
+            used["refused"] += 1
+            return
+        if found is None:
+            used["not apart"] += 1
+            return
+        prompt, completion = found
+        parsed = renderer.parse_response(completion, tools=tools, prompt_ids=prompt)
+        expected, changes = normalised(turn, record.normalisations)
+        assert turn_of(parsed) == expected
+        assert all(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls)
+        assert parsed.reasoning_complete
+        assert not parsed.skipped
+        odd = shapes_of(turn) & {*record.once}
+        used.update(["read", *changes, *odd])
+        used["calls"] += len(parsed.tool_calls)
+        if not odd:
+            again = message_of(turn_of(parsed), [call.id for call in parsed.tool_calls])
+            ids = renderer.render_ids([ASK, message_of(turn)], tools=tools)
+            assert renderer.render_ids([ASK, again], tools=tools) == ids
+
+    check()
+    return used
+
+
+def completion_of(renderer: ChatRenderer, turn: Said, tools: Any) -> tuple[list[int], list[int]] | None:
+    """Returns prompt and completion of a turn; None where a token is both, or nothing is sampled."""
+    rendered = renderer.render([ASK, message_of(turn)], tools=tools)
+    sampled = [
+        at
+        for at, (index, one) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
+        if one and index == 1
+    ]
+    if not sampled or sampled[0] - 1 in rendered.straddling_tokens():
+        return None
+    return rendered.token_ids[: sampled[0]], rendered.token_ids[sampled[0] : sampled[-1] + 1]
+
+
+def turn_of(parsed: ParsedResponse) -> Said:
+    calls = tuple((call.name or "", call.arguments) for call in parsed.tool_calls)
+    return Said(parsed.content, parsed.reasoning_content or "", calls)
+
+
+def shapes_of(turn: Said) -> set[str]:
+    """Returns the names of the odd shapes that a turn has."""
+    found = set()
+    if turn.tool_calls and turn.content and not turn.content.strip():
+        found.add("blank content before calls")
+    if turn.reasoning_content and not turn.reasoning_content.strip():
+        found.add("blank reasoning")
+    return found

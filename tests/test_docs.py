@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import renderers
-from renderers import Limits
+from renderers import Limits, ToolCallParseStatus
+from renderers.parse.syntax import SYNTAXES
 from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +36,8 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_architecture_page_names_every_module() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     package = Path(renderers.__file__).parent
-    for module in (*package.glob("*.py"), *package.glob("tokenizer/*.py"), *package.glob("trace/*.py")):
+    folders = ("*.py", "tokenizer/*.py", "trace/*.py", "parse/*.py")
+    for module in (module for folder in folders for module in package.glob(folder)):
         assert module.stem == "__init__" or module.name in text, module.name
 
 
@@ -43,6 +45,12 @@ def test_the_loading_page_names_every_file() -> None:
     text = (ROOT / "docs" / "loading.md").read_text()
     for name in (*VOCABULARY_FILES, *COMPANION_FILES):
         assert f"`{name}`" in text, name
+
+
+def test_the_parsing_page_names_every_syntax_and_status() -> None:
+    text = (ROOT / "docs" / "parsing.md").read_text()
+    for name in (*SYNTAXES, *ToolCallParseStatus):
+        assert f"| `{name}` |" in text, name
 
 
 def test_the_pages_name_every_error() -> None:

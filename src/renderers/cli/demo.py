@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from renderers import EMBEDDED, create_renderer, load_tokenizer
+from collections.abc import Iterator
+
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    ContentDelta,
+    ReasoningDelta,
+    ToolCallRead,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.cli.inspect import describe, show_tokens
 from renderers.explain import explain_runs
 
@@ -15,10 +25,15 @@ _MESSAGES = [
     {"role": "assistant", "reasoning_content": "I have to look.", "tool_calls": [_CALL]},
     {"role": "tool", "tool_call_id": "1", "content": "clear, 21 °C"},
 ]
+_SAMPLED = (
+    "<|think|>Clear, and 21 °C: I compare.<|/think|>It is clear. ☀️ And in Rome?"
+    '<|call|>{"name": "get_weather", "arguments": {"city": "Rome"}}<|/call|><|end|>'
+)
+_CHUNK = 7
 
 
 def demo() -> str:
-    """Renders a conversation with the embedded model, and shows what every token is, and which are sampled."""
+    """Renders a conversation with the embedded model, shows what every token is, and reads a completion as it comes."""
     tokenizer = load_tokenizer(EMBEDDED)
     renderer = create_renderer(tokenizer)
     trace = renderer.trace(_MESSAGES, tools=[_TOOL], add_generation_prompt=True)
@@ -35,5 +50,27 @@ def demo() -> str:
             "The tokens of the last message, and the prompt for the next one:",
             show_tokens(tokenizer, last),
             f"Decoded again, the ids give the template's text: {'yes' if same else 'NO'}",
+            f"A completion for that prompt, read {_CHUNK} tokens at a time:",
+            "\n".join(_streamed(renderer, ids)),
         )
     )
+
+
+def _streamed(renderer: ChatRenderer, prompt: list[int]) -> Iterator[str]:
+    """Yields what a parser tells of a completion, and whether reading it at once gives the same."""
+    completion = renderer.tokenizer.encode(_SAMPLED)
+    parser = renderer.stream(tools=[_TOOL], prompt_ids=prompt)
+    for at in range(0, len(completion), _CHUNK):
+        for event in parser.feed(completion[at : at + _CHUNK]):
+            match event:
+                case ReasoningDelta():
+                    yield f"  {event.start:3} to {event.end:3}  reasoning  {event.text!r}"
+                case ContentDelta():
+                    yield f"  {event.start:3} to {event.end:3}  content    {event.text!r}"
+                case ToolCallRead():
+                    span = event.call.token_span or (event.start, event.end)
+                    yield f"  {span[0]:3} to {span[1]:3}  call       {event.call.name} {event.call.arguments}"
+                case _:
+                    pass
+    same = parser.close() == renderer.parse_response(completion, tools=[_TOOL], prompt_ids=prompt)
+    yield f"\nRead at once it is the same: {'yes' if same else 'NO'}"
