@@ -19,6 +19,13 @@ def test_the_demo_shows_the_embedded_model(capsys: pytest.CaptureFixture[str]) -
         assert expected in shown
 
 
+def test_the_demo_reads_a_completion_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for expected in ("reasoning  ' compare.'", "call       get_weather {'city': 'Rome'}", "it is the same: yes"):
+        assert expected in shown
+
+
 def test_inspecting_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "--text", "Hello<|end|>"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -277,7 +277,7 @@ def test_tools_are_known_in_both_forms_and_what_is_malformed_is_ignored() -> Non
         None,
         {"name": "flat", "parameters": {"properties": {"n": STRING}}},
     ]
-    schemas = ToolSchemas(tools)  # type: ignore[arg-type]
+    schemas = ToolSchemas(tools)
     assert set(schemas.names or ()) == {"flat", "inner", "bare", "odd"}
     for name in ("flat", "inner"):
         assert read_value("3", schemas.parameter(name, "n")) == (3, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -63,8 +64,7 @@ class Lexicon:
             self._size = None
         else:
             size = max((len(texts), *(number + 1 for number in characters)))
-            # As much once more, so that ids that are negative or a little too large are found to be unknown.
-            listed = [*texts, *[UNKNOWN] * (2 * size - len(texts))]
+            listed = [*texts, *[UNKNOWN] * (size - len(texts))]
             for number, character in characters.items():
                 listed[number] = character
             self._lookup, self._size = listed, size
@@ -91,8 +91,10 @@ class Lexicon:
     def pieces(self, ids: list[Any]) -> list[str]:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
         if self._size is not None and len(ids) > 1:
-            # Much faster than asking for one after the other.
-            with contextlib.suppress(IndexError, TypeError):
+            with contextlib.suppress(IndexError, OverflowError, TypeError):
+                # Negative numbers would count from the end of the list.
+                array("I", ids)
+                # Much faster than asking for one after the other.
                 return list(operator.itemgetter(*ids)(self._lookup))
         return list(map(self._piece, ids))
 

@@ -22,7 +22,8 @@ def prefill_of(tables: Tables, prompt_ids: Sequence[Any]) -> list[str]:
     anchor, *rest = tables.lexicon.pieces(list(prompt_ids[anchored:]))
     turn = "".join(rest)
     _, mark, role = tables.header.rpartition(anchor)
-    if mark and turn.startswith(role):
-        return [turn.removeprefix(role)] if turn != role else []
+    if mark:
+        # Where it is not the assistant's, it is another's turn.
+        return [turn.removeprefix(role)] if turn.startswith(role) and turn != role else []
     opened = turn.find(tables.think) if tables.think else -1
     return [turn[opened:]] if opened >= 0 else []

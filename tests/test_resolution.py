@@ -1,0 +1,60 @@
+"""Stop tokens are those of the generation config, else EOS, else the template's closer; what disagrees is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers.resolution import resolve_stops
+
+
+@dataclass(frozen=True)
+class Files:
+    stop_token_ids: tuple[int, ...] | None = None
+    eos_token_id: int | None = None
+
+
+CLOSER = ("<|end|>", 7)
+
+
+@pytest.mark.parametrize(
+    ("files", "closer", "expected"),
+    [
+        (Files((5, 7), 5), CLOSER, ((5, 7), "generation_config", 0)),
+        (Files(None, 7), CLOSER, ((7,), "eos_token", 0)),
+        (Files(None, None), CLOSER, ((7,), "template", 0)),
+        (Files(None, None), None, ((), "nothing", 0)),
+        (Files((5,), 5), CLOSER, ((5,), "generation_config", 1)),
+        (Files((5,), 6), None, ((5,), "generation_config", 1)),
+        (Files(None, 6), CLOSER, ((6,), "eos_token", 1)),
+    ],
+)
+def test_the_first_that_names_any_counts(files: Files, closer: tuple[str, int] | None, expected: object) -> None:
+    stops, source, conflicts = resolve_stops(files, closer)
+    assert (stops, source, len(conflicts)) == expected
+
+
+def test_a_conflict_says_what_disagrees() -> None:
+    (conflict,) = resolve_stops(Files((5,)), CLOSER)[2]
+    assert "'<|end|>' (7)" in conflict
+    assert "generation_config" in conflict
+
+
+def test_the_embedded_model_agrees_with_itself() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    assert renderer.resolution.conflicts == ()
+    assert renderer.get_stop_token_ids() == list(renderer.resolution.stop_token_ids) == [870]
+    assert renderer.resolution.stops_from == "generation_config"
+
+
+def test_a_completion_is_also_read_up_to_a_token_that_only_the_template_names(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct"))
+    assert "EOS" in renderer.resolution.conflicts[0]
+    assert renderer.tokenizer.eos_token_id in renderer.resolution.ends
+
+
+def test_a_syntax_that_is_not_known_is_said(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
+    assert any("syntax that is not known" in conflict for conflict in renderer.resolution.conflicts)

@@ -1,0 +1,77 @@
+"""The wire text of tokens is what the tokenizer decodes them to."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
+from renderers.tokenizer.wire import UNKNOWN, from_wire, to_wire
+from tests.models import one_model_per_vocabulary
+
+
+@given(st.text())
+def test_a_text_comes_back(text: str) -> None:
+    wire = to_wire(text)
+    assert from_wire(wire) == text
+    assert len(wire) == len(text.encode())
+
+
+@given(st.binary())
+def test_bytes_that_are_no_text_are_replaced_as_in_decoding(data: bytes) -> None:
+    assert from_wire(data.decode("latin-1")) == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("name", [str(EMBEDDED), *one_model_per_vocabulary()])
+def test_joined_they_are_the_decoded_text(name: str, request: pytest.FixtureRequest) -> None:
+    if name != str(EMBEDDED):
+        request.getfixturevalue("hub")
+    tokenizer = load_tokenizer(name)
+    texts = tokenizer.wire_texts
+    chance = random.Random(0)
+    known = [number for number, text in enumerate(texts) if text != UNKNOWN]
+    assert len(known) == len(set(tokenizer.get_vocab().values()))
+    for size in (1, 2, 3, 5, 40):
+        for _ in range(300):
+            ids = chance.choices(known, k=size)
+            wire = "".join(map(texts.__getitem__, ids))
+            # A vocabulary of pieces writes one U+FFFD for each byte that is no text, where others write one for all.
+            if tokenizer.byte_level or "\ufffd" not in from_wire(wire):
+                assert from_wire(wire) == _decoded(tokenizer, ids)
+
+
+def _decoded(tokenizer: object, ids: list[int]) -> str:
+    """Decodes ids after a letter, so that a space that only the first token loses is there."""
+    anchor = tokenizer.encode("a", add_special_tokens=False)  # type: ignore[attr-defined]
+    whole: str = tokenizer.decode([*anchor, *ids])  # type: ignore[attr-defined]
+    return whole.removeprefix("a")
+
+
+def test_an_id_that_there_is_not_has_a_sign_of_its_own() -> None:
+    texts = load_tokenizer(EMBEDDED).wire_texts
+    assert set(texts).isdisjoint({UNKNOWN}) or texts.count(UNKNOWN) < len(texts)
+
+
+class Letters:
+    """A tokenizer of a caller's own: one token for each letter."""
+
+    name_or_path = "letters"
+    eos_token_id = 0
+    unk_token_id = None
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) for letter in text]
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return ord(token)
+
+
+def test_a_callers_own_tokenizer_is_asked_token_by_token() -> None:
+    texts = adopt_tokenizer(Letters()).wire_texts
+    assert [texts[ord("é")], texts[10**9]] == ["Ã©", UNKNOWN]
