@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import UNKNOWN, ForeignTexts, from_wire, to_wire
 
-__all__ = ["Lexicon", "LexiconTokenizer", "as_ids"]
+__all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
-_MARKS = re.compile("[\u0100-\uffff]")
+_MARKS = re.compile("([\u0100-\uffff])")
 _FIRST = ord(UNKNOWN) + 1
 
 
@@ -64,7 +64,7 @@ class Lexicon:
             self._size = None
         else:
             size = max((len(texts), *(number + 1 for number in characters)))
-            # As much once more, so that ids that are negative or a little too large are found to be unknown.
+            # As much once more, so that ids that are a little too large are found to be unknown.
             listed = [*texts, *[UNKNOWN] * (2 * size - len(texts))]
             for number, character in characters.items():
                 listed[number] = character
@@ -92,15 +92,16 @@ class Lexicon:
     def pieces(self, ids: list[Any]) -> list[str]:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
         if self._size is not None and len(ids) > 1:
-            # Much faster than asking for one after the other.
-            with contextlib.suppress(IndexError, TypeError):
-                return list(operator.itemgetter(*ids)(self._lookup))
+            # Much faster than asking for one after the other. Comparing things that are no ids may raise anything.
+            with contextlib.suppress(Exception):
+                if min(ids) >= 0:
+                    return list(operator.itemgetter(*ids)(self._lookup))
         return list(map(self._piece, ids))
 
     def _piece(self, number: Any) -> str:
         try:
             index = operator.index(number)
-        except TypeError:
+        except Exception:
             return UNKNOWN
         if index < 0 or (self._size is not None and index >= self._size):
             return UNKNOWN
@@ -108,9 +109,19 @@ class Lexicon:
 
     def text(self, wire: str) -> str:
         """Returns the text of wire text, marks included: those that only look like markers where they stand."""
-        if not wire.isascii() and _MARKS.search(wire):
-            wire = _MARKS.sub(lambda found: self._texts[found[0]], wire)
-        return from_wire(wire)
+        if wire.isascii():
+            return wire
+        # Bytes on two sides of a mark are no character, even if the mark has no text.
+        return "".join(from_wire(self._texts.get(piece, piece)) for piece in cut_at_marks(wire))
+
+
+def cut_at_marks(wire: str) -> list[str]:
+    """Returns wire text in pieces, with every mark as a piece of its own.
+
+    >>> cut_at_marks("a\u0101\u0102b")
+    ['a', 'ā', 'Ă', 'b']
+    """
+    return [piece for piece in _MARKS.split(wire) if piece]
 
 
 class _Overlaid(dict[int, str]):

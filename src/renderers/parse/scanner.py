@@ -88,6 +88,9 @@ class Scanner:
         self._window.release()
         self._run(final=True)
         self._mark_to(len(self._window.wire))
+        if self._window.end > self._told:
+            # Tokens without any text.
+            self._events.append(MarkerRead(self._told, self._window.end))
         return self._taken()
 
     def _run(self, *, final: bool) -> None:
@@ -107,21 +110,23 @@ class Scanner:
         """Reads space, a header, and the marker that opens reasoning, if that is what the turn begins with."""
         window, tables = self._window, self._tables
         at = window.skip_spaces(MOST_TRIMMED)
-        first = [mark for mark in (tables.header, tables.think) if mark]
-        for mark in first:
-            if window.wire.startswith(mark, at):
-                self._mark_to(at + len(mark))
-                if mark == tables.think:
-                    self._begin_reasoning()
+        # So many spaces are text, whatever comes after them.
+        if at - window.at < MOST_TRIMMED:
+            first = [mark for mark in (tables.header, tables.think) if mark]
+            for mark in first:
+                if window.wire.startswith(mark, at):
+                    self._mark_to(at + len(mark))
+                    if mark == tables.think:
+                        self._begin_reasoning()
+                    return True
+            if tables.code and window.wire.startswith(("{", tables.code), at):
+                self._read = self._in_bare_calls
                 return True
-        rest = window.wire[at : at + MOST_TRIMMED]
-        if not final and at - window.at < MOST_TRIMMED and any(mark.startswith(rest) for mark in first):
+            begun = window.wire[at : at + max(map(len, (*first, tables.code))) + 1]
+            if not final and any(mark.startswith(begun) for mark in (*first, tables.code)):
+                return False
+        if window.at == len(window.wire):
             return False
-        if not rest and (window.at == at or (not final and at - window.at < MOST_TRIMMED)):
-            return False
-        if tables.code and window.wire.startswith(("{", tables.code), at):
-            self._read = self._in_bare_calls
-            return True
         self._begin_content(tables.grammar.lead, tables.grammar.content.left)
         return True
 
@@ -273,18 +278,20 @@ class Scanner:
 
     def _begin_call(self, start: int, end: int) -> None:
         """Begins a call whose marker is from `start` to `end`."""
-        number = len(self._calls)
         self._called = self._window.token(start)
         self._mark_to(end)
         self._payload = []
-        self._enter(self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(number, text, first, last))
+        self._enter(
+            self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(len(self._calls), text, first, last)
+        )
 
     def _end_call(self, end: int, *, closed: bool) -> None:
         """Reads the call that ends at `end`, with its marker where it is closed."""
         tables = self._tables
         assert tables.syntax is not None
         lexicon = tables.lexicon
-        payload = Payload("".join(self._payload), lexicon.mark, lexicon.text)
+        wire = "".join(self._payload)
+        payload = Payload(wire.replace(UNKNOWN, ""), lexicon.mark, lexicon.text)
         attempt = tables.syntax.read(payload, self._schemas)
         status = attempt.status
         if not closed:
@@ -297,7 +304,7 @@ class Scanner:
         ):
             status = ToolCallParseStatus.UNKNOWN_TOOL
         span = max(self._called, 0), max(self._window.token(end), 0)
-        call = ParsedToolCall(payload.text(), attempt.name, attempt.arguments, span, status, attempt.id)
+        call = ParsedToolCall(lexicon.text(wire), attempt.name, attempt.arguments, span, status, attempt.id)
         number = len(self._calls)
         self._calls.append(StateCall(attempt.id, attempt.name))
         self._events.append(ToolCallRead(number, call, *self._read_to(end)))
@@ -306,6 +313,7 @@ class Scanner:
         """Reads a stop token, or an id that is no token."""
         if mark == UNKNOWN:
             self._text_to(at, closed=None, whole=True)
+            self._payload.append(mark)
             self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
             return
         self._text_to(at, closed=edges)

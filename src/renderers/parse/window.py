@@ -100,6 +100,11 @@ class Window:
                 first, found = place, mark
         return (first, found) if first < sys.maxsize else None
 
+    @property
+    def end(self) -> int:
+        """The number of the token that would be added next."""
+        return self._first + len(self._pieces)
+
     def skip_spaces(self, most: int) -> int:
         """Returns the first character from `at` on that is no space, looking at so many at most."""
         found = _SPACE.match(self.wire, self.at, self.at + most)
