@@ -17,17 +17,22 @@ from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, Too
 from renderers.parse.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parse.response import ParsedResponse, Region
 from renderers.parse.stream import new_scanner
-from renderers.parse.syntax import SYNTAXES
+from renderers.parse.syntax import SYNTAXES, Call
 from renderers.parse.tables import Tables, markers_within, tables_for
 from renderers.tokenizer.wire import to_wire
 from tests.standin import byte_tokenizer
 
 __all__ = [
+    "HUB",
+    "OWN",
+    "ROME",
+    "SEARCH",
     "STOPS",
     "Reader",
     "Reading",
     "Vocabulary",
     "assert_accounted",
+    "completions",
     "grammar_of",
     "in_two",
     "one_by_one",
@@ -36,9 +41,119 @@ __all__ = [
     "reader_of",
     "reader_of_bytes",
     "reader_of_pieces",
+    "turn",
 ]
 
 STOPS = "<|stop|>", "<|eos|>"
+
+HUB = {
+    "hermes": "Qwen/Qwen3-8B",
+    "qwen_xml": "Qwen/Qwen3.5-9B",
+    "seed_xml": "ByteDance-Seed/Seed-OSS-36B-Instruct",
+    "glm": "zai-org/GLM-4.5-Air",
+    "kimi": "moonshotai/Kimi-K2.5",
+    "deepseek_v3": "deepseek-ai/DeepSeek-V3",
+    "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
+    "minimax": "MiniMaxAI/MiniMax-M2",
+    "llama": "meta-llama/Llama-3.2-1B-Instruct",
+    "harmony": "openai/gpt-oss-20b",
+}
+"""A real model for each syntax."""
+
+ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
+
+OWN: dict[str, tuple[str, ...]] = {
+    "hermes": (
+        '<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>',
+        '<tool_call><tool_call>\n{"name": "a", "arguments": "x"}\n</tool_call></tool_call>',
+        "<tool_call></tool_call><tool_call> </tool_call>",
+    ),
+    "qwen_xml": (
+        "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",
+        "<tool_call>\n<function=a>\n<parameter=x>\n1\n</tool_call>",
+    ),
+    "seed_xml": ("<seed:tool_call><function=a><parameter=x>1</parameter></function></seed:tool_call><seed:tool_call>",),
+    "glm": (
+        "<tool_call>a<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>\nAnd é.",
+        "<tool_call>a\n<arg_key>x</arg_key>\n<arg_value></arg_value></arg_value>\n</tool_call>",
+    ),
+    "kimi": (
+        "<|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+        "<|tool_calls_section_begin|> \n <|tool_call_begin|>a:1<|tool_calls_section_end|>Then.",
+        "<|tool_calls_section_begin|>é<|tool_call_begin|>a<|tool_call_end|> é <|tool_calls_section_end|>",
+    ),
+    "deepseek_v3": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{}\n```<｜tool▁calls▁end｜>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁call▁end｜>",
+    ),
+    "deepseek_v31": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁call▁end｜>｜<｜tool▁calls▁",
+        "<｜tool▁calls▁begin｜><｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁calls▁end｜>",
+    ),
+    "minimax": (
+        '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
+        '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
+    ),
+    "llama": (
+        '<|python_tag|>{"name": "a"}',
+        '<|python_tag|>{"name": "é"} ; {"name": "b", "arguments": {}}  <|stop|>',
+        '\n {"name": "a", "parameters": {"x": "<|python_tag|>"}}',
+        "<|python_tag|>print(1)",
+        '{"name": "a"} and more',
+        '{"x": 1}; {',
+        "{",
+    ),
+    "harmony": (
+        "<|channel|>analysis<|message|>é<|end|><|start|>assistant<|channel|>analysis<|message|>ü<|stop|>",
+        "<|start|>assistant to=functions.a<|channel|>commentary json<|message|>{}<|call|>",
+        "<|channel|>commentary<|message|>First.<|end|><|start|>assistant<|channel|>final<|message|>Then.",
+        "<|channel|>final<|channel|>analysis<|message|>a<|start|>assistant<|channel|>final<|message|>b",
+        "<|channel|>analysis" + " no message" * 40,
+        "no header" + " at all é" * 40 + "<|end|>é",
+        "<|message|>é<|end|><|message|><|end|><|message|>🙂",
+        "<|start|><|start|>",
+    ),
+}
+"""What only one syntax has."""
+
+
+def turn(key: str, reasoning: str, content: str, calls: str) -> str:
+    """Writes a turn as models with a syntax do."""
+    if key == "harmony":
+        messages = [("analysis", reasoning), ("final", content)]
+        written = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
+        return "<|start|>assistant".join([*written, *([calls] if calls else [])])
+    return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
+
+
+def completions(key: str) -> list[str]:
+    """Returns completions in a syntax, as text."""
+    write = SYNTAXES[key].write
+    one, two = write([ROME]), write([ROME, SEARCH])
+    return [
+        "",
+        "é",
+        turn(key, "", "Yes: 1 < 2 </b> 🙂", ""),
+        turn(key, "Hm, é.", "Yes 🙂.  \n", ""),
+        turn(key, "", "", one),
+        turn(key, "Hm.", "Look: ", two),
+        turn(key, "", one + " é\n " + two, "\n\n") + "Done é. ",
+        turn(key, f"Then {one} maybe.", "No.", one),
+        turn(key, "Hm. ", "", one).replace("\n</think>", ""),
+        turn(key, "Hm.", "", two + "<|stop|>" + one),
+        turn(key, "Hm.", "<|stop|>é<|eos|><|stop|>", ""),
+        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", one),
+        turn(key, "<think><think>", "</think><think>", ""),
+        "<think></think>\n\n\nHi",
+        "<think>\n</think>" + one,
+        "<think>" * 3 + "</think>" * 2 + one * 2,
+        "\n<|turn|>assistant\n<|turn|>assistant\n\n<think>\nHm.",
+        "<|turn|>assistant<|turn|>",
+        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", one, "a" + " " * count)),
+        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{one}{' ' * 300}",
+        *OWN[key],
+    ]
+
 
 Chunks = Iterable[Sequence[Any]]
 

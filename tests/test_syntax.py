@@ -220,10 +220,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<|tool_calls_section_begin|><|tool_calls_section_end|>", []),
         ("<|tool_calls_section_begin|>search<|tool_calls_section_end|>", []),
         (kimi("functions.a:0<|tool_call_argument_begin|>{}")[: -len("<|tool_calls_section_end|>")], [("a", {}, OK)]),
-        (
-            "<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{<|tool_calls_section_end|>",
-            [("a", "{", UNCLOSED)],
-        ),
+        (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", UNCLOSED)]),
         ("<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0", [(None, None, UNCLOSED)]),
         (kimi("functions.a:0{}"), [(None, None, MALFORMED)]),
         (kimi("<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
