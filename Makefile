@@ -53,9 +53,10 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  many processes and threads load while files break: SECONDS=60 by default
+# make stress  loading while files break (SECONDS=60), and reading completions of any kind (CASES=10000000)
 stress: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
+	SHARED=$(SHARED) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 
 # make bench   loading, rendering and parsing against transformers and peers, in one run each
 bench: $(VENV)/.test

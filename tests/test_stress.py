@@ -1,9 +1,11 @@
-"""The short form of the loading stress test; `make stress` runs the long one."""
+"""The short forms of the stress tests; `make stress` runs the long ones."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from renderers import EMBEDDED
+from tests import stress_parsing
 from tests.models import HUB_AT_HAND, unpack_hub
 from tests.stress_loading import PROCESSES, THREADS, make_cases, stress
 
@@ -17,3 +19,12 @@ def test_every_load_gives_the_right_ids_or_our_error(tmp_path: Path) -> None:
     assert counts.total() - counts["rounds"] - counts["processes"] == counts["rounds"] * PROCESSES * THREADS
     for fault in {case.fault for case in cases}:
         assert any(outcome.endswith(f", {fault}") for outcome in counts), fault
+
+
+def test_every_completion_is_read_and_accounted_for() -> None:
+    found = stress_parsing.stress(12_000, models=[str(EMBEDDED)], processes=2)
+    (counts,) = found.values()
+    assert [outcome for outcome in counts if outcome.startswith("WRONG")] == []
+    assert counts["completions"] == 12_000
+    assert counts["with calls"] > 1_000
+    assert {"ok", "invalid_json", "missing_name", "unclosed_block"} <= counts.keys()

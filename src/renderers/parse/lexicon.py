@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import UNKNOWN, ForeignTexts, from_wire, to_wire
 
-__all__ = ["Lexicon", "LexiconTokenizer", "as_ids"]
+__all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
+_MARKS = re.compile("([\u0100-\uffff])")
 _FIRST = ord(UNKNOWN) + 1
 
 
@@ -91,8 +92,8 @@ class Lexicon:
     def pieces(self, ids: list[Any]) -> list[str]:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
         if self._size is not None and len(ids) > 1:
-            with contextlib.suppress(IndexError, OverflowError, TypeError):
-                # Negative numbers would count from the end of the list.
+            with contextlib.suppress(Exception):
+                # What is no number may raise anything; negative ones would count from the end of the list.
                 array("I", ids)
                 # Much faster than asking for one after the other.
                 return list(operator.itemgetter(*ids)(self._lookup))
@@ -101,7 +102,7 @@ class Lexicon:
     def _piece(self, number: Any) -> str:
         try:
             index = operator.index(number)
-        except TypeError:
+        except Exception:
             return UNKNOWN
         if index < 0 or (self._size is not None and index >= self._size):
             return UNKNOWN
@@ -113,8 +114,20 @@ class Lexicon:
             return wire
         for mark, text in self._texts.items():
             if mark in wire:
+                if not text:
+                    # Bytes on two sides of a mark are no character, even if the mark has no text.
+                    return "".join(map(self.text, wire.split(mark)))
                 wire = wire.replace(mark, text)
         return from_wire(wire)
+
+
+def cut_at_marks(wire: str) -> list[str]:
+    """Returns wire text in pieces, with every mark as a piece of its own.
+
+    >>> cut_at_marks("a\u0101\u0102b")
+    ['a', 'ā', 'Ă', 'b']
+    """
+    return [piece for piece in _MARKS.split(wire) if piece]
 
 
 class _Overlaid(dict[int, str]):

@@ -88,16 +88,17 @@ class Scanner:
         """Reads what was held back, as nothing follows."""
         self._window.release()
         self._run(final=True)
-        start, end = self._read_to(len(self._window.wire))
-        if start < end:
+        if self._window.end > self._told:
             # Tokens without any text.
-            self._events.append(MarkerRead(start, end))
+            self._events.append(MarkerRead(max(self._told, 0), self._window.end))
         return self._taken()
 
     def _run(self, *, final: bool) -> None:
         while self._read(final):
             pass
-        self._window.shrink()
+        if not self._window.holds:
+            self._tell_markers()
+            self._window.shrink()
 
     def _taken(self) -> list[ParseEvent]:
         events, self._events = self._events, []
@@ -111,21 +112,23 @@ class Scanner:
         """Reads space, a header, and the marker that opens reasoning, if that is what the turn begins with."""
         window, tables = self._window, self._tables
         at = window.skip_spaces(MOST_TRIMMED)
-        first = [mark for mark in (tables.header, tables.think) if mark]
-        for mark in first:
-            if window.wire.startswith(mark, at):
-                self._mark_to(at + len(mark))
-                if mark == tables.think:
-                    self._begin_reasoning()
+        # So many spaces are text, whatever comes after them.
+        if at - window.at < MOST_TRIMMED:
+            first = [mark for mark in (tables.header, tables.think) if mark]
+            for mark in first:
+                if window.wire.startswith(mark, at):
+                    self._mark_to(at + len(mark))
+                    if mark == tables.think:
+                        self._begin_reasoning()
+                    return True
+            if tables.code and window.wire.startswith(("{", tables.code), at):
+                self._read = self._in_bare_calls
                 return True
-        rest = window.wire[at : at + MOST_TRIMMED]
-        if not final and at - window.at < MOST_TRIMMED and any(mark.startswith(rest) for mark in first):
+            begun = window.wire[at : at + max(map(len, (*first, tables.code))) + 1]
+            if not final and any(mark.startswith(begun) for mark in (*first, tables.code)):
+                return False
+        if window.at == len(window.wire):
             return False
-        if not rest and (window.at == at or (not final and at - window.at < MOST_TRIMMED)):
-            return False
-        if tables.code and window.wire.startswith(("{", tables.code), at):
-            self._read = self._in_bare_calls
-            return True
         self._begin_content(tables.grammar.lead, tables.grammar.content.left)
         return True
 
@@ -277,11 +280,12 @@ class Scanner:
 
     def _begin_call(self, start: int, end: int) -> None:
         """Begins a call whose marker is from `start` to `end`."""
-        number = len(self._calls)
         self._called = self._window.token(start)
         self._mark_to(end)
         self._payload, self._raw = [], []
-        self._enter(self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(number, text, first, last))
+        self._enter(
+            self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(len(self._calls), text, first, last)
+        )
 
     def _end_call(self, end: int, *, closed: bool) -> None:
         """Reads the call that ends at `end`, with its marker where it is closed."""
@@ -334,15 +338,29 @@ class Scanner:
     # Telling
     # ==================
 
-    def _read_to(self, at: int) -> tuple[int, int]:
-        """Returns the tokens up to a character that have not been told of, and which are then read."""
+    def _read_to(self, at: int, near: int | None = None) -> tuple[int, int]:
+        """Returns the tokens of what is read up to a character. Markers before it are told of first.
+
+        `near` is a character that is not far from it, and whose token is quickly found: a mark, or the end.
+        """
+        self._tell_markers()
+        if near is not None:
+            self._window.token(near)
         start, end = self._told, max(self._window.token(at), self._told)
         self._told, self._window.at = end, at
         return max(start, 0), max(end, 0)
 
+    def _tell_markers(self) -> None:
+        """Tells of the tokens that have been read and not yet been told of."""
+        end = self._window.token(self._window.at)
+        if end > self._told:
+            if end > 0:
+                self._events.append(MarkerRead(max(self._told, 0), end))
+            self._told = end
+
     def _mark_to(self, at: int) -> None:
-        if at > self._window.at:
-            self._events.append(MarkerRead(*self._read_to(at)))
+        """Reads markers and padding up to a character; they are told of with what follows."""
+        self._window.at = at
 
     def _text_of_chunk(self, watch: Watch, final: bool, edges: Edges) -> bool:
         """Reads text that no mark is in; false, as there is nothing more."""
@@ -374,9 +392,6 @@ class Scanner:
         if closed is not None:
             # A field that nothing is taken off is told as it comes.
             kept = closed.end_in(wire, start, end) if self._ends else end
-            if kept < end:
-                # The end of a field is often a mark, which is quickly found; what is cut off is near it.
-                window.token(end)
         elif not whole:
             kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
             kept = _whole_characters(wire, start, kept)
@@ -387,7 +402,7 @@ class Scanner:
             if self._region is Region.CALL and self._stop is None:
                 self._payload.append(part)
                 self._raw.append(text)
-            self._events.append(self._tell(text, *self._read_to(kept)))
+            self._events.append(self._tell(text, *self._read_to(kept, near=end)))
         if closed is not None:
             self._mark_to(end)
 

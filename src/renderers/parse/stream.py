@@ -70,6 +70,8 @@ def new_scanner(tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) 
 def _started(tables: Tables, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
     """Returns a scanner that has read the part of the turn that the prompt already holds."""
     scanner = new_scanner(tables, tools, first=-len(prefill))
+    if not prefill:
+        return scanner
     scanner.feed(prefill)
     if scanner.state.stop is not None:
         # The prompt went on after that turn.

@@ -56,6 +56,11 @@ class Window:
         self.release()
         return True
 
+    @property
+    def holds(self) -> bool:
+        """Whether all tokens are put aside."""
+        return self._held is not None
+
     def hold(self, awaited: Watch) -> None:
         """Puts all tokens aside until one of some marks comes."""
         self.shrink()
@@ -71,9 +76,12 @@ class Window:
 
     def shrink(self) -> None:
         """Forgets the tokens that have been read as a whole."""
-        if self._held is not None:
-            return
-        start, place = self._before(self.at)
+        place = self.token(self.at) - self._first
+        start = self._near[0]
+        if start > self.at:
+            # The token that is read in part stays.
+            place -= 1
+            start -= len(self._pieces[place])
         if place:
             self._set(self._pieces[place:], self.wire[start:])
             self._first += place
@@ -100,6 +108,11 @@ class Window:
                 first, found = place, mark
         return (first, found) if first < sys.maxsize else None
 
+    @property
+    def end(self) -> int:
+        """The number of the token that would be added next."""
+        return self._first + len(self._pieces)
+
     def skip_spaces(self, most: int) -> int:
         """Returns the first character from `at` on that is no space, looking at so many at most."""
         found = _SPACE.match(self.wire, self.at, self.at + most)
@@ -107,31 +120,29 @@ class Window:
 
     def token(self, at: int) -> int:
         """Returns the number of the first token that begins at a character or after it."""
-        start, place = self._before(at)
-        if start < at:
-            start += len(self._pieces[place])
-            place += 1
-        self._near = (start, place)
+        start, place = self._near
+        if start != at:
+            pieces = self._pieces
+            start, place = self._jumped(at)
+            while start < at:
+                start += len(pieces[place])
+                place += 1
+            while start > at and start - len(pieces[place - 1]) >= at:
+                place -= 1
+                start -= len(pieces[place])
+            while place and start == at and not pieces[place - 1]:
+                place -= 1
+            self._near = (start, place)
         return self._first + place
 
-    def _before(self, at: int) -> tuple[int, int]:
-        """Returns where a token begins that a character is in, and its place; the first of those that begin there."""
-        pieces = self._pieces
-        if at == len(self.wire):
-            start, place = at, len(pieces)
-        else:
-            start, place = self._jumped(at)
-        while start < at and start + len(pieces[place]) <= at:
-            start += len(pieces[place])
-            place += 1
-        while start > at or (place and start == at and not pieces[place - 1]):
-            place -= 1
-            start -= len(pieces[place])
-        return start, place
-
     def _jumped(self, at: int) -> tuple[int, int]:
-        """Returns a place to look from: that of a mark is found by searching for it, which is faster than counting."""
+        """Returns where a token begins and its place, to look from for one that is further on.
+
+        Marks are found by searching for them, which is faster than counting.
+        """
         start, place = self._near
+        if at == len(self.wire):
+            return at, len(self._pieces)
         mark = self.wire[at]
         if at - start < _FAR or mark <= "\xff":
             return start, place

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from renderers.parse.grammar import Pair
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.base import (
     MALFORMED,
@@ -31,12 +32,14 @@ from renderers.parse.syntax.base import (
 
 __all__ = ["QWEN_XML", "SEED_XML"]
 
+_CALL = "<tool_call>", "</tool_call>"
+_SEED_CALL = "<seed:tool_call>", "</seed:tool_call>"
 _FUNCTION, _FUNCTION_END = "<function=", "</function>"
 _PARAMETER, _PARAMETER_END = "<parameter=", "</parameter>"
 
 
-def write(calls: Sequence[Call], *, padding: str = "\n") -> str:
-    """Writes calls, with some padding around values.
+def write(calls: Sequence[Call], *, markers: Pair = _CALL, padding: str = "\n") -> str:
+    """Writes calls between some markers, with some padding around values.
 
     >>> print(write([Call("get", {"x": 1})]))
     <tool_call>
@@ -47,13 +50,13 @@ def write(calls: Sequence[Call], *, padding: str = "\n") -> str:
     </function>
     </tool_call>
     """
-    return "\n".join(_written(call, padding) for call in calls)
+    return "\n".join(f"{markers[0]}\n{_written(call, padding)}\n{markers[1]}" for call in calls)
 
 
 def _written(call: Call, padding: str) -> str:
     values = written_values(call.arguments).items()
     parameters = "".join(f"{_PARAMETER}{key}>{padding}{text}{padding}{_PARAMETER_END}\n" for key, text in values)
-    return f"<tool_call>\n{_FUNCTION}{call.name}>\n{parameters}{_FUNCTION_END}\n</tool_call>"
+    return f"{_FUNCTION}{call.name}>\n{parameters}{_FUNCTION_END}"
 
 
 def read(payload: Payload, schemas: ToolSchemas, *, padding: str = "\n") -> Attempt:
@@ -75,11 +78,11 @@ def read(payload: Payload, schemas: ToolSchemas, *, padding: str = "\n") -> Atte
     return Attempt(name, arguments, status if whole else MALFORMED)
 
 
-QWEN_XML = Syntax(key="qwen_xml", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, write=write, read=read)
+QWEN_XML = Syntax(key="qwen_xml", call=_CALL, ends_reasoning=True, write=write, read=read)
 SEED_XML = Syntax(
     key="seed_xml",
-    call=("<seed:tool_call>", "</seed:tool_call>"),
+    call=_SEED_CALL,
     ends_reasoning=True,
-    write=lambda calls: write(calls, padding="").replace("tool_call>", "seed:tool_call>"),
+    write=functools.partial(write, markers=_SEED_CALL, padding=""),
     read=functools.partial(read, padding=""),
 )
