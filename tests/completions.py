@@ -95,8 +95,8 @@ OWN: dict[str, tuple[str, ...]] = {
         '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
     ),
     "llama": (
-        '<|python_tag|>{"name": "a"}',
-        '<|python_tag|>{"name": "é"} ; {"name": "b", "arguments": {}}  <|stop|>',
+        '<|python_tag|>{"name": "a", "parameters": {}}',
+        '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',
         '\n {"name": "a", "parameters": {"x": "<|python_tag|>"}}',
         "<|python_tag|>print(1)",
         '{"name": "a"} and more',

@@ -108,7 +108,7 @@ def test_space_is_waited_for_only_so_long() -> None:
 
 def test_a_token_before_a_call_may_come_in_pieces() -> None:
     reader = reader_of_bytes(grammar_of("llama"), marks=False)
-    ids = reader.encode('<|python_tag|>{"name": "a"}')
+    ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
     assert [call.name for call in read(reader, one_by_one(ids)).response.tool_calls] == ["a"]
 
 

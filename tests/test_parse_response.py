@@ -15,6 +15,7 @@ from renderers import (
     ParsedResponse,
     Region,
     ToolCallParseStatus,
+    ToolCallRead,
     create_renderer,
     load_tokenizer,
 )
@@ -69,6 +70,7 @@ ROME = ("get", {"city": "Rome"})
         ("<|think|>A<|think|>B<|/think|>C<|/think|>D", ("C<|/think|>D", "AB", [])),
         ("x<|think|>A<|/think|>B", ("x<|think|>A<|/think|>B", None, [])),
         ("A<|/think|>B", ("A<|/think|>B", None, [])),
+        ("<|/think|>B<|/think|>", ("B<|/think|>", None, [])),
         (f"Hi{CALL}{CALL}<|end|>", ("Hi", None, [ROME, ROME])),
         (f"<|think|>A{CALL}<|end|>", ("", "A", [ROME])),
         (f"<|think|>A{CALL}<|/think|>B", ("B", f"A{CALL}", [])),
@@ -121,6 +123,34 @@ def test_a_call_that_the_prompt_began_is_read_on() -> None:
     assert (call.name, call.arguments, call.status) == ("get", {"city": "Rome"}, OK)
     assert call.token_span is not None
     assert call.token_span[0] == 0
+
+
+def test_what_the_prompt_holds_is_not_said_again() -> None:
+    head = "<|turn|>user\nHi<|end|>\n<|turn|>assistant\n"
+    assert said(read(" world", prompt=head + "Hello")) == (" world", None, [])
+    # Held back until it is known what it is, and still the prompt's.
+    assert said(read(f"B{CALL}<|/think|>C", prompt=f"{head}<|think|>A{CALL}")) == ("C", f"B{CALL}", [])
+    assert said(read("B<|/think|>C", prompt=head + "<|think|>A <|call|>{")) == ("C", "B", [])
+
+
+def test_a_header_is_found_whatever_stands_after_it() -> None:
+    prompt = "<|turn|>assistant\n<|think|>I saw <|result|> and " + "much more " * 100
+    assert said(read("so.<|/think|>B", prompt=prompt)) == ("B", "so.", [])
+
+
+@pytest.mark.parametrize("odd", [[[1, 2]], [None, {}], np.zeros((2, 2)), [2**70, -1, True, "x"]])
+def test_no_prompt_is_too_odd(odd: Any) -> None:
+    assert embedded().parse_response(embedded().tokenizer.encode("Hi"), prompt_ids=odd).content == "Hi"
+
+
+def test_closing_tells_what_was_held_back() -> None:
+    renderer = embedded()
+    parser = renderer.stream()
+    told = parser.feed(renderer.tokenizer.encode(f"<|think|>A{CALL}"))
+    assert not any(isinstance(event, ToolCallRead) for event in told)
+    assert parser.last_events == []
+    (call,) = parser.close().tool_calls
+    assert [event.call for event in parser.last_events if isinstance(event, ToolCallRead)] == [call]
 
 
 def test_every_token_is_in_one_part() -> None:
@@ -251,6 +281,21 @@ REAL = [
         ("First.\nB", None, []),
     ),
     ("openai/gpt-oss-20b", "<|start|>assistant", "Hi there", ("Hi there", None, [])),
+    (
+        "openai/gpt-oss-20b",
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|><|end|><|start|>assistant<|channel|>analysis<|message|>A<|end|>",
+        ("", "A", []),
+    ),
+    (
+        "openai/gpt-oss-20b",
+        "<|start|>assistant",
+        "<|channel|>final<|message|>B<|end|><|start|>user<|message|>Mine<|end|>",
+        ("B", None, []),
+    ),
+    ("Qwen/Qwen3-8B", "<|im_start|>assistant\n<think>\nplan\n\n", "more\n</think>B", ("B", "more", [])),
+    ("meta-llama/Llama-3.2-1B-Instruct", None, '{"name": "Bob", "age": 3}', ('{"name": "Bob", "age": 3}', None, [])),
+    ("zai-org/GLM-4.5-Air", "[gMASK]<sop><|user|>\nwhat is <think>?", "A</think>B", ("A</think>B", None, [])),
     ("meta-llama/Llama-3.2-1B-Instruct", None, 'Look: {"name": "get"}', ('Look: {"name": "get"}', None, [])),
 ]
 
@@ -258,6 +303,14 @@ REAL = [
 @pytest.mark.parametrize(("name", "prompt", "text", "expected"), REAL)
 def test_real_formats_are_read(name: str, prompt: str | None, text: str, expected: Any, hub: object) -> None:
     assert said(read(text, prompt=prompt, renderer=create_renderer(load_tokenizer(name)))) == expected
+
+
+def test_text_between_the_messages_of_a_turn_is_skipped(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("openai/gpt-oss-20b"))
+    text = "<|channel|>final<|message|>A<|end|>lost<|start|>assistant<|channel|>final<|message|>B<|end|>" + "é" * 2000
+    parsed = read(text, prompt="<|start|>assistant", renderer=renderer)
+    assert said(parsed) == ("A\nB", None, [])
+    assert [skipped.text for skipped in parsed.skipped] == ["lost", "é" * 2000]
 
 
 def test_the_real_models_are_there(hub: object) -> None:

@@ -174,7 +174,21 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "2"}, OK)],
         ),
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
-        (xml("junk<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, OK)]),
+        (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
+        # A second function, and a parameter that is not closed: never a call that looks right.
+        (
+            xml("<parameter=a>\n1\n</parameter>\n</function>\n<function=b>\n<parameter=c>\n2\n</parameter>\n"),
+            [("search", {"a": 1, "c": 2}, MALFORMED)],
+        ),
+        (
+            xml("<parameter=query>\n1\n<parameter=days>\n2\n</parameter>\n"),
+            [("search", {"query": "1", "days": 2}, MALFORMED)],
+        ),
+        (
+            "<tool_call>\n<function=search>\n<tool_call>\n<function=b>\n<parameter=c>\n2\n</parameter>\n</tool_call>",
+            [("search", {"c": 2}, MALFORMED)],
+        ),
         (xml("<parameter=days>\nthree\n</parameter>"), [("search", {"days": "three"}, OK)]),
         (
             xml("<parameter=days>\nthree\n</parameter>").replace("search", "get_weather"),
@@ -202,13 +216,22 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (glm("search<arg_key>query"), [("search", {}, MALFORMED)]),
         (glm("search<arg_key>query</arg_key>"), [("search", {}, MALFORMED)]),
         (glm("search<arg_key>query</arg_key><arg_value>Rome"), [("search", {}, MALFORMED)]),
-        (glm("search<arg_key>query</arg_key>Rome<arg_value>Paris</arg_value>"), [("search", {}, MALFORMED)]),
+        (
+            glm("search<arg_key>query</arg_key>Rome<arg_value>Paris</arg_value>"),
+            [("search", {"query": "Paris"}, MALFORMED)],
+        ),
+        (
+            glm(
+                "search<arg_key>query</arg_key><arg_value>1</arg_value><tool_call>b<arg_key>c</arg_key><arg_value>2</arg_value>"
+            ),
+            [("search", {"query": "1", "c": 2}, MALFORMED)],
+        ),
         (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
         (
             glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>a</arg_key><arg_value>2</arg_value>"),
             [("search", {"a": 2}, OK)],
         ),
-        (glm("search<arg_key>query</arg_key><arg_value>1</arg_value> junk"), [("search", {"query": "1"}, OK)]),
+        (glm("search<arg_key>query</arg_key><arg_value>1</arg_value> junk"), [("search", {"query": "1"}, MALFORMED)]),
         (
             glm("get_weather<arg_key>days</arg_key><arg_value>three</arg_value>"),
             [("get_weather", {"days": "three"}, INVALID)],
@@ -216,15 +239,16 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (glm("search<arg_key>query</arg_key><arg_value> null </arg_value>"), [("search", {"query": " null "}, OK)]),
     ],
     "kimi": [
-        ("<|tool_calls_section_begin|>", []),
-        ("<|tool_calls_section_begin|><|tool_calls_section_end|>", []),
-        ("<|tool_calls_section_begin|>search<|tool_calls_section_end|>", []),
+        ("<|tool_calls_section_begin|>", [(None, None, UNCLOSED)]),
+        ("<|tool_calls_section_begin|><|tool_calls_section_end|>", [(None, None, MALFORMED)]),
+        ("<|tool_calls_section_begin|>search<|tool_calls_section_end|>", [(None, None, MALFORMED)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>{}")[: -len("<|tool_calls_section_end|>")], [("a", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", UNCLOSED)]),
         ("<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0", [(None, None, UNCLOSED)]),
         (kimi("functions.a:0{}"), [(None, None, MALFORMED)]),
         (kimi("<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
-        (kimi("functions.a:0<|tool_call_argument_begin|>"), [("a", "", INVALID)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>"), [("a", {}, OK)]),
+        (kimi(":0<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>{} {}"), [("a", "{} {}", INVALID)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>[1]"), [("a", "[1]", INVALID)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", "null", INVALID)]),
@@ -267,8 +291,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Ro"}, UNCLOSED)],
         ),
         ('<minimax:tool_call>\n<invoke name="search">\n</minimax:tool_call>', [("search", {}, UNCLOSED)]),
-        ("<minimax:tool_call>\n</minimax:tool_call>", []),
-        ("<minimax:tool_call>search</minimax:tool_call>", []),
+        ("<minimax:tool_call>\n</minimax:tool_call>", [(None, None, MALFORMED)]),
+        ("<minimax:tool_call>search</minimax:tool_call>", [(None, None, MALFORMED)]),
         (minimax('name="search"'), [(None, None, MALFORMED)]),
         (minimax('name="">'), [(None, None, MISSING)]),
         (minimax('name="search">'), [("search", {}, OK)]),
@@ -284,7 +308,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (
             minimax('name="search">junk<parameter name="query">Rome</parameter>junk'),
-            [("search", {"query": "Rome"}, OK)],
+            [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
     ],
@@ -297,8 +321,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('{"name": "a"} {"name": "b"}', []),
         ('{"name": "a"};', []),
         ('{"name": "a"}; junk', []),
-        ('{"name": "a"} ;\n{"name": "b", "parameters": {"x": 1}}', [("a", {}, OK), ("b", {"x": 1}, OK)]),
-        ('<|python_tag|>{"name": "a"}<|stop|>', [("a", {}, OK)]),
+        ('{"name": "search"} ;\n{"name": "b", "parameters": {"x": 1}}', [("search", {}, OK), ("b", {"x": 1}, OK)]),
+        ('<|python_tag|>{"name": "search"}<|stop|>', [("search", {}, OK)]),
+        # An answer, not a call: no parameters, and no tool of that name.
+        ('{"name": "Bob", "age": 3}', []),
         ('{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
         ('{"name": "a", "parameters": {"x": 1}, "arguments": {"x": 2}}', [("a", {"x": 1}, OK)]),
         ('{"name": "a", "parameters": null}', [("a", None, OK)]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from renderers.parse.derive import derive_grammar, writes_calls
+from renderers.parse.derive import derive_grammar, misread, writes_calls
 from renderers.parse.grammar import Grammar
 from renderers.parse.tables import markers_within
 from renderers.probing import Ways, closer
@@ -51,11 +51,14 @@ def resolve(tokenizer: LoadedTokenizer | ForeignTokenizer, ways: Ways, with_tool
     others = (tokenizer.eos_token_id, number)
     if grammar.tools is None and writes_calls(with_tools):
         conflicts = (*conflicts, "the template writes tool calls in a syntax that is not known: they stay content")
+    ends = frozenset({*stops, *(one for one in others if one is not None)})
+    wrong = misread(ways, grammar, frozenset(one for one, token in tokenizer.added_tokens.items() if token in ends))
+    conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
         stop_token_ids=stops,
         stops_from=source,
         conflicts=conflicts,
-        ends=frozenset({*stops, *(one for one in others if one is not None)}),
+        ends=ends,
         grammar=grammar,
     )
 

@@ -26,7 +26,7 @@ from renderers.probing import LEXEME, Ways, fields, heads, think_markers, turn_o
 from renderers.spans import Channel, Trace
 from renderers.tokenizer.wire import to_wire
 
-__all__ = ["derive_grammar", "writes_calls"]
+__all__ = ["derive_grammar", "misread", "writes_calls"]
 
 _THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDED = "\n Kiesel \n"
@@ -44,6 +44,7 @@ def derive_grammar(ways: Ways, with_tools: Ways, control: frozenset[str]) -> Gra
     reasoning = _reasoning(ways, markers) if markers else _unwritten_reasoning(ways, prompts)
     header = _header(prompts, reasoning)
     called = _calls(with_tools, reasoning, header, control)
+    syntax = SYNTAXES[called.tools] if called.tools else None
     return Grammar(
         header=header,
         lead=_lead(ways, reasoning, header),
@@ -53,7 +54,7 @@ def derive_grammar(ways: Ways, with_tools: Ways, control: frozenset[str]) -> Gra
         tools=called.tools,
         section=called.section,
         call=called.call,
-        assumes_reasoning=called.tools == "glm" and _opens(prompts[:1], reasoning),
+        assumes_reasoning=bool(syntax and syntax.assumes_prompt) and _opens(prompts[:1], reasoning),
     )
 
 
@@ -183,6 +184,25 @@ def writes_calls(ways: Ways) -> bool:
     return trace is not None and bool(_shown(trace, conversation, Channel.TOOL_NAME))
 
 
+def misread(ways: Ways, grammar: Grammar, ends: frozenset[str]) -> list[str]:
+    """Returns what is read of turns that the template wrote where that is not what they say, in words.
+
+    `ends` are the texts of the tokens that end a turn.
+    """
+    found, end = [], any_of(ends)
+    for said in ({"content": "Kiesel"}, {"content": "Kiesel", "reasoning_content": "Wolke", "thinking": "Wolke"}):
+        trace, conversation = turn_of(ways, said)
+        if trace is None or _shown(trace, conversation, Channel.CONTENT) is None:
+            continue
+        wanted = "Kiesel", "Wolke" if "Wolke" in trace.text else ""
+        turn = _turn_text(trace, grammar.header)
+        read = _read_text(grammar, end.split(turn, maxsplit=1)[0] if end else turn)
+        got = read.content.strip(), (read.reasoning_content or "").strip()
+        if got != wanted:
+            found.append(f"content {wanted[0]!r} and reasoning {wanted[1]!r} are read as {got[0]!r} and {got[1]!r}")
+    return found
+
+
 def _names(source: str, syntax: Syntax) -> bool:
     return all(marker in source for marker in (*(syntax.section or ()), *(syntax.call or ()), *syntax.inner))
 
@@ -199,10 +219,7 @@ def _candidates(trace: Trace, conversation: Sequence[Data], reasoning: Reasoning
     names = [span for span in trace.spans if span_channel(span, conversation) is Channel.TOOL_NAME]
     own = _own_markers(trace, conversation)
     for syntax in SYNTAXES.values():
-        if syntax.call is None:
-            marked = (*syntax.inner[:1],) if syntax.key == "harmony" else ()
-        else:
-            marked = (*(syntax.section or ()), *syntax.call)
+        marked = syntax.inner[:1] if syntax.by_message else (*(syntax.section or ()), *(syntax.call or ()))
         if all(marker in trace.text for marker in marked) and names:
             yield Grammar(reasoning=reasoning, tools=syntax.key, section=syntax.section, call=syntax.call)
         if own is not None and syntax.call is not None and syntax.section is None:
@@ -264,5 +281,5 @@ def _with_content(ways: Ways, grammar: Grammar) -> Grammar:
         rest = trace.text.rpartition("Kiesel")[2]
         before, _, _ = rest.partition(opener[0])
         trail = before if "Kiesel" in trace.text and not before.strip() else ""
-    edges = Edges(trail=trail, left=padded.left, right=padded.right)
+    edges = Edges(trail=trail, right=padded.right)
     return Grammar(tools=grammar.tools, section=grammar.section, call=grammar.call, content_before_calls=edges)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from renderers.parse.events import ParseEvent, ReasoningDelta, TextSkipped
-from renderers.parse.grammar import MOST_TRIMMED, Edges
+from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, TextSkipped
+from renderers.parse.grammar import Edges
 from renderers.parse.response import Region
-from renderers.parse.scanner import Scanner
+from renderers.parse.scanner import Scanner, Tell, skipped_as, whole_characters
 from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START, channel_of_header, recipient_of
 from renderers.parse.tables import Tables, Watch
 from renderers.tokenizer.wire import UNKNOWN
@@ -16,26 +17,33 @@ from renderers.tokenizer.wire import UNKNOWN
 __all__ = ["HarmonyScanner"]
 
 HEADER_ALONE = "a header without a message"
+BETWEEN_MESSAGES = "between messages"
+ANOTHER_ROLE = "a message of another role"
+LONGEST_HEADER = 1024
 _PLAIN = Edges()
+_ROLE = re.compile(re.escape(START) + r"(\w+)")
+_HEADER_BEGUN = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
 
 
 class HarmonyScanner(Scanner):
-    """Reads messages one after the other; those on the same channel are joined by a line break."""
+    """Reads messages one after the other; those of the same kind are joined by a line break."""
 
     def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> None:
         super().__init__(tables, tools, first=first)
         mark, stops = tables.lexicon.mark, tables.lexicon.stops
-        self._message, self._call_end = mark(MESSAGE), mark(CALL_END)
-        self._ends_message = {mark(END), self._call_end}
-        self._marks = Watch.of(*map(mark, (START, CHANNEL, MESSAGE)))
+        self._message = mark(MESSAGE)
+        self._ends_message = {mark(END), mark(CALL_END)}
+        self._marks = Watch.of(*map(mark, (START, CHANNEL, MESSAGE, END, CALL_END)))
         self._header = Watch.of(self._message, *stops, UNKNOWN)
-        self._body = Watch.of(mark(START), mark(CHANNEL), *self._ends_message, *stops, UNKNOWN)
+        self._begins = Watch.of(*map(mark, (START, CHANNEL)))
+        self._body = Watch.of(*self._begins.marks, *self._ends_message, *stops, UNKNOWN)
+        self._begun = False
         self._said: set[Region] = set()
 
     def _in_start(self, final: bool) -> bool:
         """Reads a header, up to its message. A turn that begins with text and has none is content."""
         window = self._window
-        limit = window.at + MOST_TRIMMED
+        limit = window.at + LONGEST_HEADER
         found = window.find(self._header)
         if found is not None and found[0] + len(found[1]) > limit:
             found = None
@@ -44,50 +52,62 @@ class HarmonyScanner(Scanner):
             return True
         if found is None and len(window.wire) < limit and not final:
             return False
-        end = found[0] if found else min(limit, len(window.wire))
+        end = found[0] if found else whole_characters(window.wire, window.at, min(limit, len(window.wire)))
         text = window.wire[window.at : end]
-        if text.strip() and self._region is Region.START and not self._marks.within(text):
+        if text.strip() and not self._begun and not self._marks.within(text):
             self._begin_content("", "")
             return True
-        if text.strip():
-            shown = self._tables.lexicon.text(text)
-            self._events.append(TextSkipped(shown, HEADER_ALONE, *self._read_to(end)))
-        self._mark_to(end)
+        self._skip_to(end, HEADER_ALONE)
         if found is not None:
             self._end_at(found[1], end, _PLAIN)
         return found is not None or bool(text)
 
     def _begin_message(self, start: int, end: int) -> None:
         """Begins the message whose header ends with a marker from `start` to `end`."""
+        begins = self._window.find(self._begins)
+        opened = min(begins[0], start) if begins else start
+        before = self._tables.lexicon.text(self._window.wire[self._window.at : opened])
+        # The first header goes on with what the prompt has begun.
+        if self._begun or not _HEADER_BEGUN.fullmatch(before):
+            self._skip_to(opened, BETWEEN_MESSAGES)
+        self._begun = True
         header = self._window.wire[self._window.at : start]
         text = self._tables.lexicon.text(header)
-        if recipient_of(text) is not None:
+        role = _ROLE.match(text)
+        if role is not None and role[1] != "assistant":
+            self._mark_to(end)
+            self._enter(self._in_content, Region.CONTENT, skipped_as(ANOTHER_ROLE))
+        elif recipient_of(text) is not None:
             self._begin_call(self._window.at, end)
             self._payload = [header, self._message]
-            return
-        self._mark_to(end)
-        if channel_of_header(text) == "analysis":
-            self._begin_reasoning()
         else:
-            self._begin_content("", "")
+            self._mark_to(end)
+            self._begin_reasoning() if channel_of_header(text) == "analysis" else self._begin_content("", "")
+
+    def _skip_to(self, end: int, reason: str) -> None:
+        """Skips text up to a character; space is nothing to speak of."""
+        text = self._tables.lexicon.text(self._window.wire[max(self._window.at, self._window.own) : end])
+        if text.strip():
+            self._events.append(TextSkipped(text, reason, *self._read_to(end)))
+        self._mark_to(end)
 
     def _begin_reasoning(self) -> None:
-        self._enter(self._in_reasoning, Region.REASONING, ReasoningDelta)
+        self._enter(self._in_reasoning, Region.REASONING, self._joined(Region.REASONING, ReasoningDelta))
 
-    def _enter(
-        self,
-        read: Callable[[bool], bool],
-        region: Region,
-        tell: Callable[[str, int, int], ParseEvent],
-        *,
-        lead: str = "",
-        left: str = "",
-        ends: tuple[Edges, ...] = (),
-    ) -> None:
-        if region in self._said and self._stop is None and region is not Region.CALL:
-            tell = _Joined(tell)
-        self._said.add(region)
-        super()._enter(read, region, tell, lead=lead, left=left, ends=ends)
+    def _begin_content(self, lead: str, left: str) -> None:
+        self._begun = True
+        self._enter(self._in_content, Region.CONTENT, self._joined(Region.CONTENT, ContentDelta), lead=lead, left=left)
+
+    def _joined(self, region: Region, tell: Callable[[str, int, int], ParseEvent]) -> Tell:
+        """Returns what tells text, with a line break before the first of it where there was such text before."""
+
+        between = ["\n"] if region in self._said else []
+
+        def told(text: str, start: int, end: int) -> ParseEvent:
+            self._said.add(region)
+            return tell(between.pop() + text if between else text, start, end)
+
+        return told
 
     def _in_reasoning(self, final: bool) -> bool:
         return self._in_body(final)
@@ -114,22 +134,10 @@ class HarmonyScanner(Scanner):
             return True
         self._text_to(at, closed=_PLAIN)
         if in_call:
-            self._end_call(at, closed=True)
-        self._region, self._read = Region.CALLS, self._in_start
+            self._end_call(at, closed=mark in self._ends_message or mark in stops)
+        self._region, self._read = Region.START, self._in_start
         if mark in stops:
             self._end_at(mark, at, _PLAIN)
         elif mark in self._ends_message:
             self._mark_to(at + len(mark))
         return True
-
-
-class _Joined:
-    """Tells text with a line break before the first of it."""
-
-    def __init__(self, tell: Callable[[str, int, int], ParseEvent]) -> None:
-        self._tell = tell
-        self._before = "\n"
-
-    def __call__(self, text: str, start: int, end: int) -> ParseEvent:
-        before, self._before = self._before, ""
-        return self._tell(before + text, start, end)

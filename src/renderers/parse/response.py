@@ -49,20 +49,19 @@ class ParsedToolCall:
 
 
 class Region(enum.StrEnum):
-    """What a completion is at: what a token of it belongs to, or where it ends."""
+    """What a token of a completion belongs to, or what a completion is in at its end."""
 
     START = "start"
-    """Before anything was said: nothing but space, or a header."""
+    """Before anything is said; between the messages of a turn that has several."""
     REASONING = "reasoning"
     CONTENT = "content"
+    """Content, or where more of it may follow: also after tool calls."""
     CALLS = "calls"
     """Between tool calls, within the markers around all of them."""
     CALL = "call"
     MARKER = "marker"
     """Markers, and the padding that the format has around them."""
     SKIPPED = "skipped"
-    STOPPED = "stopped"
-    """After a stop token."""
 
 
 class ParsedPart(NamedTuple):
@@ -94,7 +93,7 @@ class CompletionState:
     """Where a completion ends, and what it called: all that extending it needs to know."""
 
     region: Region
-    """What is open at its end; `Region.STOPPED` where a stop token has closed it."""
+    """What it is in at its end, or was in when a stop token ended it."""
     stop: int | None
     """The stop token that ended it; None where it is cut off."""
     calls: tuple[StateCall, ...] = ()

@@ -1,9 +1,9 @@
 """Token ids to events: one pass, in any chunks, over all that a turn is written in.
 
-What has been fed and not yet been told is the window: its tokens, and their wire text. A pattern for the state that the
-scanner is in finds the next mark that means something there, so nothing is looked for within what another marker
-opened. Text before it is told at once, but for what the next chunk may change: the beginning of a marker that is not a
-token, half a character, padding before the end of a field.
+What has been fed and not yet been told is the window: its tokens, and their wire text. In each state only the marks are
+looked for that mean something there, so nothing is found within what another marker opened. Text before it is told at
+once, but for what the next chunk may change: the beginning of a marker that is not a token, half a character, padding
+before the end of a field.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ from renderers.parse.tables import Tables, Watch
 from renderers.parse.window import Window
 from renderers.tokenizer.wire import UNKNOWN
 
-__all__ = ["Scanner"]
+__all__ = ["Scanner", "Tell", "skipped_as", "whole_characters"]
 
 AFTER_STOP = "after the stop token"
 BESIDE_CALLS = "beside tool calls"
 NO_TOKEN = "not a token of the vocabulary"
 
 _PLAIN = Edges()
+
+Tell = Callable[[str, int, int], ParseEvent]
+"""Makes an event of text and its tokens."""
 
 
 class Scanner:
@@ -57,14 +60,15 @@ class Scanner:
         self._told = first
         self._calls: list[StateCall] = []
         # The field that text goes to: what makes an event of it, and what is taken off its ends.
-        self._tell: Callable[[str, int, int], ParseEvent] = ContentDelta
+        self._tell: Tell = ContentDelta
         self._lead = self._left = ""
         self._ends: tuple[Edges, ...] = ()
         # The call that is being read.
         self._payload: list[str] = []
         self._raw: list[str] = []
         self._called = 0
-        self._in_calls = False
+        # The section of calls that is open: its first token, and how many calls there were before it.
+        self._section: tuple[int, int] | None = None
         self._reasoned = False
         # Whether a marker that closes the reasoning is known to follow, so that no call can end it.
         self._closes = False
@@ -114,12 +118,15 @@ class Scanner:
         at = window.skip_spaces(MOST_TRIMMED)
         # So many spaces are text, whatever comes after them.
         if at - window.at < MOST_TRIMMED:
-            first = [mark for mark in (tables.header, tables.think) if mark]
+            first = [mark for mark in (tables.header, tables.think, tables.think_end) if mark]
             for mark in first:
                 if window.wire.startswith(mark, at):
                     self._mark_to(at + len(mark))
                     if mark == tables.think:
                         self._begin_reasoning()
+                    elif mark == tables.think_end:
+                        # Reasoning that the prompt has opened, and that there is none of.
+                        self._begin_answer()
                     return True
             if tables.code and window.wire.startswith(("{", tables.code), at):
                 self._read = self._in_bare_calls
@@ -144,8 +151,7 @@ class Scanner:
         if mark == tables.think_end:
             self._text_to(at, closed=reasoning.edges)
             self._mark_to(at + len(mark))
-            after = reasoning.after if self._reasoned else reasoning.after_empty
-            self._begin_content(after, tables.grammar.content.left)
+            self._begin_answer()
         elif mark == tables.think:
             # A second one is no text of the reasoning.
             self._text_to(at, closed=None, whole=True)
@@ -174,6 +180,7 @@ class Scanner:
         if mark in tables.openers:
             self._text_to(at, closed=tables.grammar.content_before_calls)
             if mark == tables.section:
+                self._section = window.token(at), len(self._calls)
                 self._mark_to(at + len(mark))
                 self._begin_calls()
             else:
@@ -186,17 +193,23 @@ class Scanner:
         window, tables = self._window, self._tables
         found = window.find(tables.calls)
         if found is None:
-            return self._text_of_chunk(tables.calls, final, _PLAIN)
+            self._text_of_chunk(tables.calls, final, _PLAIN)
+            if final:
+                self._end_section(window.at, closed=False)
+            return False
         at, mark = found
         if mark == tables.call:
             self._text_to(at, closed=_PLAIN)
             self._begin_call(at, at + len(mark))
         elif mark == tables.section_end:
             self._text_to(at, closed=_PLAIN)
+            self._end_section(at + len(mark), closed=True)
             self._mark_to(at + len(mark))
-            self._in_calls = False
             self._begin_after_calls()
         else:
+            if mark != UNKNOWN:
+                self._text_to(at, closed=_PLAIN)
+                self._end_section(at, closed=False)
             self._end_at(mark, at, _PLAIN)
         return True
 
@@ -215,7 +228,7 @@ class Scanner:
         self._text_to(at, closed=_PLAIN)
         if mark == tables.call_end:
             self._end_call(at + len(mark), closed=True)
-            self._begin_calls() if self._in_calls else self._begin_after_calls()
+            self._begin_calls() if self._section else self._begin_after_calls()
         elif mark == tables.section_end:
             self._end_call(at, closed=False)
             self._begin_calls()
@@ -234,7 +247,7 @@ class Scanner:
         start = window.skip_spaces(len(window.wire))
         start += len(tables.code) if tables.code and window.wire.startswith(tables.code, start) else 0
         end = found[0] if found else len(window.wire)
-        places = find_calls(window.wire[start:end])
+        places = find_calls(window.wire[start:end], self._schemas.names or ())
         if places is None:
             self._begin_content(tables.grammar.lead, tables.grammar.content.left)
             return True
@@ -262,21 +275,27 @@ class Scanner:
             self._in_reasoning, Region.REASONING, ReasoningDelta, lead=edges.lead, left=edges.left, ends=(edges,)
         )
 
+    def _begin_answer(self) -> None:
+        """Begins the content after reasoning."""
+        reasoning = self._tables.grammar.reasoning
+        assert reasoning is not None
+        after = reasoning.after if self._reasoned else reasoning.after_empty
+        self._begin_content(after, self._tables.grammar.content.left)
+
     def _begin_content(self, lead: str, left: str) -> None:
         grammar = self._tables.grammar
         ends = (grammar.content, grammar.content_before_calls)
         self._enter(self._in_content, Region.CONTENT, ContentDelta, lead=lead, left=left, ends=ends)
 
     def _begin_calls(self) -> None:
-        self._in_calls = True
-        self._enter(self._in_section, Region.CALLS, _skipped(BESIDE_CALLS), left=SPACES)
+        self._enter(self._in_section, Region.CALLS, skipped_as(BESIDE_CALLS), left=SPACES)
 
     def _begin_after_calls(self) -> None:
         syntax = self._tables.syntax
         if syntax is not None and syntax.keeps_text:
             self._begin_content("", SPACES)
         else:
-            self._enter(self._in_content, Region.CONTENT, _skipped(BESIDE_CALLS), left=SPACES)
+            self._enter(self._in_content, Region.CONTENT, skipped_as(BESIDE_CALLS), left=SPACES)
 
     def _begin_call(self, start: int, end: int) -> None:
         """Begins a call whose marker is from `start` to `end`."""
@@ -310,6 +329,17 @@ class Scanner:
         self._calls.append(StateCall(attempt.id, attempt.name))
         self._events.append(ToolCallRead(number, call, *self._read_to(end)))
 
+    def _end_section(self, end: int, *, closed: bool) -> None:
+        """Ends a section of calls. One without any call is an attempt that came to nothing."""
+        opened, self._section = self._section, None
+        if opened is None or opened[1] < len(self._calls):
+            return
+        status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
+        span = max(opened[0], 0), max(self._window.token(end), 0)
+        call = ParsedToolCall("", token_span=span, status=status)
+        self._calls.append(StateCall(None, None))
+        self._events.append(ToolCallRead(len(self._calls) - 1, call, *self._read_to(end)))
+
     def _end_at(self, mark: str, at: int, edges: Edges) -> None:
         """Reads a stop token, or an id that is no token."""
         if mark == UNKNOWN:
@@ -319,13 +349,13 @@ class Scanner:
         self._text_to(at, closed=edges)
         self._stop = self._tables.lexicon.id_of(mark)
         self._events.append(StopRead(self._stop, *self._read_to(at + 1)))
-        self._enter(self._in_rest, self._region, _skipped(AFTER_STOP))
+        self._enter(self._in_rest, self._region, skipped_as(AFTER_STOP))
 
     def _enter(
         self,
         read: Callable[[bool], bool],
         region: Region,
-        tell: Callable[[str, int, int], ParseEvent],
+        tell: Tell,
         *,
         lead: str = "",
         left: str = "",
@@ -394,27 +424,34 @@ class Scanner:
             kept = closed.end_in(wire, start, end) if self._ends else end
         elif not whole:
             kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
-            kept = _whole_characters(wire, start, kept)
+            kept = whole_characters(wire, start, kept)
         if kept > start:
-            part = wire[start:kept]
-            text = self._tables.lexicon.text(part)
             self._reasoned = self._reasoned or self._region is Region.REASONING
-            if self._region is Region.CALL and self._stop is None:
-                self._payload.append(part)
-                self._raw.append(text)
-            self._events.append(self._tell(text, *self._read_to(kept, near=end)))
+            text = self._text(start, kept)
+            span = self._read_to(kept, near=end)
+            if span[1]:
+                self._events.append(self._tell(text, *span))
         if closed is not None:
             self._mark_to(end)
 
+    def _text(self, start: int, end: int) -> str:
+        """Returns text of the completion; what of it the prompt holds only counts for a call that it has begun."""
+        wire, text = self._window.wire, self._tables.lexicon.text
+        if self._region is Region.CALL and self._stop is None:
+            self._payload.append(wire[start:end])
+            self._raw.append(text(wire[start:end]))
+        return text(wire[max(start, self._window.own) : end])
 
-def _skipped(reason: str) -> Callable[[str, int, int], ParseEvent]:
+
+def skipped_as(reason: str) -> Tell:
+    """Returns what tells text as skipped, for a reason."""
     return lambda text, start, end: TextSkipped(text, reason, start, end)
 
 
-def _whole_characters(wire: str, start: int, end: int) -> int:
+def whole_characters(wire: str, start: int, end: int) -> int:
     """Returns up to where wire text goes that does not end within a character of its text.
 
-    >>> _whole_characters("aÃ", 0, 2), _whole_characters("aÃ©", 0, 3)
+    >>> whole_characters("aÃ", 0, 2), whole_characters("aÃ©", 0, 3)
     (1, 3)
     """
     for at in range(end - 1, max(start, end - 3) - 1, -1):

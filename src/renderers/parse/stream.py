@@ -11,7 +11,6 @@ from renderers.parse.harmony import HarmonyScanner
 from renderers.parse.lexicon import as_ids
 from renderers.parse.response import CompletionState, ParsedResponse
 from renderers.parse.scanner import Scanner
-from renderers.parse.syntax.harmony import HARMONY
 from renderers.parse.tables import Tables
 
 __all__ = ["ResponseParser", "new_scanner"]
@@ -35,6 +34,7 @@ class ResponseParser:
         self._scanner = _started(tables, tools, prefill)
         self._assembler = Assembler()
         self._closed: ParsedResponse | None = None
+        self._last: list[ParseEvent] = []
 
     def feed(self, token_ids: Iterable[Any]) -> list[ParseEvent]:
         """Reads more tokens: ids in a list, an array or a tensor. Returns what they tell, in order.
@@ -51,9 +51,15 @@ class ResponseParser:
     def close(self) -> ParsedResponse:
         """Returns the message, as nothing follows. Closing once more gives the same."""
         if self._closed is None:
-            self._assembler.add(self._scanner.close())
+            self._last = self._scanner.close()
+            self._assembler.add(self._last)
             self._closed = self._assembler.response(self._scanner.state)
         return self._closed
+
+    @property
+    def last_events(self) -> list[ParseEvent]:
+        """What closing has told: what was held back until then, and a call that was cut off."""
+        return list(self._last)
 
     @property
     def state(self) -> CompletionState:
@@ -63,7 +69,7 @@ class ResponseParser:
 
 def new_scanner(tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> Scanner:
     """Returns the scanner for a grammar, and for the tools of a prompt."""
-    kind = HarmonyScanner if tables.syntax is HARMONY else Scanner
+    kind = HarmonyScanner if tables.syntax and tables.syntax.by_message else Scanner
     return kind(tables, tools, first=first)
 
 

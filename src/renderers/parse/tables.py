@@ -9,7 +9,7 @@ from typing import Protocol
 from renderers.parse.grammar import Grammar
 from renderers.parse.lexicon import Lexicon, LexiconTokenizer
 from renderers.parse.syntax import SYNTAXES, Syntax
-from renderers.parse.syntax.llama import LLAMA, PYTHON_TAG
+from renderers.parse.syntax.llama import PYTHON_TAG
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import UNKNOWN
 
@@ -52,18 +52,16 @@ class Watch:
 class Tables:
     """What a scanner looks for. Nothing about it changes, so any number of scanners share it."""
 
-    def __init__(self, grammar: Grammar, lexicon: Lexicon, *, anchors: frozenset[int] = frozenset()) -> None:
+    def __init__(self, grammar: Grammar, lexicon: Lexicon) -> None:
         self.grammar = grammar
         self.lexicon = lexicon
-        self.anchors = anchors
-        """Tokens that stand before a turn, or in its header, and never within one."""
         self.syntax: Syntax | None = SYNTAXES[grammar.tools] if grammar.tools else None
         mark = lexicon.mark
         self.header = lexicon.marked(grammar.header)
         self.think, self.think_end = map(mark, grammar.reasoning.markers) if grammar.reasoning else ("", "")
         self.section, self.section_end = map(mark, grammar.section or ("", ""))
         self.call, self.call_end = map(mark, grammar.call or ("", ""))
-        self.code = mark(PYTHON_TAG) if self.syntax is LLAMA else ""
+        self.code = mark(PYTHON_TAG) if self.syntax and self.syntax.bare else ""
         ends = {*lexicon.stops, UNKNOWN}
         # A call outside of its section is one all the same if it begins with a token.
         alone = grammar.call and (not grammar.section or lexicon.is_token(grammar.call[0]))
@@ -92,12 +90,7 @@ def tables_for(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int])
     within = markers_within(grammar)
     reserved = any_of(tokenizer.reserved_texts)
     header = frozenset(reserved.findall(grammar.header)) if reserved else frozenset()
-    others = (tokenizer.reserved_texts - within) | header
-    return Tables(
-        grammar,
-        Lexicon(tokenizer, marks=within | header, stops=stops),
-        anchors=frozenset(tokenizer.added_tokens[text] for text in others if text in tokenizer.added_tokens),
-    )
+    return Tables(grammar, Lexicon(tokenizer, marks=within | header, stops=stops))
 
 
 class _Tokenizer(LexiconTokenizer, Protocol):

@@ -109,6 +109,11 @@ class Window:
         return (first, found) if first < sys.maxsize else None
 
     @property
+    def own(self) -> int:
+        """The first character of the completion's own; those before it are of tokens below number 0, the prompt's."""
+        return len("".join(self._pieces[: -self._first])) if self._first < 0 else 0
+
+    @property
     def end(self) -> int:
         """The number of the token that would be added next."""
         return self._first + len(self._pieces)

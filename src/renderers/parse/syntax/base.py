@@ -11,7 +11,6 @@ from renderers.parse.grammar import Pair
 from renderers.parse.json_value import JsonError, read_json
 from renderers.parse.response import ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas, read_value
-from renderers.patterns import any_of
 from renderers.tokenizer.wire import from_wire, to_wire
 
 __all__ = [
@@ -71,19 +70,15 @@ class Payload:
         found = self.wire.find(mark, at, end)
         return (found, found + len(mark)) if found >= 0 else None
 
-    def find_close(self, marker: str, at: int, followers: Sequence[str]) -> tuple[int, int] | None:
-        """Returns the last place of a marker, from `at` on, before the first of some others that comes after it.
-
-        So a value may hold the text of the marker that closes it, as long as nothing else comes after that text.
-        """
-        first = self.find(marker, at)
-        if first is None:
-            return None
-        after = any_of(frozenset(map(self.mark, followers)))
-        following = after.search(self.wire, first[1]) if after else None
+    def find_last(self, marker: str, at: int, end: int) -> tuple[int, int] | None:
+        """Returns the last place of a marker between two others."""
         mark = self.mark(marker)
-        last = self.wire.rfind(mark, first[0], following.start() if following else len(self.wire))
-        return last, last + len(mark)
+        found = self.wire.rfind(mark, at, end)
+        return (found, found + len(mark)) if found >= 0 else None
+
+    def is_blank(self, start: int, end: int | None = None) -> bool:
+        """Says whether a part is nothing but space."""
+        return not self.wire[start:end].strip()
 
     def text(self, start: int = 0, end: int | None = None) -> str:
         """Returns the text of a part."""
@@ -96,7 +91,7 @@ class Syntax:
 
     key: str
     call: Pair | None
-    """The markers around each call; None where a whole turn is calls."""
+    """The markers around each call; None where it has none."""
     section: Pair | None = None
     """The markers around all calls of a turn."""
     inner: tuple[str, ...] = ()
@@ -107,6 +102,12 @@ class Syntax:
     """Text after a call is content."""
     knows_tools: bool = False
     """A name that is none of the tools is an error of its own."""
+    bare: bool = False
+    """A call has no markers: a whole turn is one, or several."""
+    by_message: bool = False
+    """A turn is several messages, and a call is one of them."""
+    assumes_prompt: bool = False
+    """Without a prompt a completion is taken to begin as the generation prompt would let it."""
     write: Callable[[Sequence[Call]], str]
     """Writes calls as a model does."""
     read: Callable[[Payload, ToolSchemas], Attempt]
@@ -156,29 +157,43 @@ def read_parameters(
 
 
 def read_tagged(
-    payload: Payload, at: int, *, tag: Pair, close: str, followers: Sequence[str], padding: str = ""
+    payload: Payload, at: int, *, tag: Pair, close: str, end: str = "", padding: str = ""
 ) -> tuple[list[tuple[str, str]], bool]:
-    """Returns keys and values that are written as elements with the key in their tag, and whether all are closed.
+    """Returns keys and values that are written as elements with the key in their tag, and whether nothing is amiss.
 
-    `tag` is what stands before the key and after it. One that is not closed has all that follows as its value.
-    A value with padding before it ends with padding, if there is any before the next element.
+    `tag` is what stands before the key and after it, `end` what stands after all elements. A value goes up to the
+    last marker that closes it before the next element, or before the end; so it may hold the text of that marker.
+    One that is not closed goes up to the next element. Padding around values is taken off once.
     """
     pairs: list[tuple[str, str]] = []
+    whole = True
     while found := payload.find(tag[0], at):
+        whole = whole and payload.is_blank(at, found[0])
         keyed = payload.find(tag[1], found[1])
         if keyed is None:
             return pairs, False
-        closed = payload.find_close(close, keyed[1], followers)
-        if closed and padding and payload.wire.startswith(padding, keyed[1]):
-            following = payload.find(tag[0], closed[1])
-            closed = payload.find(padding + close, closed[0] - 1, following[0] if following else None) or closed
-        key = payload.text(found[1], keyed[0]).strip()
-        value = payload.text(keyed[1], closed[1] - len(payload.mark(close)) if closed else None)
-        pairs.append((key, value.removeprefix(padding).removesuffix(padding)))
-        if closed is None:
-            return pairs, False
-        at = closed[1]
-    return pairs, True
+        following = payload.find(tag[0], keyed[1])
+        bound = following[0] if following else len(payload.wire)
+        closed = _closed(payload, keyed[1], bound, close=close, end=end, padding=padding)
+        value = payload.text(keyed[1], closed[0] if closed else bound)
+        pairs.append((payload.text(found[1], keyed[0]).strip(), value.removeprefix(padding).removesuffix(padding)))
+        whole, at = whole and closed is not None, closed[1] if closed else bound
+    ended = payload.find(end, at) if end else None
+    rest = ended is None or payload.is_blank(ended[1])
+    return pairs, whole and rest and payload.is_blank(at, ended[0] if ended else None)
+
+
+def _closed(payload: Payload, at: int, bound: int, *, close: str, end: str, padding: str) -> tuple[int, int] | None:
+    """Returns the marker that closes a value, which begins at a place and is followed by another."""
+    first = payload.find(close, at, bound)
+    if first is None:
+        return None
+    ended = payload.find(end, first[1], bound) if end else None
+    closed = payload.find_last(close, first[0], ended[0] if ended else bound)
+    if closed and padding and payload.wire.startswith(padding, at):
+        padded = payload.find(padding + close, closed[0] - len(padding), bound)
+        return (padded[0] + len(padding), padded[1]) if padded else closed
+    return closed
 
 
 def written_values(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -42,15 +42,18 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
     name = payload.text(0, found[0] if found else None).strip()
     pairs: list[tuple[str, str]] = []
     whole = True
-    while whole and found:
-        keyed = payload.find(_KEY_END, found[1])
-        valued = keyed and payload.find(_VALUE, keyed[1])
-        between = payload.wire[keyed[1] : valued[0]] if keyed and valued else ""
-        closed = valued and payload.find_close(_VALUE_END, valued[1], (_KEY,))
-        whole = bool(keyed and valued and closed) and not between.strip()
-        if keyed and valued and closed and whole:
+    while found:
+        following = payload.find(_KEY, found[1])
+        bound = following[0] if following else len(payload.wire)
+        keyed = payload.find(_KEY_END, found[1], bound)
+        valued = payload.find(_VALUE, keyed[1], bound) if keyed else None
+        closed = payload.find_last(_VALUE_END, valued[1], bound) if valued else None
+        if keyed and valued and closed:
             pairs.append((payload.text(found[1], keyed[0]).strip(), payload.text(valued[1], closed[0])))
-            found = payload.find(_KEY, closed[1])
+            whole = whole and payload.is_blank(keyed[1], valued[0]) and payload.is_blank(closed[1], bound)
+        else:
+            whole = False
+        found = following
     if not name:
         return Attempt(None, {}, ToolCallParseStatus.MISSING_NAME)
     arguments, status = read_parameters(pairs, name, schemas)
@@ -64,6 +67,7 @@ GLM = Syntax(
     ends_reasoning=True,
     keeps_text=True,
     knows_tools=True,
+    assumes_prompt=True,
     write=write,
     read=read,
 )

@@ -74,6 +74,7 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
 HARMONY = Syntax(
     key="harmony",
     call=None,
+    by_message=True,
     inner=(START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL_END),
     write=write,
     read=read,

@@ -31,7 +31,7 @@ def write(calls: Sequence[Call]) -> str:
 def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     """Reads a call."""
     try:
-        return call_of(read_json(payload.text()))
+        return call_of(read_json(payload.text()), arguments=("arguments", "parameters"))
     except JsonError:
         return Attempt(None, None, INVALID)
 

@@ -42,9 +42,9 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     if found is None:
         return Attempt(None, None, MALFORMED)
     number = payload.text(0, found[0]).strip()
-    name = number.rpartition(":")[0] or number
+    name = number.partition(":")[0]
     name = name.partition(".")[2] or name
-    arguments, status = read_arguments(payload.text(found[1]))
+    arguments, status = read_arguments(payload.text(found[1]).strip() or "{}")
     if not name:
         return Attempt(None, arguments, ToolCallParseStatus.MISSING_NAME)
     return Attempt(name, arguments, status, number)

@@ -9,15 +9,16 @@ a token before it that announces code, and `arguments` for `parameters`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from renderers.parse.json_value import JsonError, read_json_prefix
 from renderers.parse.schema import ToolSchemas
-from renderers.parse.syntax.base import INVALID, OK, Attempt, Call, Payload, Syntax, call_of, written_json
+from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, written_json
 
 __all__ = ["LLAMA", "PYTHON_TAG", "find_calls"]
 
 PYTHON_TAG = "<|python_tag|>"
+_ARGUMENTS = ("parameters", "arguments")
 _BEFORE, _BETWEEN, _END = map(re.compile, (r"\s*", r"\s*;\s*", r"\s*\Z"))
 
 
@@ -36,14 +37,16 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
         value, _ = read_json_prefix(payload.text(), 0)
     except JsonError:
         return Attempt(None, None, INVALID)
-    return call_of(value, arguments=("parameters", "arguments"))
+    return call_of(value, arguments=_ARGUMENTS)
 
 
-def find_calls(text: str) -> list[tuple[int, int]] | None:
+def find_calls(text: str, tools: Container[str] = ()) -> list[tuple[int, int]] | None:
     """Returns where the calls are that a whole turn is; None for a turn that is anything else.
 
-    >>> find_calls('{"name": "get"}; {"name": "go"}'), find_calls('{"x": 1}'), find_calls("Hi")
-    ([(0, 15), (17, 31)], None, None)
+    An object with a name is a call if it has parameters, or if its name is that of a tool.
+
+    >>> find_calls('{"name": "a", "parameters": {}}; {"name": "b"}', {"b"}), find_calls('{"name": "Bob"}')
+    ([(0, 31), (33, 46)], None)
     """
     places: list[tuple[int, int]] = []
     between = _BEFORE.match(text)
@@ -52,7 +55,8 @@ def find_calls(text: str) -> list[tuple[int, int]] | None:
             value, end = read_json_prefix(text, between.end())
         except JsonError:
             return None
-        if call_of(value).status is not OK:
+        name = call_of(value).name
+        if name is None or not (name in tools or any(key in value for key in _ARGUMENTS)):
             return None
         places.append((between.end(), end))
         if _END.match(text, end):
@@ -61,4 +65,4 @@ def find_calls(text: str) -> list[tuple[int, int]] | None:
     return None
 
 
-LLAMA = Syntax(key="llama", call=None, inner=(PYTHON_TAG,), write=write, read=read)
+LLAMA = Syntax(key="llama", call=None, bare=True, inner=(PYTHON_TAG,), write=write, read=read)

@@ -59,9 +59,7 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
     if named is None:
         return Attempt(None, None, MALFORMED)
     name = payload.text(0, named[0]).strip()
-    pairs, whole = read_tagged(
-        payload, named[1], tag=(_PARAMETER, _NAMED), close=_PARAMETER_END, followers=(_PARAMETER,)
-    )
+    pairs, whole = read_tagged(payload, named[1], tag=(_PARAMETER, _NAMED), close=_PARAMETER_END)
     if not name:
         return Attempt(None, None, ToolCallParseStatus.MISSING_NAME)
     arguments, status = read_parameters(pairs, name, schemas)

@@ -64,18 +64,18 @@ def read(payload: Payload, schemas: ToolSchemas, *, padding: str = "\n") -> Atte
     found = payload.find(_FUNCTION)
     named = payload.find(">", found[1]) if found else None
     name = payload.text(found[1], named[0]).strip() if found and named else ""
-    if not named or not name:
+    if not found or not named or not name:
         return Attempt(None, None, MALFORMED)
     pairs, whole = read_tagged(
         payload,
         named[1],
         tag=(_PARAMETER, ">"),
         close=_PARAMETER_END,
-        followers=(_PARAMETER, _FUNCTION_END),
+        end=_FUNCTION_END,
         padding=padding,
     )
     arguments, status = read_parameters(pairs, name, schemas)
-    return Attempt(name, arguments, status if whole else MALFORMED)
+    return Attempt(name, arguments, status if whole and payload.is_blank(0, found[0]) else MALFORMED)
 
 
 QWEN_XML = Syntax(key="qwen_xml", call=_CALL, ends_reasoning=True, write=write, read=read)
