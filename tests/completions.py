@@ -301,7 +301,7 @@ def assert_accounted(reading: Reading, count: int) -> None:
     assert _joined(reading.events, ReasoningDelta) == (response.reasoning_content or "")
     for number, call in enumerate(response.tool_calls):
         said = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
-        assert call.raw.endswith("".join(said))
+        assert call.raw == "".join(said)
         assert call.token_span is not None
         assert 0 <= call.token_span[0] <= call.token_span[1] <= count
     assert response.reasoning_complete == (response.state.region is not Region.REASONING)

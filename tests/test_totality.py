@@ -301,6 +301,13 @@ def test_time_is_linear_in_what_is_repeated(key: str, marks: bool) -> None:
             assert _seconds(reader, many) < 80 * _seconds(reader, few) + 0.05, (before, word)
 
 
+def test_time_is_linear_in_very_many_calls() -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    call = reader.encode("<tool_call></tool_call>")
+    # Looking for every other mark anew after each call would take much longer the more of them there are.
+    assert _seconds(reader, call * 60_000) < 25 * _seconds(reader, call * 6_000)
+
+
 def _seconds(reader: Reader, ids: list[int]) -> float:
     """Returns the least of the times that reading takes."""
     times = []
