@@ -76,7 +76,7 @@ RECORDS: dict[str, Record] = {
     "deepseek-r1-distill": Record(
         normalisations=("drops_reasoning", "drops_calls"), unlike=("<think>", "</think>"), calls=2
     ),
-    "deepseek-v3.1": Record(normalisations=("splits_content_at_think", "drops_reasoning")),
+    "deepseek-v3.1": Record(normalisations=("drops_reasoning",), unlike=("</think>",)),
     "gpt-oss": Record(normalisations=("calls_content_reasoning", "keeps_first_call")),
     "llama-3.2": LLAMA,
     "llama-3.1": LLAMA,
@@ -127,14 +127,12 @@ def said(record: Record) -> st.SearchStrategy[Said]:
     arguments = st.dictionaries(KEYS, values, max_size=3)
     calls = st.lists(st.tuples(NAMES, arguments), max_size=record.calls, unique_by=lambda call: call[0]).map(tuple)
     turns = st.builds(Said, content=text, reasoning_content=st.just("") | text, tool_calls=calls)
-    return turns.filter(lambda turn: _is_shown(turn, record))
+    return turns.filter(_is_shown)
 
 
-def _is_shown(turn: Said, record: Record) -> bool:
+def _is_shown(turn: Said) -> bool:
     # Templates look for reasoning in content that has none beside it.
-    if "</think>" in turn.content and not turn.reasoning_content.strip():
-        return "splits_content_at_think" in record.normalisations
-    return True
+    return "</think>" not in turn.content or bool(turn.reasoning_content.strip())
 
 
 def tools_for(turn: Said) -> list[dict[str, Any]] | None:

@@ -22,7 +22,6 @@ EXPECTED: dict[str, Said] = {
     "drops_content_with_calls": Said("", TURN.reasoning_content, TURN.tool_calls),
     "keeps_first_call": Said(TURN.content, TURN.reasoning_content, TURN.tool_calls[:1]),
     "calls_content_reasoning": Said("", TURN.content, TURN.tool_calls),
-    "splits_content_at_think": Said(" on \n", TURN.reasoning_content, TURN.tool_calls),
     "drops_calls": Said(TURN.content, TURN.reasoning_content),
 }
 

@@ -82,12 +82,6 @@ def calls_content_reasoning(said: Said) -> Said:
     return replace(said, content="", reasoning_content=said.content) if said.tool_calls and said.content else said
 
 
-def splits_content_at_think(said: Said) -> Said:
-    """The template takes content up to `</think>` for reasoning."""
-    before, found, after = said.content.rpartition("</think>")
-    return replace(said, content=after, reasoning_content=said.reasoning_content or before) if found else said
-
-
 def drops_calls(said: Said) -> Said:
     """The template writes no calls."""
     return replace(said, tool_calls=())
@@ -109,7 +103,6 @@ NORMALISATIONS: MappingProxyType[str, Callable[[Said], Said]] = MappingProxyType
             drops_content_with_calls,
             keeps_first_call,
             calls_content_reasoning,
-            splits_content_at_think,
             drops_calls,
         )
     }
