@@ -39,19 +39,21 @@ class Assembler:
 
     def add(self, events: list[ParseEvent]) -> None:
         """Adds events, in their order."""
+        parts = self._parts
         for event in events:
-            self._add_part(_REGIONS[type(event)], event.start, event.end)
-            match event:
-                case ReasoningDelta():
-                    self._reasoning.append(event.text)
-                case ContentDelta():
-                    self._content.append(event.text)
-                case ToolCallRead():
-                    self._calls.append(event.call)
-                case TextSkipped():
-                    self._add_skipped(event)
-                case _:
-                    pass
+            region, start, end = _REGIONS[type(event)], event.start, event.end
+            if start < end:
+                if parts and parts[-1][0] is region:
+                    start = parts.pop()[1]
+                parts.append(ParsedPart(region, start, end))
+            if isinstance(event, ReasoningDelta):
+                self._reasoning.append(event.text)
+            elif isinstance(event, ContentDelta):
+                self._content.append(event.text)
+            elif isinstance(event, ToolCallRead):
+                self._calls.append(event.call)
+            elif isinstance(event, TextSkipped):
+                self._add_skipped(event)
 
     def response(self, state: CompletionState) -> ParsedResponse:
         """Returns the message of all events, of a completion that ended so."""
@@ -64,13 +66,6 @@ class Assembler:
             parts=tuple(self._parts),
             state=state,
         )
-
-    def _add_part(self, region: Region, start: int, end: int) -> None:
-        if start == end:
-            return
-        if self._parts and self._parts[-1].region is region:
-            start = self._parts.pop().start
-        self._parts.append(ParsedPart(region, start, end))
 
     def _add_skipped(self, event: TextSkipped) -> None:
         texts, last = self._skipped[-1] if self._skipped else ([], None)

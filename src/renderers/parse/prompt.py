@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from renderers.parse.lexicon import cut_at_marks
@@ -14,14 +13,14 @@ _NEAR = 64
 """How many tokens from the end a header is looked for first."""
 
 
-def prefill_of(tables: Tables, prompt_ids: Sequence[Any]) -> list[str]:
+def prefill_of(tables: Tables, prompt_ids: list[Any]) -> list[str]:
     """Returns what a prompt holds after the last header of an assistant's turn, in pieces.
 
     A turn that is over by then is in it as well, with what follows it.
     """
     header = tables.header
     for size in (_NEAR, len(prompt_ids)) if header else ():
-        wire = "".join(tables.lexicon.pieces(list(prompt_ids[-size:])))
+        wire = "".join(tables.lexicon.pieces(prompt_ids[-size:]))
         found = wire.rfind(header)
         if found >= 0:
             return cut_at_marks(wire[found + len(header) :])

@@ -58,6 +58,7 @@ class Scanner:
         self._stop: int | None = None
         self._events: list[ParseEvent] = []
         self._told = first
+        self._marked = False
         self._calls: list[StateCall] = []
         # The field that text goes to: what makes an event of it, and what is taken off its ends.
         self._tell: Tell = ContentDelta
@@ -101,7 +102,8 @@ class Scanner:
         while self._read(final):
             pass
         if not self._window.holds:
-            self._tell_markers()
+            if self._marked:
+                self._tell_markers()
             self._window.shrink()
 
     def _taken(self) -> list[ParseEvent]:
@@ -373,15 +375,20 @@ class Scanner:
 
         `near` is a character that is not far from it, and whose token is quickly found: a mark, or the end.
         """
-        self._tell_markers()
-        if near is not None:
-            self._window.token(near)
-        start, end = self._told, max(self._window.token(at), self._told)
-        self._told, self._window.at = end, at
-        return max(start, 0), max(end, 0)
+        window = self._window
+        if self._marked:
+            self._tell_markers()
+        if near is not None and near != at:
+            window.token(near)
+        start, end = self._told, window.token(at)
+        if end < start:
+            end = start
+        self._told, window.at = end, at
+        return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 
     def _tell_markers(self) -> None:
         """Tells of the tokens that have been read and not yet been told of."""
+        self._marked = False
         end = self._window.token(self._window.at)
         if end > self._told:
             if end > 0:
@@ -391,6 +398,7 @@ class Scanner:
     def _mark_to(self, at: int) -> None:
         """Reads markers and padding up to a character; they are told of with what follows."""
         self._window.at = at
+        self._marked = True
 
     def _text_of_chunk(self, watch: Watch, final: bool, edges: Edges) -> bool:
         """Reads text that no mark is in; false, as there is nothing more."""
@@ -436,11 +444,13 @@ class Scanner:
 
     def _text(self, start: int, end: int) -> str:
         """Returns text of the completion; what of it the prompt holds only counts for a call that it has begun."""
-        wire, text = self._window.wire, self._tables.lexicon.text
+        window, lexicon = self._window, self._tables.lexicon
+        part = window.wire[start:end]
+        text = lexicon.text(part)
         if self._region is Region.CALL and self._stop is None:
-            self._payload.append(wire[start:end])
-            self._raw.append(text(wire[start:end]))
-        return text(wire[max(start, self._window.own) : end])
+            self._payload.append(part)
+            self._raw.append(text)
+        return text if start >= window.own else lexicon.text(window.wire[window.own : end])
 
 
 def skipped_as(reason: str) -> Tell:

@@ -6,6 +6,7 @@ U+00FF are free to stand for tokens that are known by their ids.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -46,6 +47,8 @@ def from_wire(wire: str) -> str:
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
     """Returns the wire text of every id of a vocabulary whose tokens are bytes; ids that there are not have none."""
     vocabulary = backend.get_vocab(with_added_tokens=False)
+    # Tokens with low ids come up most, and so their texts are made next to each other: that is faster to read.
+    vocabulary = dict(sorted(vocabulary.items(), key=operator.itemgetter(1)))
     # In such a vocabulary each byte is written as one character. One long text is translated much faster than many.
     translated = _BETWEEN.join(vocabulary).translate(_BYTES).split(_BETWEEN)
     texts = (
