@@ -16,8 +16,8 @@ from tests.inverse import MODELS, Record, read_back
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_rendered_is_read_back(name: str) -> None:
-    record, used = MODELS[name], read_back(name, examples=80)
-    assert used["read"] > 20
+    record, used = MODELS[name], read_back(name, examples=60)
+    assert used["read"] > 15
     assert not record.calls or "drops_calls" in record.normalisations or used["calls"] > 10
     assert {*record.normalisations} | {*record.once} <= {*used}
 
@@ -30,5 +30,7 @@ def test_a_loss_that_is_not_listed_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_syntax_is_read_back_from_a_real_template(hub: object) -> None:
     names = [name for name in MODELS if name != str(EMBEDDED)]
-    read = {create_renderer(load_tokenizer(name)).resolution.grammar.tools for name in names}
-    assert read >= {*SYNTAXES}
+    found = [create_renderer(load_tokenizer(name)).resolution for name in names]
+    assert {resolution.grammar.tools for resolution in found} >= {*SYNTAXES}
+    conflicts = [conflict for resolution in found for conflict in resolution.conflicts]
+    assert not [conflict for conflict in conflicts if "not read back" in conflict or "not known" in conflict]

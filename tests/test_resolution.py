@@ -8,8 +8,6 @@ import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.resolution import resolve_stops
-from tests.inverse import MODELS
-from tests.models import hub_models, unpack_hub
 
 
 @dataclass(frozen=True)
@@ -60,14 +58,6 @@ def test_a_completion_is_also_read_up_to_a_token_that_only_the_template_names(hu
 def test_a_turn_that_is_not_read_back_is_said(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025"))
     assert any("'Kiesel<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models_that_are_read_back_have_no_such_conflict(name: str) -> None:
-    if name in hub_models():
-        unpack_hub()
-    conflicts = create_renderer(load_tokenizer(name)).resolution.conflicts
-    assert not [conflict for conflict in conflicts if "not read back" in conflict or "not known" in conflict]
 
 
 def test_a_syntax_that_is_not_known_is_said(hub: object) -> None:

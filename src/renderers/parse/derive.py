@@ -94,6 +94,7 @@ def _unwritten_reasoning(ways: Ways, prompts: Sequence[str]) -> ReasoningFormat 
     if not found:
         return None
     close = f"{found[0][0]}/{found[0][1:]}"
+    # Nothing shows the padding: it is taken to be what such models write.
     return ReasoningFormat(
         markers=(found[0], close),
         edges=Edges(left=SPACES, right=SPACES),

@@ -9,9 +9,10 @@ from typing import Any
 from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, TextSkipped
 from renderers.parse.grammar import Edges
 from renderers.parse.response import Region
-from renderers.parse.scanner import Scanner, Tell, skipped_as, whole_characters
+from renderers.parse.scanner import Scanner
 from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START, channel_of_header, recipient_of
 from renderers.parse.tables import Tables, Watch
+from renderers.parse.telling import Tell, skipped_as, whole_characters
 from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["HarmonyScanner"]

@@ -1,14 +1,12 @@
 """Token ids to events: one pass, in any chunks, over all that a turn is written in.
 
 What has been fed and not yet been told is the window: its tokens, and their wire text. In each state only the marks are
-looked for that mean something there, so nothing is found within what another marker opened. Text before it is told at
-once, but for what the next chunk may change: the beginning of a marker that is not a token, half a character, padding
-before the end of a field.
+looked for that mean something there, so nothing is found within what another marker opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from renderers.parse.events import (
@@ -26,11 +24,11 @@ from renderers.parse.response import CompletionState, ParsedToolCall, Region, St
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax import Payload
 from renderers.parse.syntax.llama import find_calls
-from renderers.parse.tables import Tables, Watch
-from renderers.parse.window import Window
+from renderers.parse.tables import Tables
+from renderers.parse.telling import Teller, skipped_as
 from renderers.tokenizer.wire import UNKNOWN
 
-__all__ = ["Scanner", "Tell", "skipped_as", "whole_characters"]
+__all__ = ["Scanner"]
 
 AFTER_STOP = "after the stop token"
 BESIDE_CALLS = "beside tool calls"
@@ -38,39 +36,20 @@ NO_TOKEN = "not a token of the vocabulary"
 
 _PLAIN = Edges()
 
-Tell = Callable[[str, int, int], ParseEvent]
-"""Makes an event of text and its tokens."""
 
-
-class Scanner:
+class Scanner(Teller):
     """Reads one completion. `feed` takes what its tokens are as wire text, and returns what that tells.
 
-    Tokens are numbered from `first` on; those before 0 are of the prompt, and are told of as number 0.
     A state is a method that reads on in the window: it returns whether it got any further.
     """
 
     def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> None:
-        self._tables = tables
+        super().__init__(tables, first=first)
         self._schemas = ToolSchemas(tools)
-        self._window = Window(first=first)
-        self._read: Callable[[bool], bool] = self._in_start
-        self._region = Region.START
-        self._stop: int | None = None
-        self._events: list[ParseEvent] = []
-        self._told = first
-        self._marked = False
         self._calls: list[StateCall] = []
-        # The field that text goes to: what makes an event of it, and what is taken off its ends.
-        self._tell: Tell = ContentDelta
-        self._lead = self._left = ""
-        self._ends: tuple[Edges, ...] = ()
-        # The call that is being read.
-        self._payload: list[str] = []
-        self._raw: list[str] = []
         self._called = 0
         # The section of calls that is open: its first token, and how many calls there were before it.
         self._section: tuple[int, int] | None = None
-        self._reasoned = False
         # Whether a marker that closes the reasoning is known to follow, so that no call can end it.
         self._closes = False
 
@@ -352,123 +331,3 @@ class Scanner:
         self._stop = self._tables.lexicon.id_of(mark)
         self._events.append(StopRead(self._stop, *self._read_to(at + 1)))
         self._enter(self._in_rest, self._region, skipped_as(AFTER_STOP))
-
-    def _enter(
-        self,
-        read: Callable[[bool], bool],
-        region: Region,
-        tell: Tell,
-        *,
-        lead: str = "",
-        left: str = "",
-        ends: tuple[Edges, ...] = (),
-    ) -> None:
-        self._read, self._region, self._tell = read, region, tell
-        self._lead, self._left, self._ends = lead, left, ends
-
-    # ==================
-    # Telling
-    # ==================
-
-    def _read_to(self, at: int, near: int | None = None) -> tuple[int, int]:
-        """Returns the tokens of what is read up to a character. Markers before it are told of first.
-
-        `near` is a character that is not far from it, and whose token is quickly found: a mark, or the end.
-        """
-        window = self._window
-        if self._marked:
-            self._tell_markers()
-        if near is not None and near != at:
-            window.token(near)
-        start, end = self._told, window.token(at)
-        if end < start:
-            end = start
-        self._told, window.at = end, at
-        return (start, end) if start >= 0 else (0, end if end > 0 else 0)
-
-    def _tell_markers(self) -> None:
-        """Tells of the tokens that have been read and not yet been told of."""
-        self._marked = False
-        end = self._window.token(self._window.at)
-        if end > self._told:
-            if end > 0:
-                self._events.append(MarkerRead(max(self._told, 0), end))
-            self._told = end
-
-    def _mark_to(self, at: int) -> None:
-        """Reads markers and padding up to a character; they are told of with what follows."""
-        self._window.at = at
-        self._marked = True
-
-    def _text_of_chunk(self, watch: Watch, final: bool, edges: Edges) -> bool:
-        """Reads text that no mark is in; false, as there is nothing more."""
-        wire = self._window.wire
-        end = len(wire) - (0 if final else watch.begun(wire, self._window.at))
-        self._text_to(end, closed=edges if final else None)
-        return False
-
-    def _text_to(self, end: int, *, closed: Edges | None, whole: bool = False) -> None:
-        """Reads text up to a character: the end of its field if `closed`; else all of it only if `whole`."""
-        window = self._window
-        wire = window.wire
-        if self._lead:
-            if wire.startswith(self._lead, window.at, end):
-                self._mark_to(window.at + len(self._lead))
-            elif end - window.at < len(self._lead) and self._lead.startswith(wire[window.at : end]):
-                if closed is None and not whole:
-                    return
-                self._mark_to(end)
-            self._lead = ""
-        if self._left:
-            at = window.at
-            while at < end and wire[at] in self._left:
-                at += 1
-            self._mark_to(at)
-            if at < end:
-                self._left = ""
-        start, kept = window.at, end
-        if closed is not None:
-            # A field that nothing is taken off is told as it comes.
-            kept = closed.end_in(wire, start, end) if self._ends else end
-        elif not whole:
-            kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
-            kept = whole_characters(wire, start, kept)
-        if kept > start:
-            self._reasoned = self._reasoned or self._region is Region.REASONING
-            text = self._text(start, kept)
-            span = self._read_to(kept, near=end)
-            if span[1]:
-                self._events.append(self._tell(text, *span))
-        if closed is not None:
-            self._mark_to(end)
-
-    def _text(self, start: int, end: int) -> str:
-        """Returns text of the completion; what of it the prompt holds only counts for a call that it has begun."""
-        window, lexicon = self._window, self._tables.lexicon
-        part = window.wire[start:end]
-        text = lexicon.text(part)
-        if self._region is Region.CALL and self._stop is None:
-            self._payload.append(part)
-            self._raw.append(text)
-        return text if start >= window.own else lexicon.text(window.wire[window.own : end])
-
-
-def skipped_as(reason: str) -> Tell:
-    """Returns what tells text as skipped, for a reason."""
-    return lambda text, start, end: TextSkipped(text, reason, start, end)
-
-
-def whole_characters(wire: str, start: int, end: int) -> int:
-    """Returns up to where wire text goes that does not end within a character of its text.
-
-    >>> whole_characters("aÃ", 0, 2), whole_characters("aÃ©", 0, 3)
-    (1, 3)
-    """
-    for at in range(end - 1, max(start, end - 3) - 1, -1):
-        byte = ord(wire[at])
-        if byte < 0x80 or byte > 0xFF:
-            break
-        if byte >= 0xC0:
-            wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return end if end - at >= wanted else at
-    return end
