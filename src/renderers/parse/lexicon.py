@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from renderers.patterns import any_of
-from renderers.tokenizer.wire import UNKNOWN, ForeignTexts, from_wire, to_wire
+from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, from_wire, to_wire
 
 __all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
-_MARKS = re.compile("([\u0100-\uffff])")
-_FIRST = ord(UNKNOWN) + 1
+_MARKS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
 
 
 class LexiconTokenizer(Protocol):
@@ -41,7 +40,7 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
 
 
 class Lexicon:
-    """A vocabulary, and the marks of a format in it. Nothing about it changes.
+    """A vocabulary, and the marks of a format in it, those first that are met most. Nothing about it changes.
 
     A mark is a token of its own where the vocabulary has it as one, and is then found by its id alone; else it is
     found by its text. Stop tokens are marks as well.
@@ -49,9 +48,9 @@ class Lexicon:
 
     def __init__(self, tokenizer: LexiconTokenizer, *, marks: Iterable[str], stops: Iterable[int]) -> None:
         texts = tokenizer.wire_texts
-        wanted = {tokenizer.added_tokens[text] for text in marks if text in tokenizer.added_tokens}
-        numbers = sorted(wanted | {number for number in stops if number >= 0})
-        characters = {number: chr(_FIRST + at) for at, number in enumerate(numbers)}
+        wanted = [tokenizer.added_tokens[text] for text in marks if text in tokenizer.added_tokens]
+        numbers = dict.fromkeys([*(number for number in stops if number >= 0), *wanted])
+        characters = dict(zip(numbers, FREE, strict=False))
         self._texts: dict[str, str] = {UNKNOWN: ""}
         for number, character in characters.items():
             known = isinstance(texts, dict) or number < len(texts)
@@ -89,15 +88,16 @@ class Lexicon:
         """Returns the id that a mark stands for."""
         return self._ids[mark]
 
-    def pieces(self, ids: list[Any]) -> list[str]:
+    def pieces(self, ids: list[Any]) -> Sequence[str]:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
         if self._size is not None and len(ids) > 1:
             with contextlib.suppress(Exception):
                 # What is no number may raise anything; negative ones would count from the end of the list.
                 array("I", ids)
                 # Much faster than asking for one after the other.
-                return list(operator.itemgetter(*ids)(self._lookup))
-        return list(map(self._piece, ids))
+                found: tuple[str, ...] = operator.itemgetter(*ids)(self._lookup)
+                return found
+        return tuple(map(self._piece, ids))
 
     def _piece(self, number: Any) -> str:
         try:
@@ -124,8 +124,8 @@ class Lexicon:
 def cut_at_marks(wire: str) -> list[str]:
     """Returns wire text in pieces, with every mark as a piece of its own.
 
-    >>> cut_at_marks("a\u0101\u0102b")
-    ['a', 'ā', 'Ă', 'b']
+    >>> cut_at_marks("a\u0100\u0101b")
+    ['a', 'Ā', 'ā', 'b']
     """
     return [piece for piece in _MARKS.split(wire) if piece]
 

@@ -62,7 +62,7 @@ class Scanner(Teller):
         """Counts calls from here on."""
         self._calls.clear()
 
-    def feed(self, pieces: list[str]) -> list[ParseEvent]:
+    def feed(self, pieces: Sequence[str]) -> list[ParseEvent]:
         """Reads on."""
         if self._window.add(pieces):
             self._run(final=False)

@@ -90,7 +90,7 @@ def tables_for(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int])
     within = markers_within(grammar)
     reserved = any_of(tokenizer.reserved_texts)
     header = frozenset(reserved.findall(grammar.header)) if reserved else frozenset()
-    return Tables(grammar, Lexicon(tokenizer, marks=within | header, stops=stops))
+    return Tables(grammar, Lexicon(tokenizer, marks=[*sorted(within), *sorted(header)], stops=sorted(stops)))
 
 
 class _Tokenizer(LexiconTokenizer, Protocol):

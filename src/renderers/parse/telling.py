@@ -157,9 +157,9 @@ def whole_characters(wire: str, start: int, end: int) -> int:
     """
     for at in range(end - 1, max(start, end - 3) - 1, -1):
         byte = ord(wire[at])
-        if byte < 0x80 or byte > 0xFF:
+        if byte < 0x80 or byte in (0xC0, 0xC1) or byte > 0xF4:
             break
-        if byte >= 0xC0:
+        if byte >= 0xC2:
             wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
             return end if end - at >= wanted else at
     return end

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from renderers.parse.grammar import SPACES
+from renderers.tokenizer.wire import FREE, UNKNOWN
 
 if TYPE_CHECKING:
     from renderers.parse.tables import Watch
@@ -15,6 +17,7 @@ __all__ = ["Window"]
 
 _SPACE = re.compile(f"[{SPACES}]*")
 _FAR = 32
+_MARKS = frozenset({UNKNOWN, *FREE})
 
 
 class Window:
@@ -32,7 +35,7 @@ class Window:
     def __init__(self, *, first: int = 0) -> None:
         self.wire = ""
         self.at = 0
-        self._pieces: list[str] = []
+        self._pieces: Sequence[str] = ()
         self._first = first
         # Where marks were found, the next one each.
         self._places: dict[str, int] = {}
@@ -43,7 +46,7 @@ class Window:
         self._awaited: Watch
         self._overlap = ""
 
-    def add(self, pieces: list[str]) -> bool:
+    def add(self, pieces: Sequence[str]) -> bool:
         """Adds tokens; says whether there is anything to read, which there is not while nothing awaited comes."""
         if self._held is None:
             self._set([*self._pieces, *pieces] if self._pieces else pieces, self.wire + "".join(pieces))
@@ -65,8 +68,8 @@ class Window:
         """Puts all tokens aside until one of some marks comes."""
         self.shrink()
         self._overlap = awaited.end_of(self.wire)
-        self._held, self._awaited = self._pieces, awaited
-        self._set([], "")
+        self._held, self._awaited = list(self._pieces), awaited
+        self._set((), "")
 
     def release(self) -> None:
         """Takes what was put aside back."""
@@ -87,7 +90,7 @@ class Window:
             self._first += place
             self.at -= start
 
-    def _set(self, pieces: list[str], wire: str) -> None:
+    def _set(self, pieces: Sequence[str], wire: str) -> None:
         self._pieces, self.wire = pieces, wire
         self._near = (0, 0)
         self._places.clear()
@@ -149,7 +152,7 @@ class Window:
         if at == len(self.wire):
             return at, len(self._pieces)
         mark = self.wire[at]
-        if at - start < _FAR or mark <= "\xff":
+        if at - start < _FAR or mark not in _MARKS:
             return start, place
         place -= 1
         for _ in range(self.wire.count(mark, start, at) + 1):

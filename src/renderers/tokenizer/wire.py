@@ -1,7 +1,8 @@
 """The text of every token, with one character for each byte: so half a character has a text as well.
 
-Such text is called wire text. It is what a completion is read as: plain ASCII is itself, and characters above
-U+00FF are free to stand for tokens that are known by their ids.
+Such text is called wire text. It is what a completion is read as: plain ASCII is itself. Bytes that are in no UTF-8
+text are all written as one of them; the characters of the others, and those above U+00FF, are free to stand for tokens
+that are known by their ids. The former are better, as a text with none of the latter takes half the memory.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from tokenizers import Tokenizer
 
 from renderers.tokenizer.ranks import BYTE_SYMBOLS
 
-__all__ = ["UNKNOWN", "ForeignTexts", "from_wire", "texts_of_bytes", "texts_of_pieces", "to_wire"]
+__all__ = ["FREE", "UNKNOWN", "ForeignTexts", "from_wire", "texts_of_bytes", "texts_of_pieces", "to_wire"]
 
-UNKNOWN = "\u0100"
+_NO_TEXT = (0xC0, 0xC1, *range(0xF5, 0x100))
+"""The bytes that are in no UTF-8 text. Each is U+FFFD when it is decoded, whatever is around it."""
+UNKNOWN, *_FREE = map(chr, _NO_TEXT[:-1])
 """What stands for an id that the vocabulary does not have."""
+FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
+"""The characters that are free, the better ones first."""
 
 _BETWEEN = "\uffff"
-_BYTES = {ord(symbol): byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
+_BYTES = {ord(symbol): 0xFF if byte in _NO_TEXT else byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
 _FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _ANCHOR = "a"
 
@@ -69,7 +74,7 @@ def texts_of_pieces(backend: Tokenizer) -> list[str]:
     texts = []
     for token, text in zip(vocabulary, decoded, strict=True):
         byte = _FALLBACK.fullmatch(token)
-        texts.append(chr(int(byte[1], 16)) if byte else to_wire(text.removeprefix(alone)))
+        texts.append(chr(_BYTES[ord(BYTE_SYMBOLS[int(byte[1], 16)])]) if byte else to_wire(text.removeprefix(alone)))
     return _listed(dict(zip(vocabulary.values(), texts, strict=True)))
 
 
