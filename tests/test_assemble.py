@@ -21,9 +21,7 @@ def test_deltas_are_joined_and_parts_that_are_alike_are_one() -> None:
     call = ParsedToolCall("{}", "f", {}, (5, 8))
     assembler = Assembler()
     assembler.add([MarkerRead(0, 1), ReasoningDelta("a", 1, 2), ReasoningDelta("b", 2, 3), ContentDelta("c", 3, 4)])
-    assembler.add(
-        [ContentDelta("d", 4, 5), MarkerRead(5, 6), ToolCallDelta(0, "{}", 6, 7), ToolCallRead(0, call, 7, 8)]
-    )
+    assembler.add([ContentDelta("d", 4, 5), MarkerRead(5, 6), ToolCallDelta(0, "{}", 6, 7)])
     assembler.add([ToolCallRead(0, call, 7, 8), StopRead(7, 8, 9)])
     response = assembler.response(DONE)
     assert (response.reasoning_content, response.content, response.tool_calls) == ("ab", "cd", [call])
