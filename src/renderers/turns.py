@@ -57,7 +57,7 @@ def label(
     placeholders = {
         at: _placeholders(ways, control, message) for at, message in enumerate(messages) if media_parts(message)
     }
-    reader = _Reader(trace, channels, any_of(control), closer(ways, control), stops, inline=inline)
+    reader = _Reader(trace, channels, any_of(control), closer(ways, control), stops)
     turns = {}
     for at, message in enumerate(messages):
         if message["role"] == "assistant":
@@ -209,10 +209,7 @@ class _Reader:
         control: re.Pattern[str] | None,
         closer: str | None,
         stops: frozenset[str],
-        *,
-        inline: bool,
     ) -> None:
-        self._inline = inline
         self._text = trace.text
         self._spans = trace.spans
         self._control = control
@@ -251,8 +248,8 @@ class _Reader:
         before = next((at for at in range(first_span - 1, -1, -1) if self._is_body[at]), None)
         end = self._spans[before].end if before is not None else 0
         for head in heads:
-            # Reasoning that the prompt opens may be a part of the content, where that can hold markers.
-            most = last if head.chosen and self._inline else first
+            # Reasoning that the prompt opens may be a part of the content.
+            most = last if head.chosen else first
             if head.whole and self._text.startswith(head.whole, end) and end + len(head.whole) <= most:
                 return end + len(head.whole)
         # What holds the place of an image may be between the last body and the head, or the message before has no body.
