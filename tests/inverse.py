@@ -80,7 +80,8 @@ RECORDS: dict[str, Record] = {
     "gpt-oss": Record(normalisations=("calls_content_reasoning", "keeps_first_call")),
     "llama-3.2": LLAMA,
     "llama-3.1": LLAMA,
-    "minimax-m2": Record(unlike=("</parameter>", "<parameter=a>")),
+    # A turn without reasoning that begins with the marker looks as if the prompt had opened it.
+    "minimax-m2": Record(unlike=("</parameter>", "<parameter=a>", "<think>")),
     "nemotron-3-nano": NEMOTRON,
     "nemotron-3-super": NEMOTRON,
     "nemotron-3-ultra": NEMOTRON,
