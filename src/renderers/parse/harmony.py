@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, TextSkipped
@@ -99,9 +99,8 @@ class HarmonyScanner(Scanner):
         self._begun = True
         self._enter(self._in_content, Region.CONTENT, self._joined(Region.CONTENT, ContentDelta), lead=lead, left=left)
 
-    def _joined(self, region: Region, tell: Callable[[str, int, int], ParseEvent]) -> Tell:
+    def _joined(self, region: Region, tell: Tell) -> Tell:
         """Returns what tells text, with a line break before the first of it where there was such text before."""
-
         between = ["\n"] if region in self._said else []
 
         def told(text: str, start: int, end: int) -> ParseEvent:

@@ -46,7 +46,7 @@ class Lexicon:
     found by its text. Stop tokens are marks as well.
     """
 
-    def __init__(self, tokenizer: LexiconTokenizer, *, marks: Iterable[str], stops: Iterable[int]) -> None:
+    def __init__(self, tokenizer: LexiconTokenizer, *, marks: Iterable[str], stops: Sequence[int]) -> None:
         texts = tokenizer.wire_texts
         wanted = [tokenizer.added_tokens[text] for text in marks if text in tokenizer.added_tokens]
         numbers = dict.fromkeys([*(number for number in stops if number >= 0), *wanted])

@@ -71,7 +71,7 @@ class Payload:
         return (found, found + len(mark)) if found >= 0 else None
 
     def find_last(self, marker: str, at: int, end: int) -> tuple[int, int] | None:
-        """Returns the last place of a marker between two others."""
+        """Returns the last place of a marker between two places; None where there is none."""
         mark = self.mark(marker)
         found = self.wire.rfind(mark, at, end)
         return (found, found + len(mark)) if found >= 0 else None
