@@ -271,9 +271,7 @@ class ChatRenderer:
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        parser = self.stream(tools=tools, prompt_ids=prompt_ids)
-        parser.feed(token_ids)
-        return parser.close()
+        return self.stream(tools=tools, prompt_ids=prompt_ids).close(token_ids)
 
     def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
         """Returns a parser for a completion that comes in chunks; takes what `parse_response` takes."""
@@ -281,7 +279,7 @@ class ChatRenderer:
         given = as_ids(prompt_ids) if prompt_ids is not None else []
         prefill = prefill_of(tables, given) if given else tables.assumed
         listed = None if tools is None else list(tools)
-        if listed is not None and any(type(tool) is not dict for tool in listed):
+        if listed and set(map(type, listed)) != {dict}:
             # Those that are dicts already, as most are, need not be copied for every completion.
             listed = plain_tools(listed)
         return ResponseParser(tables, listed, prefill=prefill)

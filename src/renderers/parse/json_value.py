@@ -8,7 +8,6 @@ strings that have no UTF-8 form.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -50,8 +49,10 @@ def read_json(text: str) -> Any:
     """
     if text.count("{") + text.count("[") <= DEEPEST:
         # Nothing in it can be too deep, so nothing has to be counted. What is wrong is found out below.
-        with contextlib.suppress(JsonError):
+        try:
             return _decoded(text.strip(_SPACE), 0)
+        except JsonError:
+            pass
     value, end = read_json_prefix(text, 0)
     after = _skip_space(text, end)
     if after < len(text):

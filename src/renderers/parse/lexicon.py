@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
+import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -12,9 +13,12 @@ from typing import Any, Protocol
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, from_wire, to_wire
 
-__all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
+__all__ = ["NO_PIECES", "Lexicon", "LexiconTokenizer", "Pieces", "as_ids", "cut_at_marks"]
 
 _MARKS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
+
+
+_UTF_32 = {"little": "utf-32-le", "big": "utf-32-be"}[sys.byteorder]
 
 
 class LexiconTokenizer(Protocol):
@@ -39,6 +43,38 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
     return listed if isinstance(listed, list) else [listed]
 
 
+class Pieces:
+    """The wire text of each of some tokens, and where the marks among them are.
+
+    >>> Pieces(("a", "\\xc1", "b", "\\xc1")).place("\\xc1", after=0, skip=1)
+    3
+    """
+
+    __slots__ = ("_ids", "_marks", "_text_of_ids", "texts")
+
+    def __init__(self, texts: Sequence[str], ids: array[int] | None = None, marks: Mapping[str, int] | None = None):
+        self.texts = texts
+        self._ids = ids
+        self._marks = marks
+        self._text_of_ids = ""
+
+    def place(self, mark: str, *, after: int, skip: int) -> int:
+        """Returns which token a mark is, of those from one on, after as many of the same as are skipped."""
+        number = self._marks.get(mark) if self._marks else None
+        within: Sequence[str] = self.texts
+        if number is not None and self._ids is not None:
+            # A text with a character for each id is much faster to search than a list.
+            within = self._text_of_ids = self._text_of_ids or self._ids.tobytes().decode(_UTF_32, "surrogatepass")
+            mark = chr(number)
+        place = after - 1
+        for _ in range(skip + 1):
+            place = within.index(mark, place + 1)
+        return place
+
+
+NO_PIECES = Pieces(())
+
+
 class Lexicon:
     """A vocabulary, and the marks of a format in it, those first that are met most. Nothing about it changes.
 
@@ -61,13 +97,15 @@ class Lexicon:
         }
         if isinstance(texts, dict):
             self._lookup: Sequence[str] | _Overlaid = _Overlaid(texts, characters)
-            self._size = None
+            self._size = sys.maxsize
         else:
             size = max((len(texts), *(number + 1 for number in characters)))
             listed = [*texts, *[UNKNOWN] * (size - len(texts))]
             for number, character in characters.items():
                 listed[number] = character
             self._lookup, self._size = listed, size
+        # Ids that are characters' numbers too can be looked up and searched for all at once.
+        self._dense = self._size <= sys.maxunicode + 1
         self.stops = frozenset(characters[number] for number in stops if number in characters)
 
     def mark(self, text: str) -> str:
@@ -88,23 +126,22 @@ class Lexicon:
         """Returns the id that a mark stands for."""
         return self._ids[mark]
 
-    def pieces(self, ids: list[Any]) -> Sequence[str]:
+    def pieces(self, ids: list[Any]) -> Pieces:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
-        if self._size is not None and len(ids) > 1:
+        if self._dense and len(ids) > 1:
             with contextlib.suppress(Exception):
                 # What is no number may raise anything; negative ones would count from the end of the list.
-                array("I", ids)
+                numbers = array("I", ids)
                 # Much faster than asking for one after the other.
-                found: tuple[str, ...] = operator.itemgetter(*ids)(self._lookup)
-                return found
-        return tuple(map(self._piece, ids))
+                return Pieces(operator.itemgetter(*ids)(self._lookup), numbers, self._ids)
+        return Pieces(tuple(map(self._piece, ids)))
 
     def _piece(self, number: Any) -> str:
         try:
             index = operator.index(number)
         except Exception:
             return UNKNOWN
-        if index < 0 or (self._size is not None and index >= self._size):
+        if index < 0 or index >= self._size:
             return UNKNOWN
         return self._lookup[index]
 

@@ -20,8 +20,9 @@ def prefill_of(tables: Tables, prompt_ids: list[Any]) -> list[str]:
     """
     header = tables.header
     for size in (_NEAR, len(prompt_ids)) if header else ():
-        wire = "".join(tables.lexicon.pieces(prompt_ids[-size:]))
+        wire = "".join(tables.lexicon.pieces(prompt_ids[-size:]).texts)
         found = wire.rfind(header)
         if found >= 0:
-            return cut_at_marks(wire[found + len(header) :])
+            rest = wire[found + len(header) :]
+            return cut_at_marks(rest) if rest else []
     return []

@@ -20,6 +20,7 @@ from renderers.parse.events import (
     ToolCallRead,
 )
 from renderers.parse.grammar import MOST_TRIMMED, SPACES, Edges
+from renderers.parse.lexicon import NO_PIECES, Pieces
 from renderers.parse.response import CompletionState, ParsedToolCall, Region, StateCall, ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax import Payload
@@ -35,6 +36,8 @@ BESIDE_CALLS = "beside tool calls"
 NO_TOKEN = "not a token of the vocabulary"
 
 _PLAIN = Edges()
+_BESIDE_CALLS = skipped_as(BESIDE_CALLS)
+_AFTER_STOP = skipped_as(AFTER_STOP)
 
 
 class Scanner(Teller):
@@ -62,14 +65,15 @@ class Scanner(Teller):
         """Counts calls from here on."""
         self._calls.clear()
 
-    def feed(self, pieces: Sequence[str]) -> list[ParseEvent]:
+    def feed(self, pieces: Pieces) -> list[ParseEvent]:
         """Reads on."""
         if self._window.add(pieces):
             self._run(final=False)
         return self._taken()
 
-    def close(self) -> list[ParseEvent]:
-        """Reads what was held back, as nothing follows."""
+    def close(self, pieces: Pieces = NO_PIECES) -> list[ParseEvent]:
+        """Reads the last tokens and what was held back, as nothing follows."""
+        self._window.add(pieces)
         self._window.release()
         self._run(final=True)
         if self._window.end > self._told:
@@ -130,13 +134,11 @@ class Scanner(Teller):
             return self._text_of_chunk(watch, final, _PLAIN)
         at, mark = found
         if mark == tables.think_end:
-            self._text_to(at, closed=reasoning.edges)
-            self._mark_to(at + len(mark))
+            self._text_to(at, closed=reasoning.edges, mark=mark)
             self._begin_answer()
         elif mark == tables.think:
             # A second one is no text of the reasoning.
-            self._text_to(at, closed=None, whole=True)
-            self._mark_to(at + len(mark))
+            self._text_to(at, closed=None, whole=True, mark=mark)
         elif mark in tables.openers:
             decides = window.find(tables.decides, at + len(mark))
             if decides is None and not final:
@@ -242,7 +244,8 @@ class Scanner(Teller):
 
     def _in_rest(self, final: bool) -> bool:
         """Reads what comes after a stop token."""
-        self._text_to(len(self._window.wire), closed=_PLAIN if final else None)
+        if self._window.at < len(self._window.wire):
+            self._text_to(len(self._window.wire), closed=_PLAIN if final else None)
         return False
 
     # ==================
@@ -269,23 +272,24 @@ class Scanner(Teller):
         self._enter(self._in_content, Region.CONTENT, ContentDelta, lead=lead, left=left, ends=ends)
 
     def _begin_calls(self) -> None:
-        self._enter(self._in_section, Region.CALLS, skipped_as(BESIDE_CALLS), left=SPACES)
+        self._enter(self._in_section, Region.CALLS, _BESIDE_CALLS, left=SPACES)
 
     def _begin_after_calls(self) -> None:
         syntax = self._tables.syntax
         if syntax is not None and syntax.keeps_text:
             self._begin_content("", SPACES)
         else:
-            self._enter(self._in_content, Region.CONTENT, skipped_as(BESIDE_CALLS), left=SPACES)
+            self._enter(self._in_content, Region.CONTENT, _BESIDE_CALLS, left=SPACES)
 
     def _begin_call(self, start: int, end: int) -> None:
         """Begins a call whose marker is from `start` to `end`."""
         self._called = self._window.token(start)
         self._mark_to(end)
         self._payload, self._raw = [], []
-        self._enter(
-            self._in_call, Region.CALL, lambda text, first, last: ToolCallDelta(len(self._calls), text, first, last)
-        )
+        self._enter(self._in_call, Region.CALL, self._tell_call)
+
+    def _tell_call(self, text: str, start: int, end: int) -> ToolCallDelta:
+        return ToolCallDelta(len(self._calls), text, start, end)
 
     def _end_call(self, end: int, *, closed: bool) -> None:
         """Reads the call that ends at `end`, with its marker where it is closed."""
@@ -304,11 +308,12 @@ class Scanner(Teller):
             and attempt.name not in self._schemas.names
         ):
             status = ToolCallParseStatus.UNKNOWN_TOOL
-        span = max(self._called, 0), max(self._window.token(end), 0)
+        first, last = self._read_to(end)
+        span = (max(self._called, 0), last)
         call = ParsedToolCall("".join(self._raw), attempt.name, attempt.arguments, span, status, attempt.id)
         number = len(self._calls)
         self._calls.append(StateCall(attempt.id, attempt.name))
-        self._events.append(ToolCallRead(number, call, *self._read_to(end)))
+        self._events.append(ToolCallRead(number, call, first, last))
 
     def _end_section(self, end: int, *, closed: bool) -> None:
         """Ends a section of calls. One without any call is an attempt that came to nothing."""
@@ -330,4 +335,4 @@ class Scanner(Teller):
         self._text_to(at, closed=edges)
         self._stop = self._tables.lexicon.id_of(mark)
         self._events.append(StopRead(self._stop, *self._read_to(at + 1)))
-        self._enter(self._in_rest, self._region, skipped_as(AFTER_STOP))
+        self._enter(self._in_rest, self._region, _AFTER_STOP)

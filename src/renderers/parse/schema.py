@@ -26,7 +26,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
@@ -55,7 +55,6 @@ _NAMES = {
     "object": "object dict map mapping",
 }
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-_SIMPLE_TYPES = {kind: frozenset({kind, *(("integer",) if kind == "number" else ())}) for kind in _NAMES}
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
 _DECIDING = (*_COMPOSED, "enum", "const", "nullable")
 """What may say something about a value's type beside `type`."""
@@ -76,13 +75,14 @@ class Schema:
     """What a JSON schema says about a value.
 
     `types` are the JSON types that it may be of, where "number" is never without "integer"; `choices` the strings
-    that the schema lists. `source` is the schema as the caller sent it, and `root` what its references are in.
+    that the schema lists. `source` is the schema as the caller sent it, if that says more, and `root` what its
+    references are in.
     """
 
     types: frozenset[str]
-    choices: frozenset[str]
-    source: Mapping[str, Any] = dataclasses.field(repr=False)
-    root: Mapping[str, Any] = dataclasses.field(repr=False)
+    choices: frozenset[str] = frozenset()
+    source: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    root: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, source: Any, *, root: Mapping[str, Any] | None = None) -> Schema | None:
@@ -94,18 +94,25 @@ class Schema:
         >>> Schema.of({"anyOf": [{"type": "null"}, {"enum": ["on", "off"]}]}).types == {"null", "string"}
         True
         """
-        if not isinstance(source, Mapping):
+        if type(source) is not dict and not isinstance(source, Mapping):
             return None
-        root = source if root is None else root
-        plain = _SIMPLE_TYPES.get(source["type"]) if _is_simple(source) else None
+        plain = _PLAIN.get(source["type"]) if _is_simple(source) else None
         if plain is not None:
-            return cls(plain, frozenset(), source, root)
+            return plain
+        root = source if root is None else root
         types = frozenset(_kind(one) for one in _EXAMPLES if _fits(one, source, root, {}))
         # What is of no type fits only where nothing is said about types.
         if not types or _fits(math.nan, source, root, {}):
             return None
         values = [one for part in _parts(source, root) for one in _values_of(part)] if "string" in types else []
         return cls(types, frozenset(str.__str__(one) for one in values if isinstance(one, str)), source, root)
+
+
+_PLAIN = {
+    kind: Schema(frozenset({kind, *(("integer",) if kind == "number" else ())}))
+    for kind in _NAMES.keys() - {"array", "object"}
+}
+"""What the schemas say that nearly all are: the name of a type that has no parts."""
 
 
 class ToolSchemas:
@@ -115,16 +122,16 @@ class ToolSchemas:
 
     >>> tools = ToolSchemas([{"name": "f", "parameters": {"properties": {"days": {"type": "integer"}}}}])
     >>> tools.names, tools.parameter("f", "days").types
-    (frozenset({'f'}), frozenset({'integer'}))
+    (dict_keys(['f']), frozenset({'integer'}))
     """
 
     def __init__(self, tools: Sequence[Any] | None) -> None:
         self._tools = tools
 
     @property
-    def names(self) -> frozenset[str] | None:
+    def names(self) -> Set[str] | None:
         """The names of the tools; None where no tools were given."""
-        return None if self._tools is None else frozenset(self._roots)
+        return None if self._tools is None else self._roots.keys()
 
     @functools.cached_property
     def _roots(self) -> dict[str, Mapping[str, Any]]:
@@ -174,7 +181,7 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     wanted = schema.types - {"string"}
     for value in _readings(text.strip(), loose=not strings):
         if _kind(value) in wanted:
-            fits = _fits(value, schema.source, schema.root, {})
+            fits = schema.source is None or _fits(value, schema.source, schema.root, {})
             return (text, True) if strings and not fits else (value, fits)
     return text, strings
 
@@ -324,8 +331,9 @@ def _listed(schema: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 def _sequence(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else ()
+    return value if type(value) is list or (isinstance(value, Sequence) and not isinstance(value, str | bytes)) else ()
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    # Asking an abstract class takes long.
+    return value if type(value) is dict or isinstance(value, Mapping) else {}

@@ -8,7 +8,7 @@ from typing import Any
 from renderers.parse.assemble import Assembler
 from renderers.parse.events import ParseEvent
 from renderers.parse.harmony import HarmonyScanner
-from renderers.parse.lexicon import as_ids
+from renderers.parse.lexicon import Pieces, as_ids
 from renderers.parse.response import CompletionState, ParsedResponse
 from renderers.parse.scanner import Scanner
 from renderers.parse.tables import Tables
@@ -42,23 +42,31 @@ class ResponseParser:
         Raises:
             ValueError: The parser was closed before.
         """
-        if self._closed is not None:
-            raise ValueError("this parser is closed: make a new one for another completion")
-        events = self._scanner.feed(self._tables.lexicon.pieces(as_ids(token_ids)))
+        events = self._scanner.feed(self._pieces(token_ids))
         self._assembler.add(events)
         return events
 
-    def close(self) -> ParsedResponse:
-        """Returns the message, as nothing follows. Closing once more gives the same."""
-        if self._closed is None:
-            self._last = self._scanner.close()
+    def close(self, token_ids: Iterable[Any] = ()) -> ParsedResponse:
+        """Reads the last tokens, if there are more, and returns the message. Closing once more gives the same.
+
+        Raises:
+            ValueError: The parser was closed before, and these are more tokens.
+        """
+        last = as_ids(token_ids)
+        if self._closed is None or last:
+            self._last = self._scanner.close(self._pieces(last))
             self._assembler.add(self._last)
             self._closed = self._assembler.response(self._scanner.state)
         return self._closed
 
+    def _pieces(self, token_ids: Iterable[Any]) -> Pieces:
+        if self._closed is not None:
+            raise ValueError("this parser is closed: make a new one for another completion")
+        return self._tables.lexicon.pieces(as_ids(token_ids))
+
     @property
     def last_events(self) -> list[ParseEvent]:
-        """What closing has told: what was held back until then, and a call that was cut off."""
+        """What closing has told: the last tokens, what was held back until then, and a call that was cut off."""
         return list(self._last)
 
     @property
@@ -78,7 +86,7 @@ def _started(tables: Tables, tools: Sequence[Any] | None, prefill: list[str]) ->
     scanner = new_scanner(tables, tools, first=-len(prefill))
     if not prefill:
         return scanner
-    scanner.feed(prefill)
+    scanner.feed(Pieces(prefill))
     if scanner.state.stop is not None:
         # The prompt went on after that turn.
         return new_scanner(tables, tools)

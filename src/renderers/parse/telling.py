@@ -61,16 +61,11 @@ class Teller:
         self._read, self._region, self._tell = read, region, tell
         self._lead, self._left, self._ends = lead, left, ends
 
-    def _read_to(self, at: int, near: int | None = None) -> tuple[int, int]:
-        """Returns the tokens of what is read up to a character. Markers before it are told of first.
-
-        `near` is a character that is not far from it, and whose token is quickly found: a mark, or the end.
-        """
+    def _read_to(self, at: int) -> tuple[int, int]:
+        """Returns the tokens of what is read up to a character. Markers before it are told of first."""
         window = self._window
         if self._marked:
             self._tell_markers()
-        if near is not None and near != at:
-            window.token(near)
         start, end = self._told, window.token(at)
         if end < start:
             end = start
@@ -98,26 +93,29 @@ class Teller:
         self._text_to(end, closed=edges if final else None)
         return False
 
-    def _text_to(self, end: int, *, closed: Edges | None, whole: bool = False) -> None:
-        """Reads text up to a character: the end of its field if `closed`; else all of it only if `whole`."""
+    def _text_to(self, end: int, *, closed: Edges | None, whole: bool = False, mark: str = "") -> None:
+        """Reads text up to a character: the end of its field if `closed`; else all of it only if `whole`.
+
+        `mark` is a marker that stands there, and is read as well.
+        """
         window = self._window
-        wire = window.wire
+        wire, start = window.wire, window.at
         if self._lead:
-            if wire.startswith(self._lead, window.at, end):
-                self._mark_to(window.at + len(self._lead))
-            elif end - window.at < len(self._lead) and self._lead.startswith(wire[window.at : end]):
+            if wire.startswith(self._lead, start, end):
+                start += len(self._lead)
+            elif end - start < len(self._lead) and self._lead.startswith(wire[start:end]):
                 if closed is None and not whole:
                     return
-                self._mark_to(end)
+                start = end
             self._lead = ""
         if self._left:
-            at = window.at
-            while at < end and wire[at] in self._left:
-                at += 1
-            self._mark_to(at)
-            if at < end:
+            while start < end and wire[start] in self._left:
+                start += 1
+            if start < end:
                 self._left = ""
-        start, kept = window.at, end
+        if start > window.at:
+            self._mark_to(start)
+        kept = end
         if closed is not None:
             # A field that nothing is taken off is told as it comes.
             kept = closed.end_in(wire, start, end) if self._ends else end
@@ -125,13 +123,19 @@ class Teller:
             kept = min((edges.sure_in(wire, start, end) for edges in self._ends), default=end)
             kept = whole_characters(wire, start, kept)
         if kept > start:
-            self._reasoned = self._reasoned or self._region is Region.REASONING
+            if self._region is Region.REASONING:
+                self._reasoned = True
             text = self._text(start, kept)
-            span = self._read_to(kept, near=end)
-            if span[1]:
-                self._events.append(self._tell(text, *span))
-        if closed is not None:
-            self._mark_to(end)
+            if self._marked:
+                self._tell_markers()
+            # A mark's token is quickly found, and what comes before it from there.
+            window.token(end)
+            first, last = self._read_to(kept)
+            if last:
+                self._events.append(self._tell(text, first, last))
+        if mark or closed is not None:
+            window.at = end + len(mark)
+            self._marked = True
 
     def _text(self, start: int, end: int) -> str:
         """Returns text of the completion; what of it the prompt holds only counts for a call that it has begun."""

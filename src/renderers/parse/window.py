@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from renderers.parse.grammar import SPACES
+from renderers.parse.lexicon import NO_PIECES, Pieces
 from renderers.tokenizer.wire import FREE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Window:
     `at` is the first character that has not been read.
 
     >>> window = Window()
-    >>> window.add(["Hel", "lo", "!"])
+    >>> window.add(Pieces(["Hel", "lo", "!"]))
     True
     >>> window.wire, window.token(3), window.token(4)
     ('Hello!', 1, 2)
@@ -35,7 +35,7 @@ class Window:
     def __init__(self, *, first: int = 0) -> None:
         self.wire = ""
         self.at = 0
-        self._pieces: Sequence[str] = ()
+        self._pieces = NO_PIECES
         self._first = first
         # Where marks were found, the next one each.
         self._places: dict[str, int] = {}
@@ -46,13 +46,15 @@ class Window:
         self._awaited: Watch
         self._overlap = ""
 
-    def add(self, pieces: Sequence[str]) -> bool:
+    def add(self, pieces: Pieces) -> bool:
         """Adds tokens; says whether there is anything to read, which there is not while nothing awaited comes."""
+        text = "".join(pieces.texts)
         if self._held is None:
-            self._set([*self._pieces, *pieces] if self._pieces else pieces, self.wire + "".join(pieces))
+            before = self._pieces.texts
+            self._set(Pieces([*before, *pieces.texts]) if before else pieces, self.wire + text)
             return True
-        self._held += pieces
-        text = self._overlap + "".join(pieces)
+        self._held += pieces.texts
+        text = self._overlap + text
         if not self._awaited.within(text):
             self._overlap = self._awaited.end_of(text)
             return False
@@ -68,13 +70,13 @@ class Window:
         """Puts all tokens aside until one of some marks comes."""
         self.shrink()
         self._overlap = awaited.end_of(self.wire)
-        self._held, self._awaited = list(self._pieces), awaited
-        self._set((), "")
+        self._held, self._awaited = list(self._pieces.texts), awaited
+        self._set(NO_PIECES, "")
 
     def release(self) -> None:
         """Takes what was put aside back."""
         if self._held is not None:
-            self._set(self._held, "".join(self._held))
+            self._set(Pieces(self._held), "".join(self._held))
             self._held = None
 
     def shrink(self) -> None:
@@ -84,13 +86,14 @@ class Window:
         if start > self.at:
             # The token that is read in part stays.
             place -= 1
-            start -= len(self._pieces[place])
+            start -= len(self._pieces.texts[place])
         if place:
-            self._set(self._pieces[place:], self.wire[start:])
+            rest = self._pieces.texts[place:]
+            self._set(Pieces(rest) if rest else NO_PIECES, self.wire[start:])
             self._first += place
             self.at -= start
 
-    def _set(self, pieces: Sequence[str], wire: str) -> None:
+    def _set(self, pieces: Pieces, wire: str) -> None:
         self._pieces, self.wire = pieces, wire
         self._near = (0, 0)
         self._places.clear()
@@ -114,12 +117,12 @@ class Window:
     @property
     def own(self) -> int:
         """The first character of the completion's own; those before it are of tokens below number 0, the prompt's."""
-        return len("".join(self._pieces[: -self._first])) if self._first < 0 else 0
+        return len("".join(self._pieces.texts[: -self._first])) if self._first < 0 else 0
 
     @property
     def end(self) -> int:
         """The number of the token that would be added next."""
-        return self._first + len(self._pieces)
+        return self._first + len(self._pieces.texts)
 
     def skip_spaces(self, most: int) -> int:
         """Returns the first character from `at` on that is no space, looking at so many at most."""
@@ -130,31 +133,20 @@ class Window:
         """Returns the number of the first token that begins at a character or after it."""
         start, place = self._near
         if start != at:
-            pieces = self._pieces
-            start, place = self._jumped(at)
+            texts = self._pieces.texts
+            if at == len(self.wire):
+                start, place = at, len(texts)
+            elif at - start >= _FAR and (mark := self.wire[at]) in _MARKS:
+                # Marks are searched for, which is faster than counting.
+                place = self._pieces.place(mark, after=place, skip=self.wire.count(mark, start, at))
+                start = at
             while start < at:
-                start += len(pieces[place])
+                start += len(texts[place])
                 place += 1
-            while start > at and start - len(pieces[place - 1]) >= at:
+            while start > at and start - len(texts[place - 1]) >= at:
                 place -= 1
-                start -= len(pieces[place])
-            while place and start == at and not pieces[place - 1]:
+                start -= len(texts[place])
+            while place and start == at and not texts[place - 1]:
                 place -= 1
             self._near = (start, place)
         return self._first + place
-
-    def _jumped(self, at: int) -> tuple[int, int]:
-        """Returns where a token begins and its place, to look from for one that is further on.
-
-        Marks are found by searching for them, which is faster than counting.
-        """
-        start, place = self._near
-        if at == len(self.wire):
-            return at, len(self._pieces)
-        mark = self.wire[at]
-        if at - start < _FAR or mark not in _MARKS:
-            return start, place
-        place -= 1
-        for _ in range(self.wire.count(mark, start, at) + 1):
-            place = self._pieces.index(mark, place + 1)
-        return at, place

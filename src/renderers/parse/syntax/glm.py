@@ -38,22 +38,19 @@ def _written(call: Call) -> str:
 
 def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
     """Reads a call."""
-    found = payload.find(_KEY)
-    name = payload.text(0, found[0] if found else None).strip()
+    key_mark, key_end, value_mark, value_end = map(payload.mark, _INNER)
+    called, *parts = payload.wire.split(key_mark)
+    name = payload.decode(called).strip()
     pairs: list[tuple[str, str]] = []
     whole = True
-    while found:
-        following = payload.find(_KEY, found[1])
-        bound = following[0] if following else len(payload.wire)
-        keyed = payload.find(_KEY_END, found[1], bound)
-        valued = payload.find(_VALUE, keyed[1], bound) if keyed else None
-        closed = payload.find_last(_VALUE_END, valued[1], bound) if valued else None
-        if keyed and valued and closed:
-            pairs.append((payload.text(found[1], keyed[0]).strip(), payload.text(valued[1], closed[0])))
-            whole = whole and payload.is_blank(keyed[1], valued[0]) and payload.is_blank(closed[1], bound)
-        else:
-            whole = False
-        found = following
+    for part in parts:
+        key, _, rest = part.partition(key_end)
+        before, _, rest = rest.partition(value_mark)
+        # Where any of the markers is missing, so is this one.
+        value, closed, after = rest.rpartition(value_end)
+        if closed:
+            pairs.append((payload.decode(key).strip(), payload.decode(value)))
+        whole = bool(whole and closed and not (before.strip() or after.strip()))
     if not name:
         return Attempt(None, {}, ToolCallParseStatus.MISSING_NAME)
     arguments, status = read_parameters(pairs, name, schemas)
