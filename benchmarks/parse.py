@@ -1,6 +1,6 @@
 """Completions to content, reasoning and tool calls: ours and its peers', and what decoding alone takes.
 
-    python -m benchmarks.parse [--rounds 3] [--completions 2000]
+    python -m benchmarks.parse [--rounds 8] [--completions 2000]
 
 The workload (c) is 2,000 completions of 500 to 4,000 tokens. They are made from the standard library's source and
 written in the model's own format; most have reasoning, most call one or two tools, and no two are the same.
@@ -53,7 +53,7 @@ DECODE = Contestant(label="tokenizers alone, text", task="raw_decode", gives_tex
 def main() -> None:
     """Measures everything and prints it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="rounds, each with new processes (default: 3)")
+    parser.add_argument("--rounds", type=int, default=8, help="rounds, each with new processes (default: 8)")
     parser.add_argument("--completions", type=int, default=2_000, help="completions to parse (default: 2000)")
     given = parser.parse_args()
     rounds, completions = max(1, given.rounds), max(1, given.completions)

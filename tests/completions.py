@@ -260,12 +260,13 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
 
 
 def read(reader: Reader, chunks: Chunks) -> Reading:
-    """Reads a completion in chunks."""
+    """Reads a completion in chunks, the last of which is known to be the last."""
     scanner, assembler = new_scanner(reader.tables, reader.tools), Assembler()
     events: list[ParseEvent] = []
-    for chunk in chunks:
-        events += scanner.feed(reader.tables.lexicon.pieces(list(chunk)))
-    events += scanner.close()
+    *earlier, last = (reader.tables.lexicon.pieces(list(chunk)) for chunk in (chunks or [[]]))
+    for pieces in earlier:
+        events += scanner.feed(pieces)
+    events += scanner.close(last)
     assembler.add(events)
     return Reading(events, assembler.response(scanner.state))
 
@@ -280,8 +281,8 @@ def in_two(ids: Sequence[int], at: int) -> Chunks:
 
 
 def one_by_one(ids: Sequence[int]) -> Chunks:
-    """Returns a chunk for each token."""
-    return [[number] for number in ids]
+    """Returns a chunk for each token, and one without any."""
+    return [*([number] for number in ids), []]
 
 
 def random_chunks(ids: Sequence[int], chance: random.Random) -> Chunks:

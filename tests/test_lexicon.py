@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -88,3 +88,22 @@ def test_ids_come_in_many_shapes(ids: Any) -> None:
 
 def test_a_single_number_of_numpy_is_one_id() -> None:
     assert as_ids(np.array(7)) == [7]
+
+
+class Wide:
+    """A vocabulary with ids that are no characters, or mean something in the encodings of text."""
+
+    wire_texts = ["x"] * 0x10000
+    added_tokens: ClassVar[dict[str, int]] = {"<a>": 0xD800, "<b>": 0xFEFF, "<c>": 0xFFFF}
+
+
+WIDE = Lexicon(Wide(), marks=["<a>", "<b>"], stops=[0xFFFF])
+
+
+@given(st.lists(st.sampled_from([0, 0xD7FF, 0xD800, 0xDFFF, 0xFEFF, 0xFFFE, 0xFFFF, 0x10000, -1]), min_size=2))
+def test_a_mark_is_found_among_ids_as_among_texts(ids: list[int]) -> None:
+    pieces = WIDE.pieces(ids)
+    for mark in {*pieces.texts} - {"x"}:
+        places = [at for at, text in enumerate(pieces.texts) if text == mark]
+        assert [pieces.place(mark, after=0, skip=skip) for skip in range(len(places))] == places
+        assert [pieces.place(mark, after=at, skip=0) for at in places] == places

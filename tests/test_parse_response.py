@@ -229,6 +229,17 @@ def test_a_closed_parser_takes_nothing_more() -> None:
     assert parser.close() is parser.close()
     with pytest.raises(ValueError, match="closed"):
         parser.feed([1])
+    with pytest.raises(ValueError, match="closed"):
+        parser.close([1])
+
+
+def test_the_last_tokens_may_be_given_when_closing() -> None:
+    renderer = embedded()
+    ids = renderer.tokenizer.encode(f"<|think|>A<|/think|>B{CALL}<|end|>")
+    for cut in range(len(ids) + 1):
+        parser = renderer.stream()
+        parser.feed(ids[:cut])
+        assert parser.close(ids[cut:]) == renderer.parse_response(ids)
 
 
 def test_the_state_is_known_on_the_way() -> None:

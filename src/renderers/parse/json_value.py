@@ -80,11 +80,13 @@ def read_json_prefix(text: str, at: int) -> tuple[Any, int]:
 def _decoded(piece: str, start: int) -> Any:
     """Returns the value that a part of a text is, which begins at a place in it and is not too deep."""
     try:
-        value = _DECODER.decode(piece)
+        value, end = _DECODER.raw_decode(piece)
     except json.JSONDecodeError as error:
         raise JsonError(f"is not JSON at character {start + error.pos}: {error.msg}") from None
     except ValueError:
         raise JsonError("has an integer with too many digits") from None
+    if end < len(piece):
+        raise JsonError(f"goes on after the value, at character {start + end}")
     escaped = "\\u" in piece and _SURROGATE_ESCAPE.search(piece) and any(map(_SURROGATE.search, _strings_in(value)))
     if escaped or (not piece.isascii() and _SURROGATE.search(piece)):
         raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")

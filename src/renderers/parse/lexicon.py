@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import codecs
 import operator
 import re
 import sys
@@ -18,7 +18,7 @@ __all__ = ["NO_PIECES", "Lexicon", "LexiconTokenizer", "Pieces", "as_ids", "cut_
 _MARKS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
 
 
-_UTF_32 = {"little": "utf-32-le", "big": "utf-32-be"}[sys.byteorder]
+_characters = codecs.getdecoder({"little": "utf-32-le", "big": "utf-32-be"}[sys.byteorder])
 
 
 class LexiconTokenizer(Protocol):
@@ -64,7 +64,7 @@ class Pieces:
         within: Sequence[str] = self.texts
         if number is not None and self._ids is not None:
             # A text with a character for each id is much faster to search than a list.
-            within = self._text_of_ids = self._text_of_ids or self._ids.tobytes().decode(_UTF_32, "surrogatepass")
+            within = self._text_of_ids = self._text_of_ids or _characters(self._ids, "surrogatepass")[0]
             mark = chr(number)
         place = after - 1
         for _ in range(skip + 1):
@@ -128,13 +128,17 @@ class Lexicon:
 
     def pieces(self, ids: list[Any]) -> Pieces:
         """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
-        if self._dense and len(ids) > 1:
-            with contextlib.suppress(Exception):
-                # What is no number may raise anything; negative ones would count from the end of the list.
-                numbers = array("I", ids)
-                # Much faster than asking for one after the other.
-                return Pieces(operator.itemgetter(*ids)(self._lookup), numbers, self._ids)
-        return Pieces(tuple(map(self._piece, ids)))
+        if not self._dense or len(ids) < 2:
+            return Pieces(tuple(map(self._piece, ids)))
+        try:
+            # Negative ones would count from the end of the list.
+            numbers = array("I", ids)
+            # Much faster than asking for one after the other.
+            texts = operator.itemgetter(*ids)(self._lookup)
+        except Exception:
+            # What is no number may raise anything.
+            return Pieces(tuple(map(self._piece, ids)))
+        return Pieces(texts, numbers, self._ids)
 
     def _piece(self, number: Any) -> str:
         try:

@@ -9,7 +9,7 @@ from renderers.parse.tables import Tables
 
 __all__ = ["prefill_of"]
 
-_NEAR = 64
+_NEAR = 16
 """How many tokens from the end a header is looked for first."""
 
 

@@ -103,8 +103,7 @@ class Scanner(Teller):
         at = window.skip_spaces(MOST_TRIMMED)
         # So many spaces are text, whatever comes after them.
         if at - window.at < MOST_TRIMMED:
-            first = [mark for mark in (tables.header, tables.think, tables.think_end) if mark]
-            for mark in first:
+            for mark in tables.starts:
                 if window.wire.startswith(mark, at):
                     self._mark_to(at + len(mark))
                     if mark == tables.think:
@@ -116,8 +115,8 @@ class Scanner(Teller):
             if tables.code and window.wire.startswith(("{", tables.code), at):
                 self._read = self._in_bare_calls
                 return True
-            begun = window.wire[at : at + max(map(len, (*first, tables.code))) + 1]
-            if not final and any(mark.startswith(begun) for mark in (*first, tables.code)):
+            begun = window.wire[at : at + tables.longest_start + 1]
+            if not final and any(mark.startswith(begun) for mark in (*tables.starts, tables.code)):
                 return False
         if window.at == len(window.wire):
             return False

@@ -54,9 +54,10 @@ _NAMES = {
     "array": "array arr list tuple set sequence",
     "object": "object dict map mapping",
 }
+_STRINGS = frozenset({"string"})
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
-_DECIDING = (*_COMPOSED, "enum", "const", "nullable")
+_DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
 """What may say something about a value's type beside `type`."""
 _NAME_END = re.compile(r"[^a-z0-9]")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
@@ -96,9 +97,10 @@ class Schema:
         """
         if type(source) is not dict and not isinstance(source, Mapping):
             return None
-        plain = _PLAIN.get(source["type"]) if _is_simple(source) else None
-        if plain is not None:
-            return plain
+        kind = source.get("type")
+        # Nearly all say no more about a value's type than its name.
+        if type(kind) is str and kind in _PLAIN and _DECIDING.isdisjoint(source):
+            return _PLAIN[kind]
         root = source if root is None else root
         types = frozenset(_kind(one) for one in _EXAMPLES if _fits(one, source, root, {}))
         # What is of no type fits only where nothing is said about types.
@@ -112,7 +114,7 @@ _PLAIN = {
     kind: Schema(frozenset({kind, *(("integer",) if kind == "number" else ())}))
     for kind in _NAMES.keys() - {"array", "object"}
 }
-"""What the schemas say that nearly all are: the name of a type that has no parts."""
+"""What a schema says that is the name of a type without parts."""
 
 
 class ToolSchemas:
@@ -146,7 +148,9 @@ class ToolSchemas:
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Returns what is said about a parameter of a tool; None where nothing is known about it."""
-        root = self._roots.get(tool, {})
+        root = self._roots.get(tool)
+        if root is None:
+            return None
         properties = root.get("properties")
         if type(properties) is dict and name in properties and root.keys().isdisjoint(_COMPOSED):
             return Schema.of(properties[name], root=root)
@@ -154,6 +158,8 @@ class ToolSchemas:
         sources = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
         if not sources:
             sources = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
+        if not sources:
+            return None
         return Schema.of(sources[0] if len(sources) == 1 else {"anyOf": sources}, root=root)
 
 
@@ -175,10 +181,10 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     if schema is None:
         value = next(_readings(text.strip(), loose=False), text)
         return (value if _kind(value) else text), True
-    if schema.types == {"string"} or text in schema.choices:
+    if schema.types == _STRINGS or text in schema.choices:
         return text, True
     strings = "string" in schema.types
-    wanted = schema.types - {"string"}
+    wanted = schema.types - _STRINGS
     for value in _readings(text.strip(), loose=not strings):
         if _kind(value) in wanted:
             fits = schema.source is None or _fits(value, schema.source, schema.root, {})
@@ -289,11 +295,6 @@ def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
 def _values_of(schema: Mapping[str, Any]) -> list[Any]:
     """Returns the values that a schema lists as the only ones."""
     return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
-
-
-def _is_simple(schema: Mapping[str, Any]) -> bool:
-    """Says whether all that a schema says about a value's type is one name, as nearly all do."""
-    return isinstance(schema.get("type"), str) and schema.keys().isdisjoint(_DECIDING)
 
 
 def _kind(value: Any) -> str:

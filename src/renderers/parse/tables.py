@@ -62,6 +62,9 @@ class Tables:
         self.section, self.section_end = map(mark, grammar.section or ("", ""))
         self.call, self.call_end = map(mark, grammar.call or ("", ""))
         self.code = mark(PYTHON_TAG) if self.syntax and self.syntax.bare else ""
+        self.starts = tuple(filter(None, (self.header, self.think, self.think_end)))
+        """What a turn may begin with that is neither text nor a call."""
+        self.longest_start = max(map(len, (*self.starts, self.code)))
         ends = {*lexicon.stops, UNKNOWN}
         # A call outside of its section is one all the same if it begins with a token.
         alone = grammar.call and (not grammar.section or lexicon.is_token(grammar.call[0]))

@@ -35,6 +35,8 @@ class Window:
     def __init__(self, *, first: int = 0) -> None:
         self.wire = ""
         self.at = 0
+        self.own = 0
+        """The first character of the completion's own; those before it are of tokens below number 0, the prompt's."""
         self._pieces = NO_PIECES
         self._first = first
         # Where marks were found, the next one each.
@@ -89,14 +91,15 @@ class Window:
             start -= len(self._pieces.texts[place])
         if place:
             rest = self._pieces.texts[place:]
-            self._set(Pieces(rest) if rest else NO_PIECES, self.wire[start:])
             self._first += place
+            self._set(Pieces(rest) if rest else NO_PIECES, self.wire[start:])
             self.at -= start
 
     def _set(self, pieces: Pieces, wire: str) -> None:
         self._pieces, self.wire = pieces, wire
         self._near = (0, 0)
         self._places.clear()
+        self.own = len("".join(pieces.texts[: -self._first])) if self._first < 0 else 0
 
     def find(self, watch: Watch, at: int | None = None) -> tuple[int, str] | None:
         """Returns the first of some marks from a character on, by default the first that has not been read.
@@ -113,11 +116,6 @@ class Window:
             if place < first or (place == first and len(mark) > len(found)):
                 first, found = place, mark
         return (first, found) if first < sys.maxsize else None
-
-    @property
-    def own(self) -> int:
-        """The first character of the completion's own; those before it are of tokens below number 0, the prompt's."""
-        return len("".join(self._pieces.texts[: -self._first])) if self._first < 0 else 0
 
     @property
     def end(self) -> int:
@@ -137,9 +135,12 @@ class Window:
             if at == len(self.wire):
                 start, place = at, len(texts)
             elif at - start >= _FAR and (mark := self.wire[at]) in _MARKS:
-                # Marks are searched for, which is faster than counting.
-                place = self._pieces.place(mark, after=place, skip=self.wire.count(mark, start, at))
-                start = at
+                # Marks are searched for, which is faster than counting characters.
+                skip = 0
+                while (start := self.wire.find(mark, start)) < at:
+                    skip += 1
+                    start += 1
+                place = self._pieces.place(mark, after=place, skip=skip)
             while start < at:
                 start += len(texts[place])
                 place += 1
