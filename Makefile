@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse wheels format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table wheels format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -79,6 +79,10 @@ ledger: $(VENV)/.test
 # make inverse what is rendered, read and rendered again, and what each template loses, as a table
 inverse: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m scripts.inverse
+
+# make bridge-table  how rollouts of every template are extended, and why not, as a table
+bridge-table: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m scripts.bridge_table
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

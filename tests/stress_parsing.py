@@ -216,7 +216,7 @@ def stress(
     found: dict[str, Counter[str]] = {}
     with multiprocessing.get_context("spawn").Pool(processes or os.cpu_count(), _offline) as pool:
         for name in models:
-            found[name] = sum(pool.imap_unordered(run, _portions(name, cases // len(models))), Counter())
+            found[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)))), Counter())
     return found
 
 

@@ -61,6 +61,7 @@ from renderers.parse.response import (
     Region,
     SkippedText,
     StateCall,
+    Thought,
     ToolCallParseStatus,
 )
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
@@ -68,9 +69,12 @@ from renderers.rendered import InjectedText, MultiModalData, PlaceholderRange, R
 from renderers.spans import Channel, Span, Trace
 
 if TYPE_CHECKING:
+    from renderers.bridge import Bridge
+    from renderers.create import create_renderer
     from renderers.parse.stream import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.renderer import ChatRenderer, MultimodalChatRenderer, create_renderer
+    from renderers.proofs import BridgeReason, BridgeRefusal, Evidence
+    from renderers.renderer import ChatRenderer, MultimodalChatRenderer
     from renderers.resolution import Resolution
     from renderers.tokenizer import (
         MIRRORS,
@@ -88,6 +92,9 @@ __all__ = [
     "EMBEDDED",
     "MIRRORS",
     "TRUSTED_REVISIONS",
+    "Bridge",
+    "BridgeReason",
+    "BridgeRefusal",
     "Channel",
     "ChatRenderer",
     "ChatTemplate",
@@ -99,6 +106,7 @@ __all__ = [
     "ControlTextError",
     "Conventions",
     "Encoded",
+    "Evidence",
     "ForeignTokenizer",
     "ImagePart",
     "InjectedText",
@@ -137,6 +145,7 @@ __all__ = [
     "TextPart",
     "TextSkipped",
     "ThinkingPart",
+    "Thought",
     "TokenIdError",
     "Tokenizer",
     "TokenizerCheckError",
@@ -169,6 +178,10 @@ EMBEDDED = Path(__file__).parent / "embedded"
 """A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
 
 _LAZY = {
+    "Bridge": "renderers.bridge",
+    "BridgeReason": "renderers.proofs",
+    "BridgeRefusal": "renderers.proofs",
+    "Evidence": "renderers.proofs",
     "ChatRenderer": "renderers.renderer",
     "ChatTemplate": "renderers.trace",
     "Limits": "renderers.trace",
@@ -176,7 +189,7 @@ _LAZY = {
     "RendererPool": "renderers.pool",
     "Resolution": "renderers.resolution",
     "ResponseParser": "renderers.parse.stream",
-    "create_renderer": "renderers.renderer",
+    "create_renderer": "renderers.create",
     "create_renderer_pool": "renderers.pool",
     "MIRRORS": "renderers.tokenizer",
     "TRUSTED_REVISIONS": "renderers.tokenizer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from renderers.create import create_renderer
 from renderers.messages import (
     Content,
     ContentPart,
@@ -19,7 +20,6 @@ from renderers.parse.response import ParsedResponse, ParsedToolCall, ToolCallPar
 from renderers.pool import RendererPool, create_renderer_pool
 from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
 from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
-from renderers.renderer import create_renderer
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
 
 __all__ = [

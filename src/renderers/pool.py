@@ -10,8 +10,9 @@ import queue
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from renderers.create import create_renderer
 from renderers.errors import RendererPoolError
-from renderers.renderer import ChatRenderer, create_renderer
+from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
 
 __all__ = ["RendererPool", "create_renderer_pool"]

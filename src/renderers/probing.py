@@ -22,6 +22,7 @@ __all__ = [
     "Head",
     "Markers",
     "Ways",
+    "alike",
     "closer",
     "fields",
     "heads",
@@ -192,8 +193,8 @@ def placeholder(ways: Ways, control: frozenset[str], role: str, kind: str) -> st
 
 def _added(without: str, with_media: str, control: frozenset[str]) -> str:
     """Returns what is in the second text for a medium that the first one has not."""
-    before = _alike(without, with_media)
-    after = _alike(without[before:][::-1], with_media[before:][::-1])
+    before = alike(without, with_media)
+    after = alike(without[before:][::-1], with_media[before:][::-1])
     added = with_media[before : len(with_media) - after]
     pattern = any_of(control)
     marks: list[str] = pattern.findall(added) if pattern is not None else []
@@ -201,7 +202,7 @@ def _added(without: str, with_media: str, control: frozenset[str]) -> str:
     return marks[-2 if len(marks) > 2 else 0] if marks else added.strip()
 
 
-def _alike(one: str, other: str) -> int:
+def alike(one: str, other: str) -> int:
     """Returns how many characters two texts begin with alike."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

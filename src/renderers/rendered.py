@@ -102,7 +102,7 @@ class RenderedTokens:
     @classmethod
     def of_runs(
         cls,
-        ids: array[int],
+        ids: array[int] | list[int],
         runs: Iterable[TokenRun],
         straddling: tuple[int, ...] = (),
         *,
@@ -111,10 +111,10 @@ class RenderedTokens:
         message_tool_names: list[str | None],
         decode: Callable[[list[int]], str] | None = None,
     ) -> RenderedTokens:
-        """Makes one of an array of ids, of runs that cover all of them, and of tokens that straddle a border."""
+        """Makes one of ids, which are kept, of runs that cover all of them, and of tokens that straddle a border."""
         made = cls.__new__(cls)
         made.__dict__.update(
-            _ids=ids,
+            {"token_ids" if isinstance(ids, list) else "_ids": ids},
             _runs=tuple(runs),
             _straddling=straddling,
             _decode=decode,

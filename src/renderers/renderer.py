@@ -5,38 +5,50 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 from renderers.adapt import adapt_messages, adapt_tools
-from renderers.chat import choose_template, plain_switches, read_template, run_chat
+from renderers.bridge import Bridge, Prior, extend_prior
+from renderers.chat import choose_template, plain_switches, run_chat
 from renderers.control import find_injected, find_marks, find_own
 from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, MediaError, UnencodableTextError
-from renderers.forms import Given, all_given, given_to, takes_form
+from renderers.forms import Given, all_given, given_to
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
 from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
-from renderers.probing import Ways, placeholder, ways_of
-from renderers.rendered import InjectedText, RenderedTokens
+from renderers.probing import Ways, placeholder, think_markers, ways_of
+from renderers.proofs import BridgeReason, BridgeRefusal, ThinkingRetention, Written
+from renderers.rendered import InjectedText, RenderedTokens, TokenRun
 from renderers.resolution import Resolution, resolve
-from renderers.spans import Mark, Span, Trace
-from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
-from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
+from renderers.searches import searched_texts
+from renderers.spans import Labelled, Mark, Span, Trace
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.tokenizer.encode import (
+    Cuts,
+    EncodedRuns,
+    cut_at_own,
+    cut_at_walls,
+    encode_labelled,
+    encode_text,
+    locate_marks,
+)
 from renderers.trace import LIMITS, ChatTemplate, Limits
 from renderers.turns import label
 
-__all__ = ["ChatRenderer", "MultimodalChatRenderer", "create_renderer"]
+__all__ = ["ChatRenderer", "ContentTokens", "MultimodalChatRenderer", "state_of"]
 
 ContentTokens = Literal["template", "text", "refuse"]
 """What becomes of control text in what callers give: what the template would make of it, ordinary text, an error."""
 
+_LOG = logging.getLogger("renderers")
 _TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
 _WORD = 40
 """How long a switch's value is at most that is a word and not a text."""
@@ -69,11 +81,16 @@ class ChatRenderer:
     """What becomes of control text in what callers give."""
     conventions: Conventions = field(default_factory=Conventions)
     """Where the borders of what is sampled are drawn."""
+    thinking_retention: ThinkingRetention | None = None
+    """What of the reasoning in a history a bridge keeps though the template drops it; None for what it keeps itself."""
 
     def __post_init__(self) -> None:
         if self.content_tokens not in get_args(ContentTokens):
             choices = ", ".join(map(repr, get_args(ContentTokens)))
             raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if self.thinking_retention not in (None, *get_args(ThinkingRetention)):
+            choices = ", ".join(map(repr, (None, *get_args(ThinkingRetention))))
+            raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
         if not isinstance(self.conventions, Conventions):
             raise TypeError(f"conventions must be Conventions, not a {type(self.conventions).__name__}")
         foreign = self.tokenizer if isinstance(self.tokenizer, ForeignTokenizer) else None
@@ -128,28 +145,10 @@ class ChatRenderer:
         if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
             alone = self._ids(run.trace)
             return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
-        labels = label(
-            run.trace,
-            run.messages,
-            template=run.template,
-            given=run.given,
-            tools=tools is not None,
-            control=self.tokenizer.control_texts,
-            stops=self.tokenizer.stop_texts,
-            now=self.date,
-            conventions=self.conventions,
-            inline=self.content_tokens != "text",
-        )
-        text, (cuts, injected) = run.trace.text, self._control(run.trace)
-        with _naming_fields(run.trace):
-            encoded = encode_labelled(self.tokenizer, text, cuts, labels)
-            places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
+        encoded, injected = self._encoded(run.trace, self._labels(run, tools=tools is not None))
         return RenderedTokens.of_runs(
             *encoded,
-            injected=[
-                InjectedText(span.message, span.path, mark.text, *place)
-                for (mark, span), place in zip(injected, places, strict=True)
-            ],
+            injected=injected,
             message_roles=run.roles,
             message_tool_names=names,
             decode=self.tokenizer.decode,
@@ -243,6 +242,29 @@ class ChatRenderer:
         with _naming_fields(trace):
             return encode_text(self.tokenizer, trace.text, cuts)
 
+    def _labels(self, run: _Run, *, tools: bool) -> tuple[Labelled, ...]:
+        return label(
+            run.trace,
+            run.messages,
+            template=run.template,
+            given=run.given,
+            tools=tools,
+            control=self.tokenizer.control_texts,
+            stops=self.tokenizer.stop_texts,
+            now=self.date,
+            conventions=self.conventions,
+            inline=self.content_tokens != "text",
+        )
+
+    def _encoded(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
+        """Returns the ids of a text with their attribution, and the control text in it that is a caller's."""
+        text, (cuts, injected) = trace.text, self._control(trace)
+        with _naming_fields(trace):
+            encoded = encode_labelled(self.tokenizer, text, cuts, labels)
+            places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
+        pairs = zip(injected, places, strict=True)
+        return encoded, [InjectedText(span.message, span.path, mark.text, *place) for (mark, span), place in pairs]
+
     def _control(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
         """Returns where a text is cut to be encoded, and the control text in it that the template did not write."""
         reserved = self.tokenizer.reserved_texts
@@ -284,6 +306,69 @@ class ChatRenderer:
             listed = plain_tools(listed)
         return ResponseParser(tables, listed, prefill=prefill)
 
+    def bridge(
+        self,
+        previous_prompt_ids: Iterable[Any],
+        previous_completion_ids: Iterable[Any],
+        new_messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        process_multimodal: bool = True,
+    ) -> Bridge | BridgeRefusal:
+        """Extends a rollout: its prompt and completion, token for token, and what new messages add, or says why not.
+
+        The tokens end where the assistant's next turn begins. What is added is what the template writes after such
+        a turn, whatever the history; with the default `thinking_retention` only where it also keeps the history as
+        it is. A turn that was cut off is closed with the template's own tokens, which are not sampled.
+
+        Raises:
+            MessageError: A new message is none.
+            MediaError: A new message holds an image, and the placeholder alone was not asked for.
+            ControlTextError: A new message holds control text, and that is to be refused.
+
+        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+        >>> completion = renderer.tokenizer.encode("Hello!<|end|>")
+        >>> bridge = renderer.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
+        >>> renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+        '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
+        """
+        prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
+        new = list(new_messages)
+        if not prompt:
+            return BridgeRefusal(BridgeReason.NO_PRIOR)
+        if not new:
+            return BridgeRefusal(BridgeReason.NOTHING_NEW)
+        new = plain_messages(new)
+        listed = plain_tools(tools)
+        parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
+        prior = Prior(prompt, completion, parsed.state, parsed.content)
+        _refuse_media(new, process_multimodal=process_multimodal)
+        return extend_prior(_Program(self, listed), prior, new, retention=self.thinking_retention)
+
+    def bridge_to_next_turn(
+        self,
+        previous_prompt_ids: Iterable[Any],
+        previous_completion_ids: Iterable[Any],
+        new_messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        process_multimodal: bool = True,
+    ) -> RenderedTokens | None:
+        """Returns the tokens of `bridge`, or None where it refuses; the reason is logged at debug level."""
+        bridged = self.bridge(
+            previous_prompt_ids,
+            previous_completion_ids,
+            new_messages,
+            tools=tools,
+            process_multimodal=process_multimodal,
+        )
+        if isinstance(bridged, Bridge):
+            return bridged.tokens
+        _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
+        return None
+
     def get_stop_token_ids(self) -> list[int]:
         """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
         return list(self.resolution.stop_token_ids)
@@ -315,7 +400,7 @@ class ChatRenderer:
         return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), _state(self))
+        return _rebuild, (type(self), state_of(self))
 
 
 class MultimodalChatRenderer(ChatRenderer):
@@ -344,7 +429,57 @@ class _Run(NamedTuple):
     given: Given
 
 
-def _state(renderer: ChatRenderer) -> dict[str, Any]:
+class _Program(NamedTuple):
+    """A renderer's template and tokenizer, with the tools of a conversation."""
+
+    renderer: ChatRenderer
+    tools: list[dict[str, Any]] | None
+
+    @property
+    def key(self) -> Hashable:
+        renderer, tokenizer = self.renderer, self.renderer.tokenizer
+        return self._ways, tokenizer.control_texts, tokenizer.stop_texts, renderer.content_tokens, renderer.conventions
+
+    @property
+    def _ways(self) -> Ways:
+        return self.renderer._ways(tools=self.tools is not None)
+
+    @property
+    def think_markers(self) -> tuple[str, str] | None:
+        return think_markers(self._ways)
+
+    @property
+    def control(self) -> frozenset[str]:
+        return self.renderer.tokenizer.reserved_texts
+
+    @property
+    def searched(self) -> frozenset[str]:
+        return searched_texts(self._ways.source)
+
+    @property
+    def token_of(self) -> Mapping[str, int]:
+        return self.renderer.tokenizer.added_tokens
+
+    def write(self, messages: Sequence[dict[str, Any]], prompt: bool) -> Written:
+        run = self.renderer._run(
+            list(messages),
+            tools=self.tools,
+            add_generation_prompt=prompt,
+            continue_final_message=False,
+            template_arguments={},
+        )
+        return Written(run.trace, functools.partial(self.renderer._labels, run, tools=self.tools is not None))
+
+    def encode(
+        self, trace: Trace, labels: Sequence[Labelled]
+    ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
+        if isinstance(self.renderer.tokenizer, ForeignTokenizer) and not self.renderer.tokenizer.has_offsets:
+            return self.renderer._ids(trace), (), ()
+        encoded, injected = self.renderer._encoded(trace, labels)
+        return encoded.ids, encoded.runs, injected
+
+
+def state_of(renderer: ChatRenderer) -> dict[str, Any]:
     """Returns what a renderer is made of, as what can be pickled."""
     state = {one.name: getattr(renderer, one.name) for one in fields(renderer)}
     return {**state, "chat_template_kwargs": plain_switches(renderer.chat_template_kwargs)}
@@ -359,78 +494,6 @@ def _refuse_media(messages: Sequence[Mapping[str, Any]], *, process_multimodal: 
         for at, message in enumerate(messages):
             for part, kind in media_parts(message).items():
                 raise MediaError.at(kind, message=at, part=part)
-
-
-def create_renderer(
-    tokenizer: object,
-    config: None = None,
-    *,
-    chat_template: str | os.PathLike[str] | None = None,
-    chat_template_kwargs: Mapping[str, Any] | None = None,
-    date: datetime.date | str | None = None,
-    limits: Limits = LIMITS,
-    verify: bool | None = None,
-    content_tokens: ContentTokens = "template",
-    conventions: Conventions | None = None,
-) -> ChatRenderer:
-    """Makes a renderer for a tokenizer.
-
-    `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
-    `adopt_tokenizer` takes it. `chat_template` is a template's text, a path, or the name of one of the
-    tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
-    render. `date` is what templates that ask for the time are told, as a date, a datetime or its ISO text;
-    by default the time of this call, so give it where several processes have to agree. `limits` is what
-    one run of the template may use up, and `verify` compares each run with one without tracing.
-    `content_tokens` says what becomes of control text, such as `<|im_end|>`, that stands in a message, a
-    tool or a document: with `"template"` what the model's own template and tokenizer make of it, a control
-    token; with `"text"` ordinary tokens; with `"refuse"` it is a `ControlTextError`. `conventions` draw the
-    borders of what is sampled as another package does.
-
-    Raises:
-        TemplateMissingError: There is no template.
-        TemplateSourceError: The template is none.
-        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`.
-        ValueError: The date's text is none.
-
-    >>> import datetime
-    >>> from renderers import EMBEDDED, load_tokenizer
-    >>> create_renderer(load_tokenizer(EMBEDDED), date=datetime.date(2026, 1, 31)).date
-    datetime.datetime(2026, 1, 31, 0, 0)
-    """
-    if config is not None:
-        raise TypeError(f"config must be None, not a {type(config).__name__}: pass chat_template_kwargs=")
-    adopted = adopt_tokenizer(tokenizer)
-    given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
-    made = ChatRenderer(
-        tokenizer=adopted,
-        chat_template=given,
-        chat_template_kwargs=chat_template_kwargs or {},
-        date=_moment(date),
-        limits=limits,
-        verify=verify,
-        content_tokens=content_tokens,
-        conventions=Conventions() if conventions is None else conventions,
-    )
-    return MultimodalChatRenderer(**_state(made)) if _takes_images(made) else made
-
-
-def _takes_images(renderer: ChatRenderer) -> bool:
-    """Says whether both the model and its template take images; of a model that does not say, the template decides."""
-    template, tokens = renderer.template(), renderer.tokenizer.special_tokens_map
-    if renderer.tokenizer.takes_images is False or "image" not in template.source:
-        return False
-    given = given_to(template, tokens, plain_switches(renderer.chat_template_kwargs))
-    return takes_form(template, given, "user", "image part")
-
-
-def _moment(date: datetime.date | str | None) -> datetime.datetime:
-    if date is None:
-        return datetime.datetime.now()
-    if isinstance(date, str):
-        return datetime.datetime.fromisoformat(date)
-    if not isinstance(date, datetime.date):
-        raise TypeError(f"date must be a date, a datetime or its ISO text, not a {type(date).__name__}")
-    return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
 
 
 def _short(switches: Mapping[str, Any], given: Given, source: str) -> Given:

@@ -10,8 +10,8 @@ from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, Tex
 from renderers.parse.grammar import Edges
 from renderers.parse.response import Region
 from renderers.parse.scanner import Scanner
-from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START, channel_of_header, recipient_of
-from renderers.parse.tables import Tables, Watch
+from renderers.parse.syntax.harmony import START, channel_of_header, recipient_of
+from renderers.parse.tables import Tables
 from renderers.parse.telling import Tell, skipped_as, whole_characters
 from renderers.tokenizer.wire import UNKNOWN
 
@@ -31,13 +31,8 @@ class HarmonyScanner(Scanner):
 
     def __init__(self, tables: Tables, tools: Sequence[Any] | None, *, first: int = 0) -> None:
         super().__init__(tables, tools, first=first)
-        mark, stops = tables.lexicon.mark, tables.lexicon.stops
-        self._message = mark(MESSAGE)
-        self._ends_message = {mark(END), mark(CALL_END)}
-        self._marks = Watch.of(*map(mark, (START, CHANNEL, MESSAGE, END, CALL_END)))
-        self._header = Watch.of(self._message, *stops, UNKNOWN)
-        self._begins = Watch.of(*map(mark, (START, CHANNEL)))
-        self._body = Watch.of(*self._begins.marks, *self._ends_message, *stops, UNKNOWN)
+        assert tables.messages is not None
+        self._marks = tables.messages
         self._begun = False
         self._said: set[Region] = set()
 
@@ -45,17 +40,17 @@ class HarmonyScanner(Scanner):
         """Reads a header, up to its message. A turn that begins with text and has none is content."""
         window = self._window
         limit = window.at + LONGEST_HEADER
-        found = window.find(self._header)
+        found = window.find(self._marks.header)
         if found is not None and found[0] + len(found[1]) > limit:
             found = None
-        if found is not None and found[1] == self._message:
+        if found is not None and found[1] == self._marks.message:
             self._begin_message(found[0], found[0] + len(found[1]))
             return True
         if found is None and len(window.wire) < limit and not final:
             return False
         end = found[0] if found else whole_characters(window.wire, window.at, min(limit, len(window.wire)))
         text = window.wire[window.at : end]
-        if text.strip() and not self._begun and not self._marks.within(text):
+        if text.strip() and not self._begun and not self._marks.all.within(text):
             self._begin_content("", "")
             return True
         self._skip_to(end, HEADER_ALONE)
@@ -65,7 +60,7 @@ class HarmonyScanner(Scanner):
 
     def _begin_message(self, start: int, end: int) -> None:
         """Begins the message whose header ends with a marker from `start` to `end`."""
-        begins = self._window.find(self._begins)
+        begins = self._window.find(self._marks.begins)
         opened = min(begins[0], start) if begins else start
         before = self._tables.lexicon.text(self._window.wire[self._window.at : opened])
         # The first header goes on with what the prompt has begun.
@@ -80,7 +75,7 @@ class HarmonyScanner(Scanner):
             self._enter(self._in_content, Region.CONTENT, skipped_as(ANOTHER_ROLE))
         elif recipient_of(text) is not None:
             self._begin_call(self._window.at, end)
-            self._payload = [header, self._message]
+            self._payload = [header, self._marks.message]
         else:
             self._mark_to(end)
             self._begin_reasoning() if channel_of_header(text) == "analysis" else self._begin_content("", "")
@@ -93,6 +88,7 @@ class HarmonyScanner(Scanner):
         self._mark_to(end)
 
     def _begin_reasoning(self) -> None:
+        self._opened = True
         self._enter(self._in_reasoning, Region.REASONING, self._joined(Region.REASONING, ReasoningDelta))
 
     def _begin_content(self, lead: str, left: str) -> None:
@@ -122,22 +118,22 @@ class HarmonyScanner(Scanner):
         """Reads a message's body, up to what ends it or begins another message."""
         window, stops = self._window, self._tables.lexicon.stops
         in_call = self._region is Region.CALL
-        found = window.find(self._body)
+        found = window.find(self._marks.body)
         if found is None:
-            self._text_of_chunk(self._body, final, _PLAIN)
+            self._text_of_chunk(self._marks.body, final, _PLAIN)
             if final and in_call:
                 self._end_call(window.at, closed=False)
             return False
         at, mark = found
-        if mark == UNKNOWN or (mark in stops and not in_call and mark not in self._ends_message):
+        if mark == UNKNOWN or (mark in stops and not in_call and mark not in self._marks.ends):
             self._end_at(mark, at, _PLAIN)
             return True
         self._text_to(at, closed=_PLAIN)
         if in_call:
-            self._end_call(at, closed=mark in self._ends_message or mark in stops)
+            self._end_call(at, closed=mark in self._marks.ends or mark in stops)
         self._region, self._read = Region.START, self._in_start
         if mark in stops:
             self._end_at(mark, at, _PLAIN)
-        elif mark in self._ends_message:
+        elif mark in self._marks.ends:
             self._mark_to(at + len(mark))
         return True

@@ -14,6 +14,7 @@ __all__ = [
     "Region",
     "SkippedText",
     "StateCall",
+    "Thought",
     "ToolCallParseStatus",
 ]
 
@@ -64,6 +65,15 @@ class Region(enum.StrEnum):
     SKIPPED = "skipped"
 
 
+class Thought(enum.StrEnum):
+    """Whether a completion reasons."""
+
+    NONE = "none"
+    EMPTY = "empty"
+    """Reasoning is opened, by the prompt or the model, and there is none of it."""
+    SOME = "some"
+
+
 class ParsedPart(NamedTuple):
     """Tokens that are of one kind: from `start` up to `end`."""
 
@@ -97,6 +107,7 @@ class CompletionState:
     stop: int | None
     """The stop token that ended it; None where it is cut off."""
     calls: tuple[StateCall, ...] = ()
+    thought: Thought = Thought.NONE
 
 
 _START = CompletionState(Region.START, None)

@@ -21,7 +21,7 @@ from renderers.parse.events import (
 )
 from renderers.parse.grammar import MOST_TRIMMED, SPACES, Edges
 from renderers.parse.lexicon import NO_PIECES, Pieces
-from renderers.parse.response import CompletionState, ParsedToolCall, Region, StateCall, ToolCallParseStatus
+from renderers.parse.response import CompletionState, ParsedToolCall, Region, StateCall, Thought, ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax import Payload
 from renderers.parse.syntax.llama import find_calls
@@ -55,11 +55,14 @@ class Scanner(Teller):
         self._section: tuple[int, int] | None = None
         # Whether a marker that closes the reasoning is known to follow, so that no call can end it.
         self._closes = False
+        # Whether a marker has opened reasoning, and there may be none of it.
+        self._opened = False
 
     @property
     def state(self) -> CompletionState:
         """Where what has been read ends."""
-        return CompletionState(self._region, self._stop, tuple(self._calls))
+        thought = Thought.SOME if self._reasoned else Thought.EMPTY if self._opened else Thought.NONE
+        return CompletionState(self._region, self._stop, tuple(self._calls), thought)
 
     def forget_calls(self) -> None:
         """Counts calls from here on."""
@@ -110,6 +113,7 @@ class Scanner(Teller):
                         self._begin_reasoning()
                     elif mark == tables.think_end:
                         # Reasoning that the prompt has opened, and that there is none of.
+                        self._opened = True
                         self._begin_answer()
                     return True
             if tables.code and window.wire.startswith(("{", tables.code), at):
@@ -253,6 +257,7 @@ class Scanner(Teller):
 
     def _begin_reasoning(self) -> None:
         assert self._tables.grammar.reasoning is not None
+        self._opened = True
         edges = self._tables.grammar.reasoning.edges
         self._enter(
             self._in_reasoning, Region.REASONING, ReasoningDelta, lead=edges.lead, left=edges.left, ends=(edges,)

@@ -9,11 +9,12 @@ from typing import Protocol
 from renderers.parse.grammar import Grammar
 from renderers.parse.lexicon import Lexicon, LexiconTokenizer
 from renderers.parse.syntax import SYNTAXES, Syntax
+from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START
 from renderers.parse.syntax.llama import PYTHON_TAG
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import UNKNOWN
 
-__all__ = ["Tables", "Watch", "markers_within", "tables_for"]
+__all__ = ["MessageMarks", "Tables", "Watch", "markers_within", "tables_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,37 @@ class Watch:
         return 0
 
 
+@dataclass(frozen=True, slots=True)
+class MessageMarks:
+    """The marks of a turn that is several messages."""
+
+    message: str
+    """What stands between a header and its message."""
+    ends: frozenset[str]
+    """What ends a message."""
+    all: Watch
+    begins: Watch
+    """What a header may begin with."""
+    header: Watch
+    """What ends a header."""
+    body: Watch
+    """What ends a message, or begins another."""
+
+    @classmethod
+    def of(cls, lexicon: Lexicon) -> MessageMarks:
+        """Returns the marks as they are in a vocabulary."""
+        start, channel, message, *ends = map(lexicon.mark, (START, CHANNEL, MESSAGE, END, CALL_END))
+        others = (*lexicon.stops, UNKNOWN)
+        return cls(
+            message=message,
+            ends=frozenset(ends),
+            all=Watch.of(start, channel, message, *ends),
+            begins=Watch.of(start, channel),
+            header=Watch.of(message, *others),
+            body=Watch.of(start, channel, *ends, *others),
+        )
+
+
 class Tables:
     """What a scanner looks for. Nothing about it changes, so any number of scanners share it."""
 
@@ -77,6 +109,7 @@ class Tables:
         self.calls = Watch.of(*ends, self.call, self.section_end)
         self.within_call = Watch.of(*ends, self.call_end, self.section_end)
         self.stops = Watch.of(*lexicon.stops)
+        self.messages = MessageMarks.of(lexicon) if self.syntax and self.syntax.by_message else None
         self.assumed = [self.think] if grammar.assumes_reasoning else []
         """What is taken to stand before a completion whose prompt is not given."""
 

@@ -1,0 +1,207 @@
+"""`Bridge`: a rollout whose tokens stay as they are, with what the next turn adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.forms import Data
+from renderers.messages import extract_message_tool_names
+from renderers.parse.response import CompletionState, Region
+from renderers.proofs import (
+    BridgeReason,
+    BridgeRefusal,
+    Evidence,
+    Outcome,
+    Question,
+    ThinkingRetention,
+    Written,
+    choose,
+    closing_of,
+    end_of_turn,
+    kind_of,
+    prove,
+    proven,
+)
+from renderers.rendered import InjectedText, RenderedTokens, TokenRun
+from renderers.skeletons import SAID, Turn, stand_in
+from renderers.spans import Channel, Labelled, Span, Trace
+
+__all__ = ["Bridge", "Prior", "Program", "extend_prior"]
+
+_NOBODYS = (-1, Channel.SCAFFOLD, False, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A rollout with what the next turn adds to it."""
+
+    tokens: RenderedTokens
+    """All tokens, up to where the assistant's next turn begins."""
+    keeps: bool
+    """Whether rendering the whole conversation would keep the tokens that were there, and so give the same."""
+    evidence: tuple[Evidence, ...]
+
+
+class Prior(NamedTuple):
+    """A rollout as far as it goes, and what its completion is."""
+
+    prompt: list[Any]
+    completion: list[Any]
+    state: CompletionState
+    said: str
+    """The completion's content, beside reasoning and calls."""
+
+    def has(self, token: int | None) -> bool:
+        """Says whether a token is in it."""
+        return token is not None and (token in self.prompt or token in self.completion)
+
+
+class Program(Protocol):
+    """What writes messages, and makes tokens of what is written."""
+
+    @property
+    def key(self) -> Hashable:
+        """All that decides how it writes, beside messages and the words of tools."""
+
+    @property
+    def think_markers(self) -> tuple[str, str] | None: ...
+    @property
+    def control(self) -> frozenset[str]:
+        """The texts of control tokens."""
+
+    @property
+    def searched(self) -> frozenset[str]:
+        """The texts that it looks for in messages."""
+
+    @property
+    def token_of(self) -> Mapping[str, int]: ...
+    def write(self, messages: Sequence[Data], prompt: bool) -> Written:
+        """Writes messages, with a generation prompt or without."""
+
+    def encode(
+        self, trace: Trace, labels: Sequence[Labelled]
+    ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
+        """Returns the ids of a text, their attribution where that is known, and control text of a caller's."""
+
+
+def extend_prior(
+    program: Program, prior: Prior, new: Sequence[Data], *, retention: ThinkingRetention | None
+) -> Bridge | BridgeRefusal:
+    """Extends a rollout with new messages, or says why not."""
+    state = prior.state
+    for at, message in enumerate(new):
+        if message["role"] == "assistant":
+            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, f"new message {at}")
+    if state.region is Region.REASONING and state.stop is not None:
+        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
+    kinds = tuple(kind_of(message, program.searched) for message in new)
+    own = kind_of({"role": "assistant", "content": prior.said}, program.searched)
+    # Its words count where the template looks for something in them; those of calls that are not read as such do not.
+    answered = not state.calls and any(kind.role == "tool" for kind in kinds)
+    said = prior.said if own.searched and not answered else SAID if prior.said.strip() and not answered else ""
+    turn = Turn(state.thought, said, state.calls)
+    known = tuple((call.id is None, call.name is None) for call in turn.calls)
+    question = Question(
+        (program.key, turn.thought, own, known, kinds),
+        lambda: prove(program.write, turn, new, markers=program.think_markers, control=program.control),
+    )
+    chosen = choose(
+        proven(question), has=lambda text: prior.has(program.token_of.get(text)), new=new, retention=retention
+    )
+    if isinstance(chosen, BridgeRefusal):
+        return chosen
+    outcome, evidence = chosen
+    try:
+        closing = _closing(program, outcome, turn, prior)
+        if isinstance(closing, BridgeRefusal):
+            return closing
+        added = _added(program, outcome, turn, new, closing=closing)
+    except TemplateLimitError:
+        raise
+    except (MessageError, TemplateError) as error:
+        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, str(error))
+    tokens = _joined(program, prior, new, *added)
+    return Bridge(tokens, all(one.change is None for one in evidence), evidence)
+
+
+def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> str | BridgeRefusal:
+    """Returns what a turn has to be closed with."""
+    stop, written = prior.state.stop, program.token_of.get(outcome.stop)
+    if stop == written is not None or (prior.completion and prior.completion[-1] == written):
+        return ""
+    if stop is not None:
+        if not outcome.stop:
+            return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
+        return outcome.stop
+    closing = closing_of(program.write, outcome, turn, prior.state.region)
+    if closing is None:
+        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the template writes no such turn, so it cannot be closed")
+    if closing and not outcome.stop:
+        detail = f"the template ends a turn with {closing!r}, which is no token: whether it is there cannot be told"
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    return closing
+
+
+def _added(
+    program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], *, closing: str
+) -> tuple[Trace, list[Labelled], bool]:
+    """Returns what new messages add, and whose it is, after a token that stands for what is before, if there is one."""
+    at = len(outcome.skeleton.messages)
+    whole = program.write([*outcome.skeleton.messages, stand_in(turn, new), *new], True)
+    end = end_of_turn(whole, at)
+    assert end is not None
+    # What follows a control token does not depend on what is before it.
+    lead = outcome.stop + closing
+    moved = len(lead) - end
+    spans = [_relative(span, at, end, moved) for span in whole.trace.spans if span.end > end]
+    labels = [
+        one._replace(
+            start=max(one.start, end) + moved,
+            end=one.end + moved,
+            message=max(one.message - at - 1, -1),
+            sampled=False,
+            content=one.content and one.message > at,
+        )
+        for one in whole.labels
+        if one.end > end
+    ]
+    if lead:
+        spans.insert(0, Span(0, len(lead), -1, ()))
+        labels.insert(0, Labelled(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
+    return Trace(lead + whole.trace.text[end:], tuple(spans)), labels, bool(outcome.stop)
+
+
+def _relative(span: Span, at: int, end: int, moved: int) -> Span:
+    """Returns a span of what follows a message's turn, by the messages after it; those before are nobody's."""
+    message = max(span.message - at - 1, -1)
+    return Span(max(span.start, end) + moved, span.end + moved, message, () if 0 <= span.message <= at else span.path)
+
+
+def _joined(
+    program: Program, prior: Prior, new: Sequence[Data], trace: Trace, labels: Sequence[Labelled], led: bool
+) -> RenderedTokens:
+    """Returns the tokens of a rollout and what is added; `led` says that the first of that is there already."""
+    ids, runs, injected = program.encode(trace, labels)
+    first = int(led)
+    before = len(prior.prompt) + len(prior.completion)
+    all_ids = [*prior.prompt, *prior.completion, *ids[first:]]
+    roles, names = [message["role"] for message in new], _tool_names(prior.state, new)
+    if not runs:
+        return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)
+    moved = before - first
+    return RenderedTokens.of_runs(
+        all_ids,
+        [TokenRun(before, *_NOBODYS), *(run._replace(end=run.end + moved) for run in runs if run.end > first)],
+        injected=[one._replace(start=one.start + moved, end=one.end + moved) for one in injected],
+        message_roles=roles,
+        message_tool_names=names,
+    )
+
+
+def _tool_names(state: CompletionState, new: Sequence[Data]) -> list[str | None]:
+    """Returns the name of the tool of each new message that is a result, if it or the model's call says so."""
+    calls = [{"id": call.id, "function": {"name": call.name}} for call in state.calls if call.id and call.name]
+    return extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *new])[1:]

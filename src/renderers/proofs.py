@@ -1,0 +1,374 @@
+"""Proofs that a rollout can be extended: what the template writes after a turn, and that it keeps what is before.
+
+Of a rollout only the tokens are known. So small histories stand for the real one, with a turn in the place of the
+completion that is of the same kind, and the template writes each of them with the new messages after it. What it writes
+after the turn's stop token must be the same for all of them: that is what the next turn adds (the suffix proof). What
+it writes before must be what it wrote for the turn alone: else it would rewrite the history (the prefix proof).
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.forms import Data
+from renderers.parse.response import Region, Thought
+from renderers.patterns import any_of
+from renderers.probing import alike
+from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
+from renderers.spans import Channel, Labelled, Trace
+
+__all__ = [
+    "BridgeReason",
+    "BridgeRefusal",
+    "Evidence",
+    "Kind",
+    "Outcome",
+    "Proof",
+    "Question",
+    "ThinkingRetention",
+    "Write",
+    "Written",
+    "choose",
+    "closing_of",
+    "end_of_turn",
+    "kind_of",
+    "prove",
+    "proven",
+]
+
+ThinkingRetention = Literal["tool_cycle", "all"]
+"""What of the reasoning in the history is kept though the template would drop it."""
+
+_LONGEST = 256
+"""How many characters a control token has at most."""
+_SHOWN = 60
+"""How many characters of each end of a text are shown."""
+
+
+class BridgeReason(enum.StrEnum):
+    """Why a rollout is not extended."""
+
+    NO_PRIOR = "no_prior"
+    """There is no prompt before."""
+    NOTHING_NEW = "nothing_new"
+    """There are no new messages."""
+    ASSISTANT_MESSAGE = "assistant_message"
+    """A new message is the assistant's: only a model's own tokens can be that."""
+    UNSUPPORTED_ROLE = "unsupported_role"
+    """The template does not write a new message, or not after the turn."""
+    MESSAGE_REFUSED = "message_refused"
+    """The template refuses the new messages."""
+    REASONING_OPEN = "reasoning_open"
+    """The model stopped within its reasoning, or it cannot be closed."""
+    NO_STOP_TOKEN = "no_stop_token"
+    """The template does not end a turn with a token, so that it cannot be told where the turn ends."""
+    HISTORY_REWRITTEN = "history_rewritten"
+    """The template would write the tokens that are there in another way."""
+    SUFFIX_VARIES = "suffix_varies"
+    """What the template writes for the new messages depends on a history that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeRefusal:
+    """A rollout is not extended: render the whole conversation instead."""
+
+    reason: BridgeReason
+    detail: str = ""
+    """What was found: the template's words, or the text that would change."""
+
+
+class Evidence(NamedTuple):
+    """A history that was tried, and what of it the template would rewrite; None where nothing."""
+
+    history: str
+    change: str | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a template wrote for messages, and what of it is sampled, which is found out when it is asked for."""
+
+    trace: Trace
+    label: Callable[[], Sequence[Labelled]]
+
+    @functools.cached_property
+    def labels(self) -> Sequence[Labelled]:
+        """The spans of the text with their channels."""
+        return self.label()
+
+
+Write = Callable[[Sequence[Data], bool], Written]
+"""Lets a template write messages, with a generation prompt or without; raises what `render` does."""
+
+
+class Outcome(NamedTuple):
+    """What was found with one history."""
+
+    skeleton: Skeleton
+    required: frozenset[str]
+    """The control tokens that a prompt with such a history has."""
+    stop: str
+    """The token that the turn ends with; empty where there is none."""
+    suffix: int
+    """The same number for all that write the same after the turn."""
+    change: str | None
+    """What of the history the template would rewrite; None where nothing."""
+    fault: BridgeRefusal | None
+
+
+class Proof(NamedTuple):
+    """What was found with all histories that the template takes, and its words for those that it does not."""
+
+    outcomes: tuple[Outcome, ...]
+    suffixes: tuple[str, ...]
+    """What was written after the turn, by number."""
+    words: tuple[str, ...]
+
+
+def prove(
+    write: Write, turn: Turn, new: Sequence[Data], *, markers: tuple[str, str] | None, control: frozenset[str]
+) -> Proof:
+    """Lets the template write new messages after all histories."""
+    outcomes, words = [], []
+    suffixes: dict[str, int] = {}
+    for skeleton in skeletons():
+        try:
+            outcomes.append(_examined(write, skeleton, turn, new, suffixes, markers=markers, control=control))
+        except TemplateLimitError:
+            raise
+        except (MessageError, TemplateError) as error:
+            words.append(str(error))
+    return Proof(tuple(outcomes), tuple(map(_shown, suffixes)), tuple(words))
+
+
+def _examined(
+    write: Write,
+    skeleton: Skeleton,
+    turn: Turn,
+    new: Sequence[Data],
+    suffixes: dict[str, int],
+    *,
+    markers: tuple[str, str] | None,
+    control: frozenset[str],
+) -> Outcome:
+    said, at = stand_in(turn, new), len(skeleton.messages)
+    prompt = write(skeleton.messages, True).trace.text
+    last = write([*skeleton.messages, said], False)
+    whole = write([*skeleton.messages, said, *new], True)
+    pattern = any_of(control)
+    required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
+    end = end_of_turn(whole, at)
+    if end is None:
+        unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
+        return Outcome(skeleton, required, "", -1, None, unwritten)
+    stop = _stop_at(whole, end, control)
+    change = _change(prompt, last, whole, at, stop, turn, markers)
+    suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
+    fault = _fault(whole, at, end, new)
+    alone, followed = (_tail(one, at, stop) for one in (last, whole))
+    if fault is None and alone != followed:
+        detail = f"a turn ends with {_shown(alone)}, and with {_shown(followed)} where others follow"
+        fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    return Outcome(skeleton, required, stop, suffix, change, fault)
+
+
+def end_of_turn(written: Written, message: int) -> int | None:
+    """Returns where a message's turn ends."""
+    return max((one.end for one in written.labels if one.message == message and one.sampled), default=None)
+
+
+def _tail(written: Written, message: int, stop: str) -> str:
+    """Returns what stands between a turn's last body and its stop token."""
+    end = end_of_turn(written, message)
+    if end is None:
+        return ""
+    # What follows may hold parts of it too: the name of the tool that gives a result.
+    own = (one for one in written.labels if one.message == message and one.path and one.start < one.end <= end)
+    return written.trace.text[max((one.end for one in own), default=end) : end].removesuffix(stop)
+
+
+def _stop_at(written: Written, end: int, control: frozenset[str]) -> str:
+    """Returns the control token that ends at a place; empty where none does."""
+    pattern = any_of(control)
+    begin = max(0, end - _LONGEST)
+    found = (
+        [match[0] for match in pattern.finditer(written.trace.text, begin, end) if match.end() == end]
+        if pattern
+        else []
+    )
+    return found[0] if found else ""
+
+
+def _fault(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRefusal | None:
+    """Returns what is wrong with how new messages are written after a turn that ends at a place."""
+    owners = {span.message for span in whole.trace.spans}
+    for number, message in enumerate(new):
+        if at + 1 + number not in owners:
+            detail = f"new message {number}: the template writes nothing for the role {message['role']!r} here"
+            return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
+    for span in whole.trace.spans:
+        if span.message > at and span.path and span.start < min(span.end, end):
+            detail = f"new message {span.message - at - 1}: the template writes it before the turn that it follows"
+            return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
+    return None
+
+
+def _change(
+    prompt: str,
+    last: Written,
+    whole: Written,
+    at: int,
+    stop: str,
+    turn: Turn,
+    markers: tuple[str, str] | None,
+) -> str | None:
+    """Returns what a template changes in a prompt and its turn when messages follow; None where nothing."""
+    text, end, own_end = whole.trace.text, end_of_turn(whole, at), end_of_turn(last, at)
+    if not text.startswith(prompt):
+        return f"the prompt ends with {_shown(prompt[alike(prompt, text) :])}, which is not in the history"
+    if own_end is None or not last.trace.text.startswith(prompt):
+        dropped = prompt[alike(prompt, last.trace.text) :]
+        return f"the prompt ends with {_shown(dropped)}, which is not in a turn that is the last"
+    before = last.trace.text[len(prompt) : own_end].removesuffix(stop)
+    after = text[len(prompt) : end].removesuffix(stop)
+    if turn.thought is Thought.NONE and markers is not None:
+        # The template may write of reasoning that there is none, which this turn does not.
+        before = re.sub(rf"{re.escape(markers[0])}\s*{re.escape(markers[1])}\s*", "", before, count=1)
+    said = (turn.said.strip(), THOUGHT if turn.thought is Thought.SOME else "")
+    lost = next((text for text in said if text not in after), None)
+    if lost is not None:
+        return f"{_shown(lost)} would be left out of {_shown(after)}"
+    return None if before == after else f"{_shown(before)} would become {_shown(after)}"
+
+
+def _shown(text: str) -> str:
+    """Returns a text in quotes, without its middle where it is long."""
+    return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}")
+
+
+def choose(
+    proof: Proof, *, has: Callable[[str], bool], new: Sequence[Data], retention: ThinkingRetention | None
+) -> tuple[Outcome, tuple[Evidence, ...]] | BridgeRefusal:
+    """Returns a history to extend with, and what was found; or why not.
+
+    `has` says whether a control token is in the real history. A history with one that is not there is not the real one.
+    """
+    if not proof.outcomes:
+        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.words[0])
+    first = proof.outcomes[0]
+    likely = proof.outcomes
+    if any(_differs(one, first) for one in likely):
+        absent = _absent(proof.outcomes, has)
+        likely = tuple(one for one in likely if absent.isdisjoint(one.skeleton.features))
+    fault = next((one.fault for one in likely if one.fault is not None), None)
+    if fault is not None:
+        return fault
+    other = next((one for one in likely if (one.stop, one.suffix) != (first.stop, first.suffix)), None)
+    if other is not None:
+        one, two = (f"after {each.skeleton}: {proof.suffixes[each.suffix]}" for each in (first, other))
+        detail = f"{one}; {two}"
+        return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
+    evidence = tuple(Evidence(str(one.skeleton), one.change) for one in likely)
+    change = next((one for one in evidence if one.change is not None), None)
+    kept = retention == "all" or (retention == "tool_cycle" and all(one["role"] != "user" for one in new))
+    if change is not None and not kept:
+        return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
+    return first, evidence
+
+
+def _absent(outcomes: Sequence[Outcome], has: Callable[[str], bool]) -> frozenset[Feature]:
+    """Returns what the real history surely has not: that of which a token is missing that it always leaves."""
+    required = {one.skeleton.features: one.required for one in outcomes}
+    absent = set()
+    for feature in Feature:
+        having = [features for features in required if feature in features]
+        without = [features - {feature} for features in having if features - {feature} in required]
+        others = without or [features for features in required if feature not in features]
+        if having and others:
+            left = frozenset.intersection(*map(required.__getitem__, having))
+            if not all(map(has, left.difference(*map(required.__getitem__, others)))):
+                absent.add(feature)
+    return frozenset(absent)
+
+
+def _differs(one: Outcome, other: Outcome) -> bool:
+    return (one.stop, one.suffix, one.fault) != (other.stop, other.suffix, None) or one.change is not None
+
+
+def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> str | None:
+    """Returns what the template closes a turn with that was cut off in a region; None where that cannot be told."""
+    thinks = region is Region.REASONING
+    cut = Turn(Thought.SOME if thinks else turn.thought, said="" if thinks else SAID, calls=())
+    last = write([*outcome.skeleton.messages, stand_in(cut, ())], False)
+    channel = Channel.REASONING if thinks else Channel.CONTENT
+    at = len(outcome.skeleton.messages)
+    bodies = [one.end for one in last.labels if one.message == at and one.channel is channel and one.start < one.end]
+    end = end_of_turn(last, at)
+    if not bodies or end is None:
+        return None
+    return last.trace.text[bodies[-1] : end].removesuffix(outcome.stop) + outcome.stop
+
+
+class Question:
+    """A proof that is asked for by what it depends on; how it is made does not count, and is then forgotten."""
+
+    __slots__ = ("_key", "_prove")
+
+    def __init__(self, key: Hashable, prove: Callable[[], Proof]) -> None:
+        self._key = key
+        self._prove: Callable[[], Proof] | None = prove
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Question) and self._key == other._key
+
+    def answer(self) -> Proof:
+        """Makes the proof."""
+        assert self._prove is not None
+        prove, self._prove = self._prove, None
+        return prove()
+
+
+@functools.lru_cache(maxsize=512)
+def proven(question: Question) -> Proof:
+    """Returns a proof, made once for each question as long as it is remembered."""
+    return question.answer()
+
+
+class Kind(NamedTuple):
+    """What of a message decides about how a template writes it, beside its words."""
+
+    role: str
+    given: frozenset[str]
+    """The fields that there are."""
+    forms: tuple[str, ...]
+    """The types of the content's parts."""
+    blank: bool
+    trimmed: bool
+    searched: frozenset[str]
+    """What the template looks for, and the content holds."""
+
+
+def kind_of(message: Data, searched: frozenset[str]) -> Kind:
+    """Returns the kind of a message, for a template that looks for some texts in it."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
+    text = "\n".join(one for one in texts if isinstance(one, str))
+    forms = tuple(str(part.get("type")) if isinstance(part, dict) else type(part).__name__ for part in parts)
+    return Kind(
+        message["role"],
+        frozenset(key for key, value in message.items() if value is not None),
+        (*forms, "alone") if parts is not content else forms,
+        not text.strip(),
+        text.strip() == text,
+        frozenset(one for one in searched if one in text),
+    )

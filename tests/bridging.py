@@ -1,0 +1,165 @@
+"""Rollouts that are extended turn by turn, compared with what rendering the whole conversation gives."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from renderers import (
+    EMBEDDED,
+    Bridge,
+    ChatRenderer,
+    MessageError,
+    TemplateError,
+    TemplateMissingError,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.messages import plain_messages
+from renderers.spans import Labelled, Trace
+from tests.conversations import CONVERSATIONS, TOOLS
+from tests.models import hub_models, unpack_hub
+from tests.parity import CORPUS
+from tests.standin import stand_in
+
+__all__ = ["TEMPLATES", "Case", "cases", "outcome_of", "renderer_of"]
+
+DATE = datetime.datetime(2026, 1, 1)
+LONG = {"many", "long"}
+"""Conversations that show nothing that a short one does not."""
+
+
+class Case(NamedTuple):
+    """A turn that messages follow: the rollout so far, and the whole conversation up to the next turn."""
+
+    name: str
+    prompt: list[int]
+    completion: list[int]
+    new: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None
+    whole: list[int]
+    added: list[int]
+    """What rendering the whole conversation adds, if it keeps what was there."""
+    keeps: bool
+    """Whether it does."""
+    lost: bool
+    """Whether the template leaves out a new message."""
+
+
+def templates() -> dict[str, Any]:
+    """Returns one model for each template of the hub, and the templates of the corpus, by name."""
+    found: dict[str, Any] = {"embedded": EMBEDDED}
+    for name, model in hub_models().items():
+        found.setdefault(str(model["template"]), name)
+    return found | {path.stem: path for path in CORPUS}
+
+
+TEMPLATES = templates()
+
+
+def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
+    """Returns a renderer for a template; None for a model that comes without one."""
+    source = TEMPLATES[template]
+    if source in CORPUS:
+        text = source.read_text(encoding="utf-8")
+        return create_renderer(stand_in(source), chat_template=text, date=DATE, **options)
+    if source != EMBEDDED:
+        unpack_hub()
+    try:
+        return create_renderer(load_tokenizer(source), date=DATE, **options)
+    except TemplateMissingError:
+        return None
+
+
+def cases(renderer: ChatRenderer) -> Iterator[Case]:
+    """Yields all turns of the tests' conversations that messages follow, and that a model can have sampled."""
+    for name, conversation in CONVERSATIONS.items():
+        for at, end in _turns(conversation) if name not in LONG else ():
+            for tools in (None, TOOLS):
+                try:
+                    case = _case(renderer, name, conversation, at, end, tools)
+                except (MessageError, TemplateError):
+                    continue
+                if case is not None:
+                    yield case
+
+
+def _turns(conversation: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:
+    """Yields the assistant's messages that others follow, each with where its next one is."""
+    roles = [message["role"] for message in conversation]
+    for at in range(1, len(roles) - 1):
+        if roles[at] == "assistant" != roles[at + 1]:
+            yield at, roles.index("assistant", at + 1) if "assistant" in roles[at + 1 :] else len(roles)
+
+
+def _case(
+    renderer: ChatRenderer,
+    name: str,
+    conversation: list[dict[str, Any]],
+    at: int,
+    end: int,
+    tools: list[dict[str, Any]] | None,
+) -> Case | None:
+    prompt, _ = _written(renderer, conversation[:at], tools, prompt=True)
+    last, last_labels = _written(renderer, conversation[: at + 1], tools, prompt=False)
+    whole, labels = _written(renderer, conversation[:end], tools, prompt=True)
+    alone, followed = last.text[: _end(last_labels, at)], whole.text[: _end(labels, at)]
+    # Where the next message's first token stops a turn, it is sampled with it.
+    turn = followed if followed.startswith(alone) else alone
+    if not turn.startswith(prompt.text) or not _end(labels, at):
+        # The prompt has something that the turn has not: no completion leads there.
+        return None
+    said = turn[len(prompt.text) :]
+    owners = {span.message for span in whole.spans}
+    keeps = whole.text.startswith(prompt.text + said)
+    encode = renderer.tokenizer.encode
+    return Case(
+        f"{name}, message {at}{', tools' if tools else ''}",
+        encode(prompt.text, add_special_tokens=False),
+        encode(said, add_special_tokens=False),
+        conversation[at + 1 : end],
+        tools,
+        encode(whole.text, add_special_tokens=False),
+        encode(whole.text[len(prompt.text) + len(said) :], add_special_tokens=False) if keeps else [],
+        keeps,
+        any(number not in owners for number in range(at + 1, end)),
+    )
+
+
+def _written(
+    renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
+) -> tuple[Trace, tuple[Labelled, ...]]:
+    run = renderer._run(
+        plain_messages(messages),
+        tools=tools,
+        add_generation_prompt=prompt,
+        continue_final_message=False,
+        template_arguments={},
+    )
+    return run.trace, renderer._labels(run, tools=tools is not None)
+
+
+def _end(labels: tuple[Labelled, ...], message: int) -> int:
+    return max((one.end for one in labels if one.message == message and one.sampled), default=0)
+
+
+def outcome_of(renderer: ChatRenderer, case: Case) -> str:
+    """Extends a rollout, and returns what came of it.
+
+    Raises:
+        AssertionError: The result is wrong.
+    """
+    bridged = renderer.bridge(case.prompt, case.completion, case.new, tools=case.tools, process_multimodal=False)
+    if not isinstance(bridged, Bridge):
+        return bridged.reason if not case.keeps or case.lost else f"false: {bridged.reason}"
+    ids = bridged.tokens.token_ids
+    prior = [*case.prompt, *case.completion]
+    assert ids[: len(prior)] == prior, case.name
+    added = ids[len(prior) :]
+    assert added == case.whole[len(case.whole) - len(added) :], case.name
+    if not case.keeps:
+        assert renderer.thinking_retention == "all", f"{case.name}: the history would be rewritten"
+        return "kept"
+    assert added == case.added, case.name
+    return "extended"
