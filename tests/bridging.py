@@ -23,7 +23,7 @@ from tests.models import hub_models, unpack_hub
 from tests.parity import CORPUS
 from tests.standin import stand_in
 
-__all__ = ["TEMPLATES", "Case", "cases", "outcome_of", "renderer_of"]
+__all__ = ["FALSE", "TEMPLATES", "Case", "cases", "outcome_of", "renderer_of"]
 
 DATE = datetime.datetime(2026, 1, 1)
 LONG = {"many", "long"}
@@ -45,6 +45,10 @@ class Case(NamedTuple):
     """Whether it does."""
     lost: bool
     """Whether the template leaves out a new message."""
+
+
+FALSE: dict[str, dict[str, int]] = {}
+"""Turns that are not extended though rendering would keep them, by template and reason: see `docs/bridging.md`."""
 
 
 def templates() -> dict[str, Any]:

@@ -24,6 +24,7 @@ from renderers.proofs import (
     kind_of,
     prove,
     proven,
+    words_of,
 )
 from renderers.rendered import InjectedText, RenderedTokens, TokenRun
 from renderers.skeletons import SAID, Turn, stand_in
@@ -122,7 +123,7 @@ def extend_prior(
     except TemplateLimitError:
         raise
     except (MessageError, TemplateError) as error:
-        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, str(error))
+        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
     tokens = _joined(program, prior, new, *added)
     return Bridge(tokens, all(one.change is None for one in evidence), evidence)
 

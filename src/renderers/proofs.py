@@ -15,13 +15,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.errors import MessageError, TemplateError, TemplateLimitError, TemplateRefusalError
 from renderers.forms import Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
 from renderers.probing import alike
 from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
-from renderers.spans import Channel, Labelled, Trace
+from renderers.spans import Channel, Labelled, Path, Trace
 
 __all__ = [
     "BridgeReason",
@@ -40,6 +40,7 @@ __all__ = [
     "kind_of",
     "prove",
     "proven",
+    "words_of",
 ]
 
 ThinkingRetention = Literal["tool_cycle", "all"]
@@ -143,8 +144,21 @@ def prove(
         except TemplateLimitError:
             raise
         except (MessageError, TemplateError) as error:
-            words.append(str(error))
+            words.append(words_of(error, len(skeleton.messages)))
     return Proof(tuple(outcomes), tuple(map(_shown, suffixes)), tuple(words))
+
+
+def words_of(error: MessageError | TemplateError, at: int) -> str:
+    """Returns what an error says of messages after a turn, by their numbers among these.
+
+    >>> words_of(MessageError("is a set, which is not JSON data", message=3, path=("content",)), 1)
+    'new message 1: content is a set, which is not JSON data'
+    """
+    if isinstance(error, TemplateRefusalError):
+        said = error.reason
+    else:
+        said = str(MessageError(error.fault, path=error.path) if isinstance(error, MessageError) else error)
+    return said if error.message is None or error.message <= at else f"new message {error.message - at - 1}: {said}"
 
 
 def _examined(
@@ -171,8 +185,8 @@ def _examined(
     change = _change(prompt, last, whole, at, stop, turn, markers)
     suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
     fault = _fault(whole, at, end, new)
-    alone, followed = (_tail(one, at, stop) for one in (last, whole))
-    if fault is None and alone != followed:
+    (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
+    if fault is None and field == same and alone != followed:
         detail = f"a turn ends with {_shown(alone)}, and with {_shown(followed)} where others follow"
         fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     return Outcome(skeleton, required, stop, suffix, change, fault)
@@ -183,14 +197,13 @@ def end_of_turn(written: Written, message: int) -> int | None:
     return max((one.end for one in written.labels if one.message == message and one.sampled), default=None)
 
 
-def _tail(written: Written, message: int, stop: str) -> str:
-    """Returns what stands between a turn's last body and its stop token."""
-    end = end_of_turn(written, message)
-    if end is None:
-        return ""
+def _tail(written: Written, message: int, stop: str) -> tuple[Path, str]:
+    """Returns the last field of a turn, and what stands between it and the stop token."""
+    end = end_of_turn(written, message) or 0
     # What follows may hold parts of it too: the name of the tool that gives a result.
-    own = (one for one in written.labels if one.message == message and one.path and one.start < one.end <= end)
-    return written.trace.text[max((one.end for one in own), default=end) : end].removesuffix(stop)
+    own = [one for one in written.labels if one.message == message and one.start < one.end <= end]
+    bodies = [one for one in own if one.channel is not Channel.SCAFFOLD]
+    return (bodies[-1].path, written.trace.text[bodies[-1].end : end].removesuffix(stop)) if bodies else ((), "")
 
 
 def _stop_at(written: Written, end: int, control: frozenset[str]) -> str:

@@ -16,7 +16,7 @@ from renderers.bridge import Bridge, Prior, extend_prior
 from renderers.chat import choose_template, plain_switches, run_chat
 from renderers.control import find_injected, find_marks, find_own
 from renderers.conventions import Conventions
-from renderers.errors import ControlTextError, MediaError, UnencodableTextError
+from renderers.errors import ControlTextError, MediaError, MessageError, TemplateError, UnencodableTextError
 from renderers.forms import Given, all_given, given_to
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
@@ -28,6 +28,7 @@ from renderers.probing import Ways, placeholder, think_markers, ways_of
 from renderers.proofs import BridgeReason, BridgeRefusal, ThinkingRetention, Written
 from renderers.rendered import InjectedText, RenderedTokens, TokenRun
 from renderers.resolution import Resolution, resolve
+from renderers.retention import find_contradiction
 from renderers.searches import searched_texts
 from renderers.spans import Labelled, Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
@@ -110,6 +111,9 @@ class ChatRenderer:
         object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
+        wrong = find_contradiction(self._text_with, plain_switches(self.chat_template_kwargs), self.thinking_retention)
+        if wrong is not None:
+            raise ValueError(f"thinking_retention contradicts chat_template_kwargs: {wrong}")
 
     def render(
         self,
@@ -236,6 +240,13 @@ class ChatRenderer:
         )
         roles = [message["role"] for message in messages]
         return _Run(trace, adapted, roles, template, (*given, *_short(switches, given, template.source)))
+
+    def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
+        """Returns the text of messages with other switches; None where the template refuses them."""
+        try:
+            return self.trace(messages, add_generation_prompt=True, **switches).text
+        except (MessageError, TemplateError):
+            return None
 
     def _ids(self, trace: Trace) -> list[int]:
         cuts, _ = self._control(trace)

@@ -9,10 +9,12 @@ from typing import NamedTuple
 from renderers.forms import Data
 from renderers.parse.response import StateCall, Thought
 
-__all__ = ["SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in"]
+__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in"]
 
 SAID, THOUGHT = "Fluss", "Gipfel"
 """What a turn that stands for another says, and what it thinks."""
+EARLIER_THOUGHT = "Tanne"
+"""What an earlier turn thinks."""
 _RESULT_ROLE = "tool"
 _ID = "x7k2m9q4w"
 """The id of a call: of a form that all templates take, and that nobody's has."""
@@ -52,7 +54,7 @@ def skeletons() -> Iterator[Skeleton]:
     """Yields histories before a turn, those first that have the least in them."""
     ask, again, system = _said("user", "Kiesel"), _said("user", "Ahorn"), _said("system", "Wolke")
     answer = _said("assistant", "Birke")
-    thoughtful = {**answer, **_thinking("Tanne")}
+    thoughtful = {**answer, **_thinking(EARLIER_THOUGHT)}
     called = {**_said("assistant", ""), "tool_calls": [_call("f", _ID)]}
     planned = {**called, **_thinking("Moos")}
     result = {"role": _RESULT_ROLE, "tool_call_id": _ID, "name": "f", "content": "Regen"}

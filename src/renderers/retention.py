@@ -1,0 +1,37 @@
+"""Switches of a template that say whether reasoning stays in the history, and what contradicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from renderers.forms import Data
+from renderers.proofs import ThinkingRetention
+from renderers.skeletons import EARLIER_THOUGHT, Feature, skeletons
+
+__all__ = ["find_contradiction"]
+
+
+def find_contradiction(
+    write: Callable[[list[Data], Mapping[str, Any]], str | None],
+    switches: Mapping[str, Any],
+    retention: ThinkingRetention | None,
+) -> str | None:
+    """Returns what is wrong with a retention beside the switches of a template; None where nothing is.
+
+    `write` gives the text of messages with some switches set otherwise, None where the template refuses.
+    A switch counts if the reasoning of an earlier turn is written with one of its values and not with the other.
+    """
+    history = next(one for one in skeletons() if Feature.THOUGHT in one.features)
+    for name, value in switches.items():
+        if retention is None or not isinstance(value, bool):
+            continue
+        here, otherwise = (write(list(history.messages), {name: one}) for one in (value, not value))
+        if here is None or otherwise is None or (EARLIER_THOUGHT in here) == (EARLIER_THOUGHT in otherwise):
+            continue
+        if (EARLIER_THOUGHT in here) != (retention == "all"):
+            does = "keeps" if EARLIER_THOUGHT in here else "drops"
+            return (
+                f"with {name}={value} the template {does} the reasoning of earlier turns, so it cannot be {retention!r}"
+            )
+    return None
