@@ -276,7 +276,9 @@ def choose(
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.words[0])
     first = proof.outcomes[0]
     likely = proof.outcomes
-    if any(_differs(one, first) for one in likely):
+    kept = retention == "all" or (retention == "tool_cycle" and all(one["role"] != "user" for one in new))
+    # The real history, which may be long, is only looked at where that can make a difference.
+    if any(_differs(one, first) or not (kept or one.change is None) for one in likely):
         absent = _absent(proof.outcomes, has)
         likely = tuple(one for one in likely if absent.isdisjoint(one.skeleton.features))
     fault = next((one.fault for one in likely if one.fault is not None), None)
@@ -289,7 +291,6 @@ def choose(
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
     evidence = tuple(Evidence(str(one.skeleton), one.change) for one in likely)
     change = next((one for one in evidence if one.change is not None), None)
-    kept = retention == "all" or (retention == "tool_cycle" and all(one["role"] != "user" for one in new))
     if change is not None and not kept:
         return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
     return first, evidence
@@ -311,7 +312,7 @@ def _absent(outcomes: Sequence[Outcome], has: Callable[[str], bool]) -> frozense
 
 
 def _differs(one: Outcome, other: Outcome) -> bool:
-    return (one.stop, one.suffix, one.fault) != (other.stop, other.suffix, None) or one.change is not None
+    return (one.stop, one.suffix, one.fault) != (other.stop, other.suffix, None)
 
 
 def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> str | None:
