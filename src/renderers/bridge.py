@@ -57,7 +57,15 @@ class Prior(NamedTuple):
 
     def has(self, token: int | None) -> bool:
         """Says whether a token is in it."""
-        return token is not None and (token in self.prompt or token in self.completion)
+        return token is not None and (_holds(self.completion, token) or _holds(self.prompt, token))
+
+
+def _holds(ids: Sequence[Any], token: int) -> bool:
+    try:
+        return token in ids
+    except Exception:
+        # What is no id may raise anything when it is compared.
+        return any(type(one) is int and one == token for one in ids)
 
 
 class Program(Protocol):
@@ -131,7 +139,7 @@ def extend_prior(
 def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> str | BridgeRefusal:
     """Returns what a turn has to be closed with."""
     stop, written = prior.state.stop, program.token_of.get(outcome.stop)
-    if stop == written is not None or (prior.completion and prior.completion[-1] == written):
+    if written is not None and (stop == written or _holds(prior.completion[-1:], written)):
         return ""
     if stop is not None:
         if not outcome.stop:

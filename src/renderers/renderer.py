@@ -336,6 +336,7 @@ class ChatRenderer:
             MessageError: A new message is none.
             MediaError: A new message holds an image, and the placeholder alone was not asked for.
             ControlTextError: A new message holds control text, and that is to be refused.
+            UnencodableTextError: A new message holds a lone surrogate.
 
         >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EMBEDDED))

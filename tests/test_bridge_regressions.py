@@ -1,0 +1,42 @@
+"""Rollouts that were once extended in a wrong way, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers import EMBEDDED, Bridge, ChatRenderer, create_renderer, load_tokenizer
+from renderers.bridge import Prior
+from renderers.parse.response import CompletionState, Region
+from tests.test_totality import NO_IDS
+
+ASK = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture(scope="module")
+def renderer() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED), thinking_retention="all")
+
+
+def prior_of(renderer: ChatRenderer, text: str) -> tuple[list[Any], list[Any]]:
+    """Returns a prompt, and a completion of it."""
+    return renderer.render_ids(ASK, add_generation_prompt=True), renderer.tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) -> None:
+    prompt, completion = prior_of(renderer, "Hello<|end|>")
+    junk = NO_IDS[kind]
+    for before, after in ((junk + prompt, completion), (prompt, junk + completion), (prompt, completion[:-1] + junk)):
+        bridged = renderer.bridge(before, after, ASK)
+        assert isinstance(bridged, Bridge)
+        ids = bridged.tokens.token_ids
+        assert all(one is other for one, other in zip(ids, [*before, *after], strict=False))
+        assert len(ids) > len(before) + len(after)
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_does_not_hide_the_tokens_beside_it(kind: str) -> None:
+    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
+    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
