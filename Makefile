@@ -53,10 +53,11 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  loading while files break (SECONDS=60), and reading completions of any kind (CASES=10000000)
+# make stress  loading while files break (SECONDS=60), reading and extending anything (CASES=10000000, BRIDGES=1000000)
 stress: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
+	SHARED=$(SHARED) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
 # make bench   loading, rendering and parsing against transformers and peers, in one run each
 bench: $(VENV)/.test

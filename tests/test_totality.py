@@ -27,7 +27,8 @@ from tests.completions import (
     read,
     reader_of_bytes,
 )
-from tests.stress_parsing import Source, problem_of, source_of
+from tests.sources import Source, source_of
+from tests.stress_parsing import problem_of
 
 CASES = 400
 KEPT = '<|call|>{"name": "a", "arguments": {"x": 1}}<|/call|><|end|>'
@@ -76,7 +77,8 @@ def cases(source: Source, *, seed: int) -> Iterator[tuple[list[int], list[int] |
     chance = random.Random(seed)
     for _ in range(CASES):
         ids = source.completion(chance)
-        yield ids, source.prompt(chance), list(random_chunks(ids, chance))
+        prompt = source.prompt(chance) if chance.randrange(2) else None
+        yield ids, prompt, list(random_chunks(ids, chance))
 
 
 def assert_all_are_read(name: str) -> None:
