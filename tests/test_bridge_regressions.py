@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED, Bridge, ChatRenderer, create_renderer, load_tokenizer
+from renderers import EMBEDDED, Bridge, BridgeReason, BridgeRefusal, ChatRenderer, create_renderer, load_tokenizer
 from renderers.bridge import Prior
 from renderers.parse.response import CompletionState, Region
 from tests.test_totality import NO_IDS
@@ -40,3 +40,19 @@ def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) ->
 def test_what_is_no_id_does_not_hide_the_tokens_beside_it(kind: str) -> None:
     prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
     assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
+def test_a_turn_that_is_cut_off_in_its_reasoning_is_closed_where_all_reasoning_is_kept(name: str, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode("<think>\nHm, the")
+    bridged = keeping.bridge(prompt, completion, ASK)
+    assert isinstance(bridged, Bridge)
+    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added.lstrip().startswith("</think>")
+    assert added.endswith(tokenizer.decode(prompt[-2:]))
+    refused = create_renderer(tokenizer).bridge(prompt, completion, ASK)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.HISTORY_REWRITTEN
