@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from renderers.proofs import BridgeReason, BridgeRefusal, Evidence
     from renderers.renderer import ChatRenderer, MultimodalChatRenderer
     from renderers.resolution import Resolution
+    from renderers.stability import PrefixStability
     from renderers.tokenizer import (
         MIRRORS,
         TRUSTED_REVISIONS,
@@ -124,6 +125,7 @@ __all__ = [
     "ParsedResponse",
     "ParsedToolCall",
     "PlaceholderRange",
+    "PrefixStability",
     "ReasoningDelta",
     "Region",
     "RenderedTokens",
@@ -186,6 +188,7 @@ _LAZY = {
     "ChatTemplate": "renderers.trace",
     "Limits": "renderers.trace",
     "MultimodalChatRenderer": "renderers.renderer",
+    "PrefixStability": "renderers.stability",
     "RendererPool": "renderers.pool",
     "Resolution": "renderers.resolution",
     "ResponseParser": "renderers.parse.stream",

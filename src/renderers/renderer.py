@@ -31,6 +31,7 @@ from renderers.resolution import Resolution, resolve
 from renderers.retention import find_contradiction
 from renderers.searches import searched_texts
 from renderers.spans import Labelled, Mark, Span, Trace
+from renderers.stability import PrefixStability, prefix_stability
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encode import (
     Cuts,
@@ -380,6 +381,37 @@ class ChatRenderer:
             return bridged.tokens
         _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
         return None
+
+    @property
+    def is_prefix_stable(self) -> bool:
+        """Whether appending messages to a conversation that ends in an assistant's leaves its ids unchanged.
+
+        Both are rendered without a generation prompt, and with what is given in every render. Found once, with small
+        conversations; `prefix_stability` says which.
+        """
+        return self._stability.stable
+
+    def prefix_stability(self) -> PrefixStability:
+        """Returns the smallest conversation whose ids change when messages are appended, or what was tried.
+
+        Raises:
+            TemplateLimitError: The template does not come to an end.
+
+        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> found = renderer.prefix_stability()
+        >>> found.stable, found.tried[0]
+        (True, 'after a question: a turn, then user')
+        """
+        return self._stability
+
+    @functools.cached_property
+    def _stability(self) -> PrefixStability:
+        return prefix_stability(self._written)
+
+    def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> tuple[str, list[int]]:
+        trace = self.trace(messages, tools=tools)
+        return trace.text, self._ids(trace)
 
     def get_stop_token_ids(self) -> list[int]:
         """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
