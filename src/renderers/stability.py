@@ -7,10 +7,9 @@ what may follow such a turn. The template writes each of them without and with w
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import TOOL, Data
@@ -110,7 +109,14 @@ class _Pair(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int]:
-        return len(self.before) + len(self.new), len(json.dumps([self.before, self.new, self.tools]))
+        return len(self.before) + len(self.new), _length([self.before, self.new, self.tools])
+
+
+def _length(data: Any) -> int:
+    """Returns how many characters the texts in data have."""
+    if isinstance(data, dict):
+        data = list(data.values())
+    return sum(map(_length, data)) if isinstance(data, list | tuple) else len(data or "")
 
 
 def _pairs() -> Iterator[_Pair]:
