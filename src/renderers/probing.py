@@ -15,6 +15,7 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import ASK, TOOL, Data, Given, around
 from renderers.patterns import any_of
 from renderers.spans import Channel, Trace
+from renderers.texts import alike
 from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "Head",
     "Markers",
     "Ways",
-    "alike",
     "closer",
     "fields",
     "heads",
@@ -200,12 +200,6 @@ def _added(without: str, with_media: str, control: frozenset[str]) -> str:
     marks: list[str] = pattern.findall(added) if pattern is not None else []
     # The last token closes what others have opened.
     return marks[-2 if len(marks) > 2 else 0] if marks else added.strip()
-
-
-def alike(one: str, other: str) -> int:
-    """Returns how many characters two texts begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _last_body(trace: Trace, messages: Sequence[Data]) -> int:

@@ -19,9 +19,9 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError, Te
 from renderers.forms import Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
-from renderers.probing import alike
 from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
 from renderers.spans import Channel, Labelled, Path, Trace
+from renderers.texts import alike, shown
 
 __all__ = [
     "BridgeReason",
@@ -48,8 +48,6 @@ ThinkingRetention = Literal["tool_cycle", "all"]
 
 _LONGEST = 256
 """How many characters a control token has at most."""
-_SHOWN = 60
-"""How many characters of each end of a text are shown."""
 
 
 class BridgeReason(enum.StrEnum):
@@ -145,7 +143,7 @@ def prove(
             raise
         except (MessageError, TemplateError) as error:
             words.append(words_of(error, len(skeleton.messages)))
-    return Proof(tuple(outcomes), tuple(map(_shown, suffixes)), tuple(words))
+    return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
 
 
 def words_of(error: MessageError | TemplateError, at: int) -> str:
@@ -187,7 +185,7 @@ def _examined(
     fault = _fault(whole, at, end, new)
     (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
     if fault is None and field == same and alone != followed:
-        detail = f"a turn ends with {_shown(alone)}, and with {_shown(followed)} where others follow"
+        detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
         fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     return Outcome(skeleton, required, stop, suffix, change, fault)
 
@@ -244,10 +242,10 @@ def _change(
     """Returns what a template changes in a prompt and its turn when messages follow; None where nothing."""
     text, end, own_end = whole.trace.text, end_of_turn(whole, at), end_of_turn(last, at)
     if not text.startswith(prompt):
-        return f"the prompt ends with {_shown(prompt[alike(prompt, text) :])}, which is not in the history"
+        return f"the prompt ends with {shown(prompt[alike(prompt, text) :])}, which is not in the history"
     if own_end is None or not last.trace.text.startswith(prompt):
         dropped = prompt[alike(prompt, last.trace.text) :]
-        return f"the prompt ends with {_shown(dropped)}, which is not in a turn that is the last"
+        return f"the prompt ends with {shown(dropped)}, which is not in a turn that is the last"
     before = last.trace.text[len(prompt) : own_end].removesuffix(stop)
     after = text[len(prompt) : end].removesuffix(stop)
     if turn.thought is Thought.NONE and markers is not None:
@@ -256,13 +254,8 @@ def _change(
     said = (turn.said.strip(), THOUGHT if turn.thought is Thought.SOME else "")
     lost = next((text for text in said if text not in after), None)
     if lost is not None:
-        return f"{_shown(lost)} would be left out of {_shown(after)}"
-    return None if before == after else f"{_shown(before)} would become {_shown(after)}"
-
-
-def _shown(text: str) -> str:
-    """Returns a text in quotes, without its middle where it is long."""
-    return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}")
+        return f"{shown(lost)} would be left out of {shown(after)}"
+    return None if before == after else f"{shown(before)} would become {shown(after)}"
 
 
 def choose(

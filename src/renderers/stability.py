@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import TOOL, Data
 from renderers.parse.response import StateCall, Thought
-from renderers.probing import LEXEME, alike
+from renderers.probing import LEXEME
 from renderers.skeletons import SAID, THOUGHT, Turn, skeletons, stand_in
+from renderers.texts import alike, shown
 
 __all__ = ["PrefixStability", "RenderSmall", "prefix_stability"]
 
-_SHOWN = 60
-"""How many characters of each end of a text are shown."""
+_NEAR = 60
+"""How many characters are shown of what is before a border, and after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,19 +152,15 @@ def _change(before: str, after: str) -> str:
     at = _border(before, alike(before, after))
     lost, new = before[at:], after[at:]
     if not lost:
-        return f"{_shown(before[-_SHOWN:])} ends with other tokens where {_shown(new[:_SHOWN])} follows"
+        return f"{shown(before[-_NEAR:])} ends with other tokens where {shown(new[:_NEAR])} follows"
     kept = next((size for size in range(len(lost)) if new.startswith(lost[size:])), None)
     if kept is not None:
-        return f"{_shown(lost[:kept])} is left out before {_shown(lost[kept:])}"
+        return f"{shown(lost[:kept])} is left out before {shown(lost[kept:])}"
     if lost in new:
-        return f"{_shown(new[: new.index(lost)])} is added before {_shown(lost)}"
-    return f"{_shown(lost)} becomes {_shown(new)}"
+        return f"{shown(new[: new.index(lost)])} is added before {shown(lost)}"
+    return f"{shown(lost)} becomes {shown(new)}"
 
 
 def _border(text: str, at: int) -> int:
     """Returns where the lexeme begins that a place is within."""
     return next((one.start() for one in LEXEME.finditer(text) if one.end() > at), len(text))
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}")
