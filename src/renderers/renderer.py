@@ -140,7 +140,7 @@ class ChatRenderer:
         """
         run = self._run(
             plain_messages(messages),
-            tools=tools,
+            tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             template_arguments=template_arguments,
@@ -187,7 +187,7 @@ class ChatRenderer:
         """
         run = self._run(
             plain_messages(messages),
-            tools=tools,
+            tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             template_arguments=template_arguments,
@@ -210,7 +210,7 @@ class ChatRenderer:
         """
         return self._run(
             plain_messages(messages),
-            tools=tools,
+            tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             template_arguments=template_arguments,
@@ -220,7 +220,7 @@ class ChatRenderer:
         self,
         messages: list[dict[str, Any]],
         *,
-        tools: Iterable[Any] | None,
+        tools: list[dict[str, Any]] | None,
         add_generation_prompt: bool,
         continue_final_message: bool | str,
         template_arguments: Mapping[str, Any],
@@ -233,7 +233,7 @@ class ChatRenderer:
         trace = run_chat(
             template,
             adapted,
-            tools=adapt_tools(template, plain_tools(tools), given=given),
+            tools=adapt_tools(template, tools, given=given),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=self.date,
