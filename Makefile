@@ -59,11 +59,12 @@ stress: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 	SHARED=$(SHARED) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
-# make bench   loading, rendering and parsing against transformers and peers, in one run each
+# make bench   loading, rendering, parsing and bridging against transformers and peers, in one run each
 bench: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.render
 	SHARED=$(SHARED) $(BIN)/python -m benchmarks.parse
+	SHARED=$(SHARED) $(BIN)/python -m benchmarks.bridge
 
 # make parity  every template at hand against transformers, in all combinations, as a table
 parity: $(VENV)/.test
