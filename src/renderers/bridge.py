@@ -42,7 +42,7 @@ class Bridge:
     tokens: RenderedTokens
     """All tokens, up to where the assistant's next turn begins."""
     keeps: bool
-    """Whether rendering the whole conversation would keep the tokens that were there, and so give the same."""
+    """Whether rendering the whole conversation is known to keep what was there, and so to give the same text."""
     evidence: tuple[Evidence, ...]
 
 
