@@ -196,7 +196,9 @@ def _joined(
     ids, runs, injected = program.encode(trace, labels)
     first = int(led)
     before = len(prior.prompt) + len(prior.completion)
-    all_ids = [*prior.prompt, *prior.completion, *ids[first:]]
+    added = [*prior.completion, *ids[first:]]
+    # Adding two lists makes one of just the right size: a long prompt is copied once, and not moved again.
+    all_ids = prior.prompt + added
     roles, names = [message["role"] for message in new], _tool_names(prior.state, new)
     if not runs:
         return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)
