@@ -46,7 +46,7 @@ def incumbent_bridge(model: Model) -> Steps:
 
 def list_copy(_: Model) -> Steps:
     """Copies the ids that are there, and adds nothing."""
-    return Steps(run=lambda one: [*one["prompt_ids"], *one["completion_ids"]], finish=lambda *_: [])
+    return Steps(run=lambda one: one["prompt_ids"] + one["completion_ids"], finish=lambda *_: [])
 
 
 def bridging(renderer: Any) -> Callable[[Item], Any]:
