@@ -19,6 +19,8 @@ __all__ = ["CONTESTANTS"]
 RETENTION: Any = "all"
 """All reasoning stays: else a rollout of a model that thinks is rewritten, and nobody bridges."""
 
+USER = {"role": "user", "content": "And now?"}
+
 
 def bridge_runs(model: Model) -> Steps:
     """Bridges with our renderer to ids, and where they came from as it keeps it."""
@@ -32,6 +34,12 @@ def bridge_runs(model: Model) -> Steps:
 def bridge_lists(model: Model) -> Steps:
     """Bridges with our renderer to ids and all lists that say where they came from."""
     return with_lists(bridge_runs(model))
+
+
+def bridge_user(model: Model) -> Steps:
+    """Bridges with our renderer to a user's message instead of the new ones."""
+    steps = bridge_runs(model)
+    return Steps(prepare=lambda one: {**one, "new": [USER]}, run=steps.run, finish=steps.finish)
 
 
 def incumbent_bridge(model: Model) -> Steps:
@@ -80,7 +88,7 @@ def added_ids(one: Item, output: tuple[Any, list[int] | None]) -> list[int] | st
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    one.__name__: one for one in (bridge_runs, bridge_lists, incumbent_bridge, text_pieces, list_copy)
+    one.__name__: one for one in (bridge_runs, bridge_lists, bridge_user, incumbent_bridge, text_pieces, list_copy)
 }
 
 
