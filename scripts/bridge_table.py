@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 from renderers import BridgeReason
-from tests.bridging import TEMPLATES, cases, outcome_of, renderer_of
+from tests.bridging import TEMPLATES, cases, keeping_all, outcome_of, renderer_of
 
 
 def main() -> None:
@@ -21,9 +21,10 @@ def main() -> None:
     print("|---|--:|---|--:|---|---|")
     totals: Counter[str] = Counter()
     for template in TEMPLATES:
-        default, everything = renderer_of(template), renderer_of(template, thinking_retention="all")
-        if default is None or everything is None:
+        default = renderer_of(template)
+        if default is None:
             continue
+        everything = keeping_all(default)
         turns = list(cases(default))
         found = Counter(outcome_of(default, case) for case in turns)
         kept = Counter(outcome_of(everything, case) for case in turns)

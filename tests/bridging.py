@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from tests.models import hub_models, unpack_hub
 from tests.parity import CORPUS
 from tests.standin import stand_in
 
-__all__ = ["FALSE", "TEMPLATES", "Case", "cases", "outcome_of", "renderer_of"]
+__all__ = ["FALSE", "TEMPLATES", "Case", "cases", "keeping_all", "outcome_of", "renderer_of"]
 
 DATE = datetime.datetime(2026, 1, 1)
 LONG = {"many", "long"}
@@ -110,17 +111,29 @@ def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
         return None
 
 
-def cases(renderer: ChatRenderer) -> Iterator[Case]:
-    """Yields all turns of the tests' conversations that messages follow, and that a model can have sampled."""
+def cases(renderer: ChatRenderer, *, by_turns: bool = False) -> Iterator[Case]:
+    """Yields all turns of the tests' conversations that messages follow, and that a model can have sampled.
+
+    Each with tools and without; or `by_turns` once, with tools or without.
+    """
+    number = 0
     for name, conversation in CONVERSATIONS.items():
         for at, end in _turns(conversation) if name not in LONG else ():
-            for tools in (None, TOOLS):
+            number += 1
+            for tools in ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS):
                 try:
                     case = _case(renderer, name, conversation, at, end, tools)
                 except (MessageError, TemplateError):
                     continue
                 if case is not None:
                     yield case
+
+
+def keeping_all(renderer: ChatRenderer) -> ChatRenderer:
+    """Returns the same renderer with a bridge that keeps all reasoning, and all that it has found out already."""
+    other = dataclasses.replace(renderer, thinking_retention="all")
+    vars(other).update(resolution=renderer.resolution, _tables=renderer._tables)
+    return other
 
 
 def _turns(conversation: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:

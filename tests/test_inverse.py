@@ -11,6 +11,7 @@ import pytest
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parse.syntax import SYNTAXES
 from tests import inverse
+from tests.completions import HUB
 from tests.inverse import MODELS, Record, read_back
 
 
@@ -29,8 +30,7 @@ def test_a_loss_that_is_not_listed_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_syntax_is_read_back_from_a_real_template(hub: object) -> None:
-    names = [name for name in MODELS if name != str(EMBEDDED)]
-    found = [create_renderer(load_tokenizer(name)).resolution for name in names]
+    found = [create_renderer(load_tokenizer(name)).resolution for name in HUB.values()]
     assert {resolution.grammar.tools for resolution in found} >= {*SYNTAXES}
     conflicts = [conflict for resolution in found for conflict in resolution.conflicts]
     assert not [conflict for conflict in conflicts if "not read back" in conflict or "not known" in conflict]
