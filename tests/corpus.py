@@ -59,7 +59,7 @@ HAND_WRITTEN = (
 )
 
 
-def nasty_texts(*, code_files: int = 40, random_texts: int = 400, seed: int = 0) -> Iterator[str]:
+def nasty_texts(*, code_files: int = 24, random_texts: int = 240, seed: int = 0) -> Iterator[str]:
     """Yields hand-written traps, real code, and random mixtures of everything."""
     yield from HAND_WRITTEN
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[:code_files]:

@@ -14,6 +14,7 @@ __all__ = [
     "HUB_AT_HAND",
     "KIMI_PATTERN",
     "hub_models",
+    "one_model_per_template",
     "one_model_per_vocabulary",
     "snapshot_of",
     "unpack_hub",
@@ -56,6 +57,15 @@ def one_model_per_vocabulary() -> list[str]:
     first: dict[tuple[object, object], str] = {}
     for name, model in hub_models().items():
         first.setdefault((model["tokenizer"], model["config"]), name)
+    return list(first.values())
+
+
+def one_model_per_template() -> list[str]:
+    """Returns a model for each different set of files with a template; the same ones have several names."""
+    first: dict[str, str] = {}
+    for name, model in hub_models().items():
+        if model["template"]:
+            first.setdefault(str([model[key] for key in ("tokenizer", "template", "config", "stop_ids")]), name)
     return list(first.values())
 
 

@@ -38,10 +38,10 @@ from renderers.messages import plain_messages
 from renderers.rendered import RenderedTokens
 from renderers.spans import Channel
 from tests.conversations import CONVERSATIONS, TOOLS
-from tests.models import hub_models, unpack_hub
+from tests.models import one_model_per_template, unpack_hub
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
-MODELS = [str(EMBEDDED), *(name for name, model in hub_models().items() if model["template"])]
+MODELS = [str(EMBEDDED), *one_model_per_template()]
 THREADS = 16
 
 MARKERS = "<think> </think> <|im_end|> <|im_start|> <|eot_id|> </s> [INST] <tool_call> </tool_call>".split()

@@ -29,7 +29,7 @@ from renderers.forms import given_to
 from renderers.messages import plain_messages, plain_tools
 from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
-from tests.models import KIMI_PATTERN, hub_models, snapshot_of
+from tests.models import KIMI_PATTERN, hub_models, one_model_per_template, snapshot_of
 from tests.parity import CORPUS, DOCUMENTS, PLAIN_TOOL, Data, rotated
 from tests.standin import byte_tokenizer, stand_in
 
@@ -38,7 +38,7 @@ Reference = Callable[..., list[int]]
 
 FILES = ("tokenizer", "template", "config")
 """What the hub's list says of a model that decides about its tokenizer."""
-WITH_TEMPLATE = [name for name, model in hub_models().items() if model["template"]]
+WITH_TEMPLATE = one_model_per_template()
 SEVERAL = [
     "Qwen/Qwen3-8B",
     "meta-llama/Llama-3.2-1B-Instruct",

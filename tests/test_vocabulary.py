@@ -173,7 +173,7 @@ def test_kimi_gives_the_ids_of_tiktoken(kimi: tuple[Vocabulary, tiktoken.Encodin
 
 def test_kimi_gives_the_ids_of_tiktoken_on_every_code_point(kimi: tuple[Vocabulary, tiktoken.Encoding]) -> None:
     built, theirs = kimi
-    for text in code_points("a{0}b A{0}'S {0}1"):
+    for text in code_points("a{0}b {0}1"):
         assert built.tokenizer.encode(text).ids == theirs.encode(text, disallowed_special=()), text[:80]
 
 
