@@ -277,6 +277,19 @@ def test_words_that_a_template_looks_for_are_tried_as_they_are() -> None:
     assert refused(renderer, "left</x>right<|end|>").reason is BridgeReason.HISTORY_REWRITTEN
 
 
+def test_where_such_words_stand_counts_too() -> None:
+    # Each pair holds the same words; what is done with the first says nothing about the second.
+    own = TURN.replace("m.content", "m.content[4:] if m.content.startswith('</x>') and not loop.last else m.content")
+    renderer = embedded(chat_template=own + PROMPT)
+    assert added(renderer, "left</x><|end|>") == NEXT
+    assert refused(renderer, "</x>right<|end|>").reason is BridgeReason.HISTORY_REWRITTEN
+    shouted = "m.content | upper if messages[-1].content.startswith('<y>') and not loop.last else m.content"
+    renderer = embedded(chat_template=TURN.replace("m.content", shouted) + PROMPT)
+    assert added(renderer, "A<|end|>", {"role": "user", "content": "b <y>"})
+    refusal = refused(renderer, "A<|end|>", {"role": "user", "content": "<y> b"})
+    assert refusal.reason is BridgeReason.HISTORY_REWRITTEN
+
+
 def test_control_text_in_new_messages_is_what_the_renderer_was_told_to_make_of_it() -> None:
     said = {"role": "user", "content": "a<|end|>b"}
     end = load_tokenizer(EMBEDDED).added_tokens["<|end|>"]

@@ -84,7 +84,8 @@ def test_words_are_of_no_account_unless_the_template_looks_for_them() -> None:
 
     assert kind("one") == kind("another")
     assert len({kind("one"), kind("a<x>b"), kind(" one"), kind(""), kind(["one"]), kind("one", name="Ada")}) == 6
-    assert kind([{"type": "text", "text": "a<x>"}]).searched == {"<x>"}
+    assert kind([{"type": "text", "text": "a<x>"}]).words == "a<x>"
+    assert kind("a<x>") != kind("<x>a")
 
 
 def test_a_question_is_answered_once() -> None:

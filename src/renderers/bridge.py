@@ -109,8 +109,9 @@ def extend_prior(
     kinds = tuple(kind_of(message, program.searched) for message in new)
     own = kind_of({"role": "assistant", "content": prior.said}, program.searched)
     # Its words count where the template looks for something in them; those of calls that are not read as such do not.
-    answered = not state.calls and any(kind.role == "tool" for kind in kinds)
-    said = prior.said if own.searched and not answered else SAID if prior.said.strip() and not answered else ""
+    said = own.words or ("" if own.blank else SAID)
+    if not state.calls and any(kind.role == "tool" for kind in kinds):
+        said = ""
     turn = Turn(state.thought, said, state.calls)
     known = tuple((call.id is None, call.name is None) for call in turn.calls)
     question = Question(

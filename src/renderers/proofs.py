@@ -360,8 +360,8 @@ class Kind(NamedTuple):
     """The types of the content's parts."""
     blank: bool
     trimmed: bool
-    searched: frozenset[str]
-    """What the template looks for, and the content holds."""
+    words: str
+    """The content where it holds something that the template looks for, wherever that stands; else nothing."""
 
 
 def kind_of(message: Data, searched: frozenset[str]) -> Kind:
@@ -377,5 +377,5 @@ def kind_of(message: Data, searched: frozenset[str]) -> Kind:
         (*forms, "alone") if parts is not content else forms,
         not text.strip(),
         text.strip() == text,
-        frozenset(one for one in searched if one in text),
+        text if any(one in text for one in searched) else "",
     )
