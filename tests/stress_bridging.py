@@ -9,7 +9,6 @@ but what `bridge` says, and of what is given every token has to be accounted for
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import random
@@ -21,8 +20,8 @@ from typing import Any
 
 from renderers import BridgeReason, BridgeRefusal, ChatRenderer, MessageError, RenderedTokens
 from tests.conversations import TOOLS
-from tests.models import HUB_AT_HAND, unpack_hub
-from tests.sources import MODELS, Source, Task, source_of, spread, wrong_in
+from tests.sources import MODELS, Source, Task, source_of, spread
+from tests.stress_report import run_long_form
 
 __all__ = ["new_messages", "outcome_of", "problem_of", "stress"]
 
@@ -153,28 +152,14 @@ def stress(
     return spread(run, cases, models=models, processes=processes)
 
 
+def _reasons(found: dict[str, Counter[str]]) -> list[str]:
+    reasons = [reason for reason in BridgeReason if any(reason in counts for counts in found.values())]
+    return ["extended", *reasons, "error"]
+
+
 def main() -> int:
     """Runs the long form, prints a table, and fails where anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=1_000_000)
-    cases = parser.parse_args().cases
-    if HUB_AT_HAND:
-        unpack_hub()
-    started = time.perf_counter()
-    found = stress(cases)
-    took = time.perf_counter() - started
-    reasons = [reason for reason in BridgeReason if any(reason in counts for counts in found.values())]
-    columns = ["rollouts", "extended", *reasons, "error", "milliseconds", "wrong"]
-    print(f"| model | {' | '.join(columns)} |")
-    print(f"|---|{'---:|' * len(columns)}")
-    for name, counts in found.items():
-        counts["wrong"] = len(wrong_in(counts))
-        print(f"| {name.rpartition('/')[2]} | {' | '.join(f'{counts[column]:,}' for column in columns)} |")
-    wrong = [key for counts in found.values() for key in wrong_in(counts)]
-    print("\n".join(wrong[:20]))
-    total = sum(counts["rollouts"] for counts in found.values())
-    print(f"{total:,} rollouts in {took:,.0f} seconds, {len(wrong)} wrong")
-    return 1 if wrong else 0
+    return run_long_form(stress, description=__doc__, cases=1_000_000, what="rollouts", columns=_reasons)
 
 
 if __name__ == "__main__":

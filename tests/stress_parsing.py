@@ -9,7 +9,6 @@ raise, the parts must tile the completion, and of every tenth one it must say th
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
@@ -20,8 +19,8 @@ from typing import Any
 from renderers.parse.response import ParsedResponse
 from tests.completions import random_chunks
 from tests.conversations import TOOLS
-from tests.models import HUB_AT_HAND, unpack_hub
-from tests.sources import MODELS, Source, Task, source_of, spread, wrong_in
+from tests.sources import MODELS, Source, Task, source_of, spread
+from tests.stress_report import run_long_form
 
 __all__ = ["problem_of", "stress"]
 
@@ -87,28 +86,14 @@ def stress(
     return spread(run, cases, models=models, processes=processes)
 
 
+def _statuses(found: dict[str, Counter[str]]) -> list[str]:
+    keys = {key for counts in found.values() for key in counts if key not in _OTHERS and "WRONG" not in key}
+    return ["with reasoning", "with calls", *sorted(keys)]
+
+
 def main() -> int:
     """Runs the long form, prints a table, and fails where anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=10_000_000)
-    cases = parser.parse_args().cases
-    if HUB_AT_HAND:
-        unpack_hub()
-    started = time.perf_counter()
-    found = stress(cases)
-    took = time.perf_counter() - started
-    statuses = sorted({key for counts in found.values() for key in counts if key not in _OTHERS and "WRONG" not in key})
-    columns = ["completions", "with reasoning", "with calls", *statuses, "milliseconds", "wrong"]
-    print(f"| model | {' | '.join(columns)} |")
-    print(f"|---|{'---:|' * len(columns)}")
-    for name, counts in found.items():
-        counts["wrong"] = len(wrong_in(counts))
-        print(f"| {name.rpartition('/')[2]} | {' | '.join(f'{counts[column]:,}' for column in columns)} |")
-    wrong = [key for counts in found.values() for key in wrong_in(counts)]
-    print("\n".join(wrong[:20]))
-    total = sum(counts["completions"] for counts in found.values())
-    print(f"{total:,} completions in {took:,.0f} seconds, {len(wrong)} wrong")
-    return 1 if wrong else 0
+    return run_long_form(stress, description=__doc__, cases=10_000_000, what="completions", columns=_statuses)
 
 
 _OTHERS = {"completions", "with reasoning", "with calls", "milliseconds"}
