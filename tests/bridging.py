@@ -181,14 +181,9 @@ def _case(
 def _written(
     renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
 ) -> tuple[Trace, tuple[Labelled, ...]]:
-    run = renderer._run(
-        plain_messages(messages),
-        tools=tools,
-        add_generation_prompt=prompt,
-        continue_final_message=False,
-        template_arguments={},
-    )
-    return run.trace, renderer._labels(run, tools=tools is not None)
+    writer = renderer._writer
+    run = writer.run(plain_messages(messages), tools=tools, add_generation_prompt=prompt)
+    return run.trace, writer.labels(run)
 
 
 def _end(labels: tuple[Labelled, ...], message: int) -> int:

@@ -22,7 +22,7 @@ from renderers import (
     create_renderer_pool,
     load_tokenizer,
 )
-from renderers.proofs import proven
+from renderers.questions import forget_answers
 from renderers.trace import ChatTemplate
 from tests.bridging import FALSE, TEMPLATES, cases, keeping_all, outcome_of, renderer_of
 from tests.models import HUB_AT_HAND
@@ -325,7 +325,7 @@ def test_a_kind_of_turn_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
         runs += 1
         return run(*args, **kwargs)
 
-    proven.cache_clear()
+    forget_answers()
     monkeypatch.setattr(ChatTemplate, "run", counted)
     added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
     first, runs = runs, 0

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import Data
 from renderers.messages import extract_message_tool_names
 from renderers.parse.response import CompletionState, Region
+from renderers.program import Program
 from renderers.proofs import (
     BridgeReason,
     BridgeRefusal,
     Evidence,
     Outcome,
-    Question,
+    Proof,
     ThinkingRetention,
-    Written,
     choose,
     closing_of,
     end_of_turn,
+    histories_of,
     kind_of,
     prove,
-    proven,
     words_of,
 )
-from renderers.rendered import InjectedText, RenderedTokens, TokenRun
+from renderers.questions import ask
+from renderers.rendered import RenderedTokens, TokenRun
 from renderers.skeletons import SAID, Turn, stand_in
 from renderers.spans import Channel, Labelled, Span, Trace
 
-__all__ = ["Bridge", "Prior", "Program", "extend_prior"]
+__all__ = ["Bridge", "Prior", "extend_prior"]
 
 _NOBODYS = (-1, Channel.SCAFFOLD, False, False)
 
@@ -68,34 +69,6 @@ def _holds(ids: Sequence[Any], token: int) -> bool:
         return any(type(one) is int and one == token for one in ids)
 
 
-class Program(Protocol):
-    """What writes messages, and makes tokens of what is written."""
-
-    @property
-    def key(self) -> Hashable:
-        """All that decides how it writes, beside messages and the words of tools."""
-
-    @property
-    def think_markers(self) -> tuple[str, str] | None: ...
-    @property
-    def control(self) -> frozenset[str]:
-        """The texts of control tokens."""
-
-    @property
-    def searched(self) -> frozenset[str]:
-        """The texts that it looks for in messages."""
-
-    @property
-    def token_of(self) -> Mapping[str, int]: ...
-    def write(self, messages: Sequence[Data], prompt: bool) -> Written:
-        """Writes messages, with a generation prompt or without."""
-
-    def encode(
-        self, trace: Trace, labels: Sequence[Labelled]
-    ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
-        """Returns the ids of a text, their attribution where that is known, and control text of a caller's."""
-
-
 def extend_prior(
     program: Program, prior: Prior, new: Sequence[Data], *, retention: ThinkingRetention | None
 ) -> Bridge | BridgeRefusal:
@@ -109,18 +82,13 @@ def extend_prior(
     kinds = tuple(kind_of(message, program.searched) for message in new)
     own = kind_of({"role": "assistant", "content": prior.said}, program.searched)
     # Its words count where the template looks for something in them; those of calls that are not read as such do not.
-    said = own.words or ("" if own.blank else SAID)
+    said = prior.said if own.words else "" if own.blank else SAID
     if not state.calls and any(kind.role == "tool" for kind in kinds):
         said = ""
     turn = Turn(state.thought, said, state.calls)
     known = tuple((call.id is None, call.name is None) for call in turn.calls)
-    question = Question(
-        (program.key, turn.thought, own, known, kinds),
-        lambda: prove(program.write, turn, new, markers=program.think_markers, control=program.control),
-    )
-    chosen = choose(
-        proven(question), has=lambda text: prior.has(program.token_of.get(text)), new=new, retention=retention
-    )
+    proof = ask(("proof", program.key, turn.thought, own, known, kinds), lambda: _proof(program, turn, new))
+    chosen = choose(proof, has=lambda text: prior.has(program.token_of.get(text)), new=new, retention=retention)
     if isinstance(chosen, BridgeRefusal):
         return chosen
     outcome, evidence = chosen
@@ -137,6 +105,14 @@ def extend_prior(
     return Bridge(tokens, all(one.change is None for one in evidence), evidence)
 
 
+def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
+    # What is written of a history alone is the same for all proofs; the words of tools are in it.
+    histories = ask(
+        ("histories", program.key, repr(program.tools)), lambda: histories_of(program.write, control=program.control)
+    )
+    return prove(program.write, histories, turn, new, markers=program.think_markers, control=program.control)
+
+
 def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> str | BridgeRefusal:
     """Returns what a turn has to be closed with."""
     stop, written = prior.state.stop, program.token_of.get(outcome.stop)
@@ -146,7 +122,11 @@ def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> st
         if not outcome.stop:
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
         return outcome.stop
-    closing = closing_of(program.write, outcome, turn, prior.state.region)
+    region, features = prior.state.region, outcome.skeleton.features
+    closing = ask(
+        ("closing", program.key, features, outcome.stop, turn.thought, region),
+        lambda: closing_of(program.write, outcome, turn, region),
+    )
     if closing is None:
         return BridgeRefusal(BridgeReason.REASONING_OPEN, "the template writes no such turn, so it cannot be closed")
     if closing and not outcome.stop:

@@ -11,9 +11,10 @@ from renderers.chat import plain_switches, read_template
 from renderers.conventions import Conventions
 from renderers.forms import given_to, takes_form
 from renderers.proofs import ThinkingRetention
-from renderers.renderer import ChatRenderer, ContentTokens, MultimodalChatRenderer, state_of
+from renderers.renderer import ChatRenderer, MultimodalChatRenderer, state_of
 from renderers.tokenizer import adopt_tokenizer
 from renderers.trace import LIMITS, Limits
+from renderers.writing import ContentTokens
 
 __all__ = ["create_renderer"]
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import hashlib
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -27,19 +28,19 @@ __all__ = [
     "BridgeReason",
     "BridgeRefusal",
     "Evidence",
+    "History",
     "Kind",
     "Outcome",
     "Proof",
-    "Question",
     "ThinkingRetention",
     "Write",
     "Written",
     "choose",
     "closing_of",
     "end_of_turn",
+    "histories_of",
     "kind_of",
     "prove",
-    "proven",
     "words_of",
 ]
 
@@ -130,19 +131,57 @@ class Proof(NamedTuple):
     words: tuple[str, ...]
 
 
-def prove(
-    write: Write, turn: Turn, new: Sequence[Data], *, markers: tuple[str, str] | None, control: frozenset[str]
-) -> Proof:
-    """Lets the template write new messages after all histories."""
-    outcomes, words = [], []
-    suffixes: dict[str, int] = {}
+class History(NamedTuple):
+    """A history as the template writes it."""
+
+    skeleton: Skeleton
+    prompt: str
+    """The text of it with a generation prompt."""
+    required: frozenset[str]
+    """The control tokens in that."""
+    words: str | None
+    """Why the template does not take it."""
+
+
+def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...]:
+    """Lets the template write all histories that a turn may come after."""
+    pattern = any_of(control)
+    histories = []
     for skeleton in skeletons():
         try:
-            outcomes.append(_examined(write, skeleton, turn, new, suffixes, markers=markers, control=control))
+            prompt = write(skeleton.messages, True).trace.text
         except TemplateLimitError:
             raise
         except (MessageError, TemplateError) as error:
-            words.append(words_of(error, len(skeleton.messages)))
+            histories.append(History(skeleton, "", frozenset(), words_of(error, len(skeleton.messages))))
+        else:
+            required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
+            histories.append(History(skeleton, prompt, required, None))
+    return tuple(histories)
+
+
+def prove(
+    write: Write,
+    histories: Sequence[History],
+    turn: Turn,
+    new: Sequence[Data],
+    *,
+    markers: tuple[str, str] | None,
+    control: frozenset[str],
+) -> Proof:
+    """Lets the template write a turn and new messages after histories."""
+    outcomes, words = [], []
+    suffixes: dict[str, int] = {}
+    for history in histories:
+        if history.words is not None:
+            words.append(history.words)
+            continue
+        try:
+            outcomes.append(_examined(write, history, turn, new, suffixes, markers=markers, control=control))
+        except TemplateLimitError:
+            raise
+        except (MessageError, TemplateError) as error:
+            words.append(words_of(error, len(history.skeleton.messages)))
     return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
 
 
@@ -161,7 +200,7 @@ def words_of(error: MessageError | TemplateError, at: int) -> str:
 
 def _examined(
     write: Write,
-    skeleton: Skeleton,
+    history: History,
     turn: Turn,
     new: Sequence[Data],
     suffixes: dict[str, int],
@@ -169,12 +208,10 @@ def _examined(
     markers: tuple[str, str] | None,
     control: frozenset[str],
 ) -> Outcome:
+    skeleton, prompt, required, _ = history
     said, at = stand_in(turn, new), len(skeleton.messages)
-    prompt = write(skeleton.messages, True).trace.text
     last = write([*skeleton.messages, said], False)
     whole = write([*skeleton.messages, said, *new], True)
-    pattern = any_of(control)
-    required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
     end = end_of_turn(whole, at)
     if end is None:
         unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
@@ -322,34 +359,6 @@ def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> st
     return last.trace.text[bodies[-1] : end].removesuffix(outcome.stop) + outcome.stop
 
 
-class Question:
-    """A proof that is asked for by what it depends on; how it is made does not count, and is then forgotten."""
-
-    __slots__ = ("_key", "_prove")
-
-    def __init__(self, key: Hashable, prove: Callable[[], Proof]) -> None:
-        self._key = key
-        self._prove: Callable[[], Proof] | None = prove
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Question) and self._key == other._key
-
-    def answer(self) -> Proof:
-        """Makes the proof."""
-        assert self._prove is not None
-        prove, self._prove = self._prove, None
-        return prove()
-
-
-@functools.lru_cache(maxsize=512)
-def proven(question: Question) -> Proof:
-    """Returns a proof, made once for each question as long as it is remembered."""
-    return question.answer()
-
-
 class Kind(NamedTuple):
     """What of a message decides about how a template writes it, beside its words."""
 
@@ -360,8 +369,8 @@ class Kind(NamedTuple):
     """The types of the content's parts."""
     blank: bool
     trimmed: bool
-    words: str
-    """The content where it holds something that the template looks for, wherever that stands; else nothing."""
+    words: bytes
+    """The content's fingerprint where it holds something that the template looks for, wherever that stands."""
 
 
 def kind_of(message: Data, searched: frozenset[str]) -> Kind:
@@ -377,5 +386,9 @@ def kind_of(message: Data, searched: frozenset[str]) -> Kind:
         (*forms, "alone") if parts is not content else forms,
         not text.strip(),
         text.strip() == text,
-        text if any(one in text for one in searched) else "",
+        _fingerprint(text) if any(one in text for one in searched) else b"",
     )
+
+
+def _fingerprint(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import functools
 import logging
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, get_args
 
-from renderers.adapt import adapt_messages, adapt_tools
 from renderers.bridge import Bridge, Prior, extend_prior
-from renderers.chat import choose_template, plain_switches, run_chat
-from renderers.control import find_injected, find_marks, find_own
+from renderers.chat import plain_switches
 from renderers.conventions import Conventions
-from renderers.errors import ControlTextError, MediaError, MessageError, TemplateError, UnencodableTextError
-from renderers.forms import Given, all_given, given_to
+from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
 from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
-from renderers.probing import Ways, placeholder, think_markers, ways_of
-from renderers.proofs import BridgeReason, BridgeRefusal, ThinkingRetention, Written
-from renderers.rendered import InjectedText, RenderedTokens, TokenRun
+from renderers.probing import placeholder
+from renderers.program import Program
+from renderers.proofs import BridgeReason, BridgeRefusal, ThinkingRetention
+from renderers.rendered import RenderedTokens
 from renderers.resolution import Resolution, resolve
 from renderers.retention import find_contradiction
-from renderers.searches import searched_texts
-from renderers.spans import Labelled, Mark, Span, Trace
+from renderers.spans import Trace
 from renderers.stability import PrefixStability, prefix_stability
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
-from renderers.tokenizer.encode import (
-    Cuts,
-    EncodedRuns,
-    cut_at_own,
-    cut_at_walls,
-    encode_labelled,
-    encode_text,
-    locate_marks,
-)
 from renderers.trace import LIMITS, ChatTemplate, Limits
-from renderers.turns import label
+from renderers.writing import ContentTokens, Writer
 
-__all__ = ["ChatRenderer", "ContentTokens", "MultimodalChatRenderer", "state_of"]
-
-ContentTokens = Literal["template", "text", "refuse"]
-"""What becomes of control text in what callers give: what the template would make of it, ordinary text, an error."""
+__all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
 
 _LOG = logging.getLogger("renderers")
 _TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
-_WORD = 40
-"""How long a switch's value is at most that is a word and not a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,19 +120,19 @@ class ChatRenderer:
         >>> renderer.tokenizer.decode(sampled)
         'Yes?<|end|>'
         """
-        run = self._run(
+        run = self._writer.run(
             plain_messages(messages),
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            template_arguments=template_arguments,
+            switches=plain_switches(template_arguments),
         )
         _refuse_media(run.messages, process_multimodal=process_multimodal)
         names = extract_message_tool_names(run.messages)
-        if isinstance(self.tokenizer, ForeignTokenizer) and not self.tokenizer.has_offsets:
-            alone = self._ids(run.trace)
+        if not self._writer.attributes:
+            alone = self._writer.ids(run.trace)
             return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
-        encoded, injected = self._encoded(run.trace, self._labels(run, tools=tools is not None))
+        encoded, injected = self._writer.encoded(run.trace, self._writer.labels(run))
         return RenderedTokens.of_runs(
             *encoded,
             injected=injected,
@@ -185,15 +167,15 @@ class ChatRenderer:
             ControlTextError: A message holds control text, and that is to be refused.
             UnencodableTextError: A message holds a lone surrogate.
         """
-        run = self._run(
+        run = self._writer.run(
             plain_messages(messages),
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            template_arguments=template_arguments,
+            switches=plain_switches(template_arguments),
         )
         _refuse_media(run.messages, process_multimodal=process_multimodal)
-        return self._ids(run.trace)
+        return self._writer.ids(run.trace)
 
     def trace(
         self,
@@ -208,39 +190,13 @@ class ChatRenderer:
 
         Images are the placeholders that the template writes.
         """
-        return self._run(
+        return self._writer.run(
             plain_messages(messages),
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            template_arguments=template_arguments,
+            switches=plain_switches(template_arguments),
         ).trace
-
-    def _run(
-        self,
-        messages: list[dict[str, Any]],
-        *,
-        tools: list[dict[str, Any]] | None,
-        add_generation_prompt: bool,
-        continue_final_message: bool | str,
-        template_arguments: Mapping[str, Any],
-    ) -> _Run:
-        template = self.template(tools=tools is not None)
-        tokens = self.tokenizer.special_tokens_map
-        switches = {**plain_switches(self.chat_template_kwargs), **plain_switches(template_arguments)}
-        given = given_to(template, tokens, switches)
-        adapted = adapt_messages(template, messages, given=given)
-        trace = run_chat(
-            template,
-            adapted,
-            tools=adapt_tools(template, tools, given=given),
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            now=self.date,
-            arguments={**tokens, **switches},
-        )
-        roles = [message["role"] for message in messages]
-        return _Run(trace, adapted, roles, template, (*given, *_short(switches, given, template.source)))
 
     def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         """Returns the text of messages with other switches; None where the template refuses them."""
@@ -248,47 +204,6 @@ class ChatRenderer:
             return self.trace(messages, add_generation_prompt=True, **switches).text
         except (MessageError, TemplateError):
             return None
-
-    def _ids(self, trace: Trace) -> list[int]:
-        cuts, _ = self._control(trace)
-        with _naming_fields(trace):
-            return encode_text(self.tokenizer, trace.text, cuts)
-
-    def _labels(self, run: _Run, *, tools: bool) -> tuple[Labelled, ...]:
-        return label(
-            run.trace,
-            run.messages,
-            template=run.template,
-            given=run.given,
-            tools=tools,
-            control=self.tokenizer.control_texts,
-            stops=self.tokenizer.stop_texts,
-            now=self.date,
-            conventions=self.conventions,
-            inline=self.content_tokens != "text",
-        )
-
-    def _encoded(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
-        """Returns the ids of a text with their attribution, and the control text in it that is a caller's."""
-        text, (cuts, injected) = trace.text, self._control(trace)
-        with _naming_fields(trace):
-            encoded = encode_labelled(self.tokenizer, text, cuts, labels)
-            places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
-        pairs = zip(injected, places, strict=True)
-        return encoded, [InjectedText(span.message, span.path, mark.text, *place) for (mark, span), place in pairs]
-
-    def _control(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
-        """Returns where a text is cut to be encoded, and the control text in it that the template did not write."""
-        reserved = self.tokenizer.reserved_texts
-        marks = find_marks(trace.text, reserved)
-        injected = find_injected(trace, marks)
-        if self.content_tokens == "refuse" and injected:
-            mark, span = injected[0]
-            raise ControlTextError.at(mark.text, message=span.message, path=span.path)
-        if self.content_tokens == "text" and isinstance(self.tokenizer, LoadedTokenizer):
-            own = find_own(trace, reserved) if injected else marks
-            return cut_at_own(self.tokenizer, trace.text, own), injected
-        return cut_at_walls(self.tokenizer, marks), injected
 
     def parse_response(
         self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
@@ -358,7 +273,7 @@ class ChatRenderer:
         parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
         prior = Prior(prompt, completion, parsed.state, parsed.content)
         _refuse_media(new, process_multimodal=process_multimodal)
-        return extend_prior(_Program(self, listed), prior, new, retention=self.thinking_retention)
+        return extend_prior(Program(self._writer, listed), prior, new, retention=self.thinking_retention)
 
     def bridge_to_next_turn(
         self,
@@ -411,7 +326,7 @@ class ChatRenderer:
 
     def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> tuple[str, list[int]]:
         trace = self.trace(messages, tools=tools)
-        return trace.text, self._ids(trace)
+        return trace.text, self._writer.ids(trace)
 
     def get_stop_token_ids(self) -> list[int]:
         """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
@@ -420,24 +335,28 @@ class ChatRenderer:
     @functools.cached_property
     def resolution(self) -> Resolution:
         """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
-        return resolve(self.tokenizer, self._ways(tools=False), self._ways(tools=True))
+        return resolve(self.tokenizer, self._writer.ways(tools=False), self._writer.ways(tools=True))
 
     @functools.cached_property
     def _tables(self) -> Tables:
         return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
 
-    def _ways(self, *, tools: bool) -> Ways:
-        """Returns what decides about the text around turns, with what is given in every render."""
-        template, switches = self.template(tools=tools), plain_switches(self.chat_template_kwargs)
-        given = given_to(template, self.tokenizer.special_tokens_map, switches)
-        return ways_of(template, given=(*given, *_short(switches, given, template.source)), tools=tools, now=self.date)
+    @functools.cached_property
+    def _writer(self) -> Writer:
+        return Writer(
+            tokenizer=self.tokenizer,
+            chat_template=self.chat_template,
+            switches=plain_switches(self.chat_template_kwargs),
+            date=self.date,
+            limits=self.limits,
+            verify=self.verify,
+            content_tokens=self.content_tokens,
+            conventions=self.conventions,
+        )
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
-        source = self.chat_template
-        if source is None:
-            source = choose_template(self.tokenizer.chat_templates, tools=tools, name=self.tokenizer.name_or_path)
-        return ChatTemplate(source, limits=self.limits, verify=self.verify)
+        return self._writer.template(tools=tools)
 
     def __hash__(self) -> int:
         # Without the arguments, which may be lists; those that are equal have the same hash all the same.
@@ -457,70 +376,9 @@ class MultimodalChatRenderer(ChatRenderer):
         return {token: _TYPE_IDS[kind] for kind, token in found.items() if token is not None}
 
     def _placeholder(self, kind: str) -> int | None:
-        text = placeholder(self._ways(tools=False), self.tokenizer.control_texts, "user", kind)
+        text = placeholder(self._writer.ways(tools=False), self.tokenizer.control_texts, "user", kind)
         ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
         return ids[0] if len(ids) == 1 else None
-
-
-class _Run(NamedTuple):
-    """A template's run: its trace, the messages that it was given, and with what."""
-
-    trace: Trace
-    messages: list[dict[str, Any]]
-    roles: list[str]
-    """The roles of the caller's messages, which may have become others for the template."""
-    template: ChatTemplate
-    given: Given
-
-
-class _Program(NamedTuple):
-    """A renderer's template and tokenizer, with the tools of a conversation."""
-
-    renderer: ChatRenderer
-    tools: list[dict[str, Any]] | None
-
-    @property
-    def key(self) -> Hashable:
-        renderer, tokenizer = self.renderer, self.renderer.tokenizer
-        return self._ways, tokenizer.control_texts, tokenizer.stop_texts, renderer.content_tokens, renderer.conventions
-
-    @property
-    def _ways(self) -> Ways:
-        return self.renderer._ways(tools=self.tools is not None)
-
-    @property
-    def think_markers(self) -> tuple[str, str] | None:
-        return think_markers(self._ways)
-
-    @property
-    def control(self) -> frozenset[str]:
-        return self.renderer.tokenizer.reserved_texts
-
-    @property
-    def searched(self) -> frozenset[str]:
-        return searched_texts(self._ways.source)
-
-    @property
-    def token_of(self) -> Mapping[str, int]:
-        return self.renderer.tokenizer.added_tokens
-
-    def write(self, messages: Sequence[dict[str, Any]], prompt: bool) -> Written:
-        run = self.renderer._run(
-            list(messages),
-            tools=self.tools,
-            add_generation_prompt=prompt,
-            continue_final_message=False,
-            template_arguments={},
-        )
-        return Written(run.trace, functools.partial(self.renderer._labels, run, tools=self.tools is not None))
-
-    def encode(
-        self, trace: Trace, labels: Sequence[Labelled]
-    ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
-        if isinstance(self.renderer.tokenizer, ForeignTokenizer) and not self.renderer.tokenizer.has_offsets:
-            return self.renderer._ids(trace), (), ()
-        encoded, injected = self.renderer._encoded(trace, labels)
-        return encoded.ids, encoded.runs, injected
 
 
 def state_of(renderer: ChatRenderer) -> dict[str, Any]:
@@ -540,40 +398,8 @@ def _refuse_media(messages: Sequence[Mapping[str, Any]], *, process_multimodal: 
                 raise MediaError.at(kind, message=at, part=part)
 
 
-def _short(switches: Mapping[str, Any], given: Given, source: str) -> Given:
-    """Returns the switches that may change what is written around a turn: flags, numbers and words, not whole texts.
-
-    What is written around turns is learned anew for each of their values, so those that the template does
-    not know are left out.
-    """
-    known = dict(given)
-    return tuple(
-        (name, value)
-        for name, value in all_given({}, switches)
-        if name not in known and name in source and not (isinstance(value, str) and len(value) > _WORD)
-    )
-
-
 def _frozen(value: Any) -> Any:
     """Returns JSON data that cannot be changed."""
     if isinstance(value, dict):
         return MappingProxyType({name: _frozen(item) for name, item in value.items()})
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-@contextlib.contextmanager
-def _naming_fields(trace: Trace) -> Iterator[None]:
-    """Lets an error for a text that cannot be encoded say which field it came from."""
-    try:
-        yield
-    except UnencodableTextError:
-        raise _surrogate_in(trace) from None
-
-
-def _surrogate_in(trace: Trace) -> UnencodableTextError:
-    """Returns the error for a text's first lone surrogate, with the field that it came from."""
-    at = next(at for at, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-    (span,) = trace.spans_in(at, at + 1)
-    field = ".".join(map(str, span.path))
-    place = f"message {span.message}: {field or 'what is written around it'}" if span.message >= 0 else field
-    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[at])
