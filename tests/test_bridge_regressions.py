@@ -56,3 +56,27 @@ def test_a_turn_that_is_cut_off_in_its_reasoning_is_closed_where_all_reasoning_i
     refused = create_renderer(tokenizer).bridge(prompt, completion, ASK)
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.HISTORY_REWRITTEN
+
+
+LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n" + message.content }}
+{%- if message.role == "assistant" and loop.last %}<|/call|>{% else %}<|end|>{% endif %}{% endfor %}
+{%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+
+
+@pytest.mark.parametrize(("said", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
+def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, closed: str) -> None:
+    """As gpt-oss, whose last turn returns and whose earlier ones end."""
+    tokenizer = load_tokenizer(EMBEDDED)
+    keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
+    prompt, completion = prior_of(keeping, said)
+    refused = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
+    assert isinstance(refused, BridgeRefusal)
+    assert (refused.reason, refused.detail) == (
+        BridgeReason.HISTORY_REWRITTEN,
+        "after a question: 'Fluss<|/call|>' would become 'Fluss'",
+    )
+    bridged = keeping.bridge(prompt, completion, ASK)
+    assert isinstance(bridged, Bridge)
+    assert not bridged.keeps
+    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added == f"{closed}<|turn|>user\nHi<|end|><|turn|>assistant\n"

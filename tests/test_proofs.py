@@ -17,7 +17,7 @@ PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({Feature.RESULT})]
 
 
 def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
-    return Outcome(history, frozenset(tokens.split()), "<end>", suffix, change, None)
+    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", suffix, change, None)
 
 
 def chosen(*outcomes: Outcome, prior: str = "", new: Any = USER, retention: Any = None) -> Any:

@@ -115,8 +115,9 @@ def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
 
 def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> str | BridgeRefusal:
     """Returns what a turn has to be closed with."""
-    stop, written = prior.state.stop, program.token_of.get(outcome.stop)
-    if written is not None and (stop == written or _holds(prior.completion[-1:], written)):
+    stop, token_of = prior.state.stop, program.token_of
+    ends = {token_of[text] for text in (outcome.stop, outcome.last_stop) if text in token_of}
+    if stop in ends or any(_holds(prior.completion[-1:], one) for one in ends):
         return ""
     if stop is not None:
         if not outcome.stop:
@@ -124,7 +125,7 @@ def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> st
         return outcome.stop
     region, features = prior.state.region, outcome.skeleton.features
     closing = ask(
-        ("closing", program.key, features, outcome.stop, turn.thought, region),
+        ("closing", program.key, features, outcome.stop, outcome.last_stop, turn.thought, region),
         lambda: closing_of(program.write, outcome, turn, region),
     )
     if closing is None:

@@ -115,6 +115,8 @@ class Outcome(NamedTuple):
     """The control tokens that a prompt with such a history has."""
     stop: str
     """The token that the turn ends with; empty where there is none."""
+    last_stop: str
+    """The token that it ends with where nothing follows."""
     suffix: int
     """The same number for all that write the same after the turn."""
     change: str | None
@@ -215,16 +217,19 @@ def _examined(
     end = end_of_turn(whole, at)
     if end is None:
         unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
-        return Outcome(skeleton, required, "", -1, None, unwritten)
+        return Outcome(skeleton, required, "", "", -1, None, unwritten)
     stop = _stop_at(whole, end, control)
     change = _change(prompt, last, whole, at, stop, turn, markers)
     suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
     fault = _fault(whole, at, end, new)
     (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
-    if fault is None and field == same and alone != followed:
-        detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
-        fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    return Outcome(skeleton, required, stop, suffix, change, fault)
+    last_stop = stop
+    if field == same and alone != followed:
+        last_stop = _stop_at(last, end_of_turn(last, at) or 0, control)
+        if fault is None and not (stop and last_stop and alone == followed + last_stop):
+            detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
+            fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    return Outcome(skeleton, required, stop, last_stop, suffix, change, fault)
 
 
 def end_of_turn(written: Written, message: int) -> int | None:
@@ -356,7 +361,7 @@ def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> st
     end = end_of_turn(last, at)
     if not bodies or end is None:
         return None
-    return last.trace.text[bodies[-1] : end].removesuffix(outcome.stop) + outcome.stop
+    return last.trace.text[bodies[-1] : end].removesuffix(outcome.last_stop) + outcome.stop
 
 
 class Kind(NamedTuple):
