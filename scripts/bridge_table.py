@@ -4,15 +4,21 @@
 
 Every assistant's turn of the tests' conversations that others follow is extended, with tools and without, with the
 default policy and with `thinking_retention="all"`. A result that is not what rendering the whole conversation adds ends
-the run with an error. The last column counts the turns that are not extended though rendering would keep them.
+the run with an error. The last column counts the turns that are not extended though rendering would keep them. Below
+the table stands with how many templates the plainest turns are extended, and why not with the others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from renderers import BridgeReason
 from tests.bridging import TEMPLATES, cases, keeping_all, outcome_of, renderer_of
+
+PLAIN = {"a user's message": "three, message 1", "a tool's result": "cycle, message 1"}
+"""The plainest turns that are followed by something."""
+EXTENDED = ("extended", "kept")
 
 
 def main() -> None:
@@ -20,14 +26,18 @@ def main() -> None:
     print("| template | extended | refused | kept with `all` | refused with `all` | refused though append-only |")
     print("|---|--:|---|--:|---|---|")
     totals: Counter[str] = Counter()
+    plain: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in PLAIN}
     for template in TEMPLATES:
         default = renderer_of(template)
         if default is None:
             continue
         everything = keeping_all(default)
         turns = list(cases(default))
-        found = Counter(outcome_of(default, case) for case in turns)
-        kept = Counter(outcome_of(everything, case) for case in turns)
+        outcomes = {case.name: (outcome_of(default, case), outcome_of(everything, case)) for case in turns}
+        found, kept = (Counter(column) for column in zip(*outcomes.values(), strict=True))
+        for name, turn in PLAIN.items():
+            if turn in outcomes:
+                plain[name][template] = outcomes[turn]
         totals.update(found)
         false = _reasons(found, false=True)
         cells = (found["extended"], _reasons(found), kept["kept"], _reasons(kept), false)
@@ -35,6 +45,26 @@ def main() -> None:
     refused = sum(count for name, count in totals.items() if name.startswith("false"))
     share = refused / max(1, refused + totals["extended"])
     print(f"\n{totals['extended']:,} turns extended; {refused:,} ({share:.1%}) refused though append-only; none wrong.")
+    for name, of_templates in plain.items():
+        print(f"\nBefore {name}: {_shares(of_templates)}")
+
+
+def _shares(outcomes: dict[str, tuple[str, str]]) -> str:
+    """Returns with how many templates a turn is extended, and the others with their reasons."""
+    default, everything = zip(*outcomes.values(), strict=True)
+    others: dict[str, list[str]] = {}
+    for template, (_, outcome) in outcomes.items():
+        if outcome not in EXTENDED:
+            others.setdefault(outcome.removeprefix("false: "), []).append(template)
+    said = "; ".join(f"{reason}: {', '.join(templates)}" for reason, templates in others.items())
+    return (
+        f"{_extended(default)} of {len(outcomes)} templates by default, {_extended(everything)} with `all`."
+        f" Not with `all`: {said or 'none'}."
+    )
+
+
+def _extended(outcomes: Iterable[str]) -> int:
+    return sum(outcome in EXTENDED for outcome in outcomes)
 
 
 def _reasons(found: Counter[str], *, false: bool = False) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from renderers import (
     EMBEDDED,
     Bridge,
+    BridgeReason,
     ChatRenderer,
     MessageError,
     TemplateError,
@@ -24,7 +25,7 @@ from tests.models import hub_models, unpack_hub
 from tests.parity import CORPUS
 from tests.standin import stand_in
 
-__all__ = ["FALSE", "TEMPLATES", "Case", "cases", "keeping_all", "outcome_of", "renderer_of"]
+__all__ = ["FALSE", "TEMPLATES", "UNKEPT", "Case", "cases", "keeping_all", "outcome_of", "renderer_of"]
 
 DATE = datetime.datetime(2026, 1, 1)
 LONG = {"many", "long"}
@@ -49,6 +50,8 @@ class Case(NamedTuple):
 
 
 FALSE: dict[str, dict[str, int]] = {
+    "glm-4.5": {"history_rewritten": 2},
+    "glm-4.6": {"history_rewritten": 2},
     "kimi-k3": {"no_stop_token": 98},
     "deepseek-v3": {"history_rewritten": 4},
     "deepseek-r1-distill": {"history_rewritten": 4, "suffix_varies": 2},
@@ -57,12 +60,12 @@ FALSE: dict[str, dict[str, int]] = {
     "smollm3": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Apertus-8B-Instruct": {"history_rewritten": 16},
     "llamacpp__Apriel-1.6-15b-Thinker-fixed": {"history_rewritten": 2},
-    "llamacpp__Bielik-11B-v3.0-Instruct": {"reasoning_open": 2, "suffix_varies": 2},
+    "llamacpp__Bielik-11B-v3.0-Instruct": {"reasoning_open": 2, "history_rewritten": 34, "suffix_varies": 16},
     "llamacpp__Cohere2MoE": {"suffix_varies": 4},
     "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use": {"suffix_varies": 4},
-    "llamacpp__GLM-4.6": {"history_rewritten": 2},
+    "llamacpp__GLM-4.6": {"history_rewritten": 4},
     "llamacpp__HuggingFaceTB-SmolLM3-3B": {"reasoning_open": 2, "history_rewritten": 2},
-    "llamacpp__LFM2.5-8B-A1B": {"reasoning_open": 2},
+    "llamacpp__LFM2.5-8B-A1B": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Mistral-Small-3.2-24B-Instruct-2506": {"history_rewritten": 3},
     "llamacpp__NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": {"history_rewritten": 2},
     "llamacpp__Reka-Edge": {"reasoning_open": 2},
@@ -72,15 +75,19 @@ FALSE: dict[str, dict[str, int]] = {
     "llamacpp__google-gemma-4-31B-it": {"no_stop_token": 2},
     "llamacpp__llama-cpp-rwkv-world": {"no_stop_token": 2, "history_rewritten": 2},
     "llamacpp__mistralai-Mistral-Nemo-Instruct-2407": {"history_rewritten": 22, "suffix_varies": 35},
-    "llamacpp__openbmb-MiniCPM5-1B": {"reasoning_open": 2},
+    "llamacpp__muse-glimmer": {"history_rewritten": 2},
+    "llamacpp__openbmb-MiniCPM5-1B": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__tencent-Hy3": {"no_stop_token": 61},
     "trl__deepseekv3": {"history_rewritten": 4},
     "trl__deepseekv3_training": {"history_rewritten": 4},
     "trl__diffusion_gemma": {"no_stop_token": 24},
     "trl__diffusion_gemma_training": {"no_stop_token": 24},
-    "trl__glm4moe": {"history_rewritten": 2},
+    "trl__glm4moe": {"history_rewritten": 4},
 }
 """Turns that are not extended though rendering would keep them, by template and reason: see `docs/bridging.md`."""
+
+UNKEPT = {"gemma-4": BridgeReason.SUFFIX_VARIES}
+"""Why turns are not extended with all kept either: what they say beside a call is written after its result."""
 
 
 def templates() -> dict[str, Any]:
@@ -112,7 +119,7 @@ def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
 
 
 def cases(renderer: ChatRenderer, *, by_turns: bool = False) -> Iterator[Case]:
-    """Yields all turns of the tests' conversations that messages follow, and that a model can have sampled.
+    """Yields all turns of the tests' conversations that messages follow, as a model may have sampled them.
 
     Each with tools and without; or `by_turns` once, with tools or without.
     """
@@ -153,29 +160,65 @@ def _case(
     tools: list[dict[str, Any]] | None,
 ) -> Case | None:
     prompt, _ = _written(renderer, conversation[:at], tools, prompt=True)
+    if _opens_reasoning(renderer, prompt.text) and not _thinks(renderer, conversation[at]):
+        # Where the prompt begins reasoning there is some.
+        conversation = [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
     last, last_labels = _written(renderer, conversation[: at + 1], tools, prompt=False)
     whole, labels = _written(renderer, conversation[:end], tools, prompt=True)
     alone, followed = last.text[: _end(last_labels, at)], whole.text[: _end(labels, at)]
     # Where the next message's first token stops a turn, it is sampled with it.
     turn = followed if followed.startswith(alone) else alone
-    if not turn.startswith(prompt.text) or not _end(labels, at):
-        # The prompt has something that the turn has not: no completion leads there.
+    if not _end(labels, at):
         return None
-    said = turn[len(prompt.text) :]
+    begun = min(one.start for one in labels if one.message == at and one.sampled)
+    completion = _completed(renderer, prompt.text, turn, begun)
+    if completion is None:
+        return None
     owners = {span.message for span in whole.spans}
-    keeps = whole.text.startswith(prompt.text + said)
+    keeps = turn.startswith(prompt.text) and whole.text.startswith(turn)
     encode = renderer.tokenizer.encode
     return Case(
         f"{name}, message {at}{', tools' if tools else ''}",
         encode(prompt.text, add_special_tokens=False),
-        encode(said, add_special_tokens=False),
+        encode(completion, add_special_tokens=False),
         conversation[at + 1 : end],
         tools,
         encode(whole.text, add_special_tokens=False),
-        encode(whole.text[len(prompt.text) + len(said) :], add_special_tokens=False) if keeps else [],
+        encode(whole.text[len(turn) :], add_special_tokens=False) if keeps else [],
         keeps,
         any(number not in owners for number in range(at + 1, end)),
     )
+
+
+def _opens_reasoning(renderer: ChatRenderer, prompt: str) -> bool:
+    reasoning = renderer.resolution.grammar.reasoning
+    return reasoning is not None and prompt.rfind(reasoning.markers[0]) > prompt.rfind(reasoning.markers[1])
+
+
+def _thinks(renderer: ChatRenderer, message: dict[str, Any]) -> bool:
+    reasoning = renderer.resolution.grammar.reasoning
+    inline = reasoning is not None and reasoning.markers[0] in str(message.get("content"))
+    return inline or bool(message.get("reasoning_content"))
+
+
+def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> str | None:
+    """Returns what a model has sampled of a turn that begins at a place; None where the prompt forbids it.
+
+    A prompt may open reasoning, or say that there is none, and the turn is written in another way in a history.
+    """
+    if turn.startswith(prompt):
+        return turn[len(prompt) :]
+    said, reasoning = turn[start:], renderer.resolution.grammar.reasoning
+    if not said.endswith(tuple(renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids())):
+        return None
+    if reasoning is None:
+        return said
+    opening, closing = reasoning.markers
+    if not _opens_reasoning(renderer, prompt):
+        return None if closing in said and prompt.rstrip().endswith(closing) else said
+    # What the prompt has of it already is not sampled once more.
+    said = said.removeprefix(opening).removeprefix("\n")
+    return said if closing in said else f"Hm.{closing}{reasoning.after}{said}"
 
 
 def _written(

@@ -80,3 +80,21 @@ def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, clo
     assert not bridged.keeps
     added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
     assert added == f"{closed}<|turn|>user\nHi<|end|><|turn|>assistant\n"
+
+
+AFTER = """{% for message in messages %}{% if message.role == "tool" %}{{ "<|turn|>tool\\n" + message.content }}
+{{- messages[loop.index0 - 1].content + "<|end|>" }}{% else %}{{ "<|turn|>" + message.role + "\\n" + message.content }}
+{%- for call in message.tool_calls or [] %}{{ "<|call|>" + call.function | tojson + "<|/call|>" }}{% endfor %}<|end|>
+{%- endif %}{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+
+
+def test_what_a_turn_says_is_never_made_up_after_it() -> None:
+    """As Gemma 4 writes what is said beside a call after the call's result."""
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=AFTER, thinking_retention="all")
+    result = [{"role": "tool", "content": "R"}]
+    call = '<|call|>{"name": "f", "arguments": {}}<|/call|><|end|>'
+    alone = keeping.bridge(*prior_of(keeping, call), result)
+    assert isinstance(alone, Bridge)
+    refused = keeping.bridge(*prior_of(keeping, f"Hello{call}"), result)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES

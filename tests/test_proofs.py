@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from renderers import BridgeReason, BridgeRefusal, MessageError, TemplateRefusalError, TemplateRunError
-from renderers.proofs import Outcome, Proof, choose, kind_of, words_of
+from renderers.proofs import Outcome, Proof, choose, words_of
 from renderers.skeletons import Feature, skeletons
 
 USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
@@ -76,13 +76,3 @@ def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retentio
 )
 def test_errors_are_told_by_the_numbers_of_the_new_messages(error: Any, words: str) -> None:
     assert words_of(error, 1) == words
-
-
-def test_words_are_of_no_account_unless_the_template_looks_for_them() -> None:
-    def kind(content: Any, **other: Any) -> Any:
-        return kind_of({"role": "user", "content": content, **other}, frozenset({"<x>"}))
-
-    assert kind("one") == kind("another")
-    assert len({kind("one"), kind("a<x>b"), kind(" one"), kind(""), kind(["one"]), kind("one", name="Ada")}) == 6
-    assert kind([{"type": "text", "text": "a<x>"}]).words == kind("a<x>").words
-    assert kind("a<x>") != kind("<x>a")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import Data
+from renderers.kinds import kind_of
 from renderers.messages import extract_message_tool_names
 from renderers.parse.response import CompletionState, Region
+from renderers.precedents import follows_itself
 from renderers.program import Program
 from renderers.proofs import (
     BridgeReason,
@@ -22,7 +24,6 @@ from renderers.proofs import (
     closing_of,
     end_of_turn,
     histories_of,
-    kind_of,
     prove,
     words_of,
 )
@@ -30,6 +31,7 @@ from renderers.questions import ask
 from renderers.rendered import RenderedTokens, TokenRun
 from renderers.skeletons import SAID, Turn, stand_in
 from renderers.spans import Channel, Labelled, Span, Trace
+from renderers.texts import shown
 
 __all__ = ["Bridge", "Prior", "extend_prior"]
 
@@ -79,15 +81,61 @@ def extend_prior(
             return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, f"new message {at}")
     if state.region is Region.REASONING and state.stop is not None:
         return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
+    doubled = program.heads is not None and follows_itself(prior.prompt, program.heads)
+    found: list[_Added] = []
+    for turn in _turns(program, prior, new):
+        added = _added(program, prior, turn, new, doubled=doubled, retention=retention)
+        if isinstance(added, BridgeRefusal):
+            return added
+        found.append(added)
+    texts = {added.trace.text: shown(added.trace.text) for added in found}
+    if len(texts) > 1:
+        detail = "{} if the turn is but a call; else {}".format(*texts.values())
+        return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
+    evidence = tuple(one for added in found for one in added.evidence)
+    return Bridge(_joined(program, prior, new, found[0]), all(one.change is None for one in evidence), evidence)
+
+
+class _Added(NamedTuple):
+    """What new messages add, and whose it is, after a token that stands for what is before, if there is one."""
+
+    trace: Trace
+    labels: list[Labelled]
+    led: bool
+    evidence: tuple[Evidence, ...]
+
+
+def _turns(program: Program, prior: Prior, new: Sequence[Data]) -> Iterator[Turn]:
+    """Yields the turns that a completion may be."""
+    state = prior.state
+    if not state.calls and any(message["role"] == "tool" for message in new):
+        # Calls that are not read as such may be all that there is, or not.
+        yield Turn(state.thought, "", ())
+        said = prior.said.strip()
+        if not said or program.call_edges.around(said):
+            return
+    yield Turn(state.thought, prior.said, state.calls)
+
+
+def _added(
+    program: Program,
+    prior: Prior,
+    turn: Turn,
+    new: Sequence[Data],
+    *,
+    doubled: bool,
+    retention: ThinkingRetention | None,
+) -> _Added | BridgeRefusal:
     kinds = tuple(kind_of(message, program.searched) for message in new)
-    own = kind_of({"role": "assistant", "content": prior.said}, program.searched)
-    # Its words count where the template looks for something in them; those of calls that are not read as such do not.
-    said = prior.said if own.words else "" if own.blank else SAID
-    if not state.calls and any(kind.role == "tool" for kind in kinds):
-        said = ""
-    turn = Turn(state.thought, said, state.calls)
+    own = kind_of({"role": "assistant", "content": turn.said}, program.searched)
+    if not own.words:
+        # Its words only count where the template looks for something in them.
+        turn = turn._replace(said="" if own.blank else SAID)
     known = tuple((call.id is None, call.name is None) for call in turn.calls)
-    proof = ask(("proof", program.key, turn.thought, own, known, kinds), lambda: _proof(program, turn, new))
+    proof = ask(
+        ("proof", program.key, turn.thought, own, known, kinds, doubled),
+        lambda: _proof(program, turn, new, doubled=doubled),
+    )
     chosen = choose(proof, has=lambda text: prior.has(program.token_of.get(text)), new=new, retention=retention)
     if isinstance(chosen, BridgeRefusal):
         return chosen
@@ -96,19 +144,18 @@ def extend_prior(
         closing = _closing(program, outcome, turn, prior)
         if isinstance(closing, BridgeRefusal):
             return closing
-        added = _added(program, outcome, turn, new, closing=closing)
+        return _Added(*_written(program, outcome, turn, new, closing=closing), bool(outcome.stop), evidence)
     except TemplateLimitError:
         raise
     except (MessageError, TemplateError) as error:
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
-    tokens = _joined(program, prior, new, *added)
-    return Bridge(tokens, all(one.change is None for one in evidence), evidence)
 
 
-def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
+def _proof(program: Program, turn: Turn, new: Sequence[Data], *, doubled: bool) -> Proof:
     # What is written of a history alone is the same for all proofs; the words of tools are in it.
     histories = ask(
-        ("histories", program.key, repr(program.tools)), lambda: histories_of(program.write, control=program.control)
+        ("histories", program.key, repr(program.tools), doubled),
+        lambda: histories_of(program.write, control=program.control, doubled=doubled),
     )
     return prove(program.write, histories, turn, new, markers=program.think_markers, control=program.control)
 
@@ -136,10 +183,10 @@ def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> st
     return closing
 
 
-def _added(
+def _written(
     program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], *, closing: str
-) -> tuple[Trace, list[Labelled], bool]:
-    """Returns what new messages add, and whose it is, after a token that stands for what is before, if there is one."""
+) -> tuple[Trace, list[Labelled]]:
+    """Returns what is written after a turn, and whose it is, after the token that it ends with, if there is one."""
     at = len(outcome.skeleton.messages)
     whole = program.write([*outcome.skeleton.messages, stand_in(turn, new), *new], True)
     end = end_of_turn(whole, at)
@@ -162,7 +209,7 @@ def _added(
     if lead:
         spans.insert(0, Span(0, len(lead), -1, ()))
         labels.insert(0, Labelled(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
-    return Trace(lead + whole.trace.text[end:], tuple(spans)), labels, bool(outcome.stop)
+    return Trace(lead + whole.trace.text[end:], tuple(spans)), labels
 
 
 def _relative(span: Span, at: int, end: int, moved: int) -> Span:
@@ -171,16 +218,14 @@ def _relative(span: Span, at: int, end: int, moved: int) -> Span:
     return Span(max(span.start, end) + moved, span.end + moved, message, () if 0 <= span.message <= at else span.path)
 
 
-def _joined(
-    program: Program, prior: Prior, new: Sequence[Data], trace: Trace, labels: Sequence[Labelled], led: bool
-) -> RenderedTokens:
-    """Returns the tokens of a rollout and what is added; `led` says that the first of that is there already."""
-    ids, runs, injected = program.encode(trace, labels)
-    first = int(led)
+def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) -> RenderedTokens:
+    """Returns the tokens of a rollout and what is added to it."""
+    ids, runs, injected = program.encode(added.trace, added.labels)
+    first = int(added.led)
     before = len(prior.prompt) + len(prior.completion)
-    added = [*prior.completion, *ids[first:]]
     # Adding two lists makes one of just the right size: a long prompt is copied once, and not moved again.
-    all_ids = prior.prompt + added
+    new_ids = [*prior.completion, *ids[first:]]
+    all_ids = prior.prompt + new_ids
     roles, names = [message["role"] for message in new], _tool_names(prior.state, new)
     if not runs:
         return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)

@@ -6,9 +6,12 @@ import functools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from renderers.call_edges import CallEdges, edges_of_calls
 from renderers.forms import Data
+from renderers.precedents import Heads, heads_of
 from renderers.probing import Ways, think_markers
 from renderers.proofs import Written
+from renderers.questions import ask
 from renderers.rendered import InjectedText, TokenRun
 from renderers.searches import searched_texts
 from renderers.spans import Labelled, Trace
@@ -22,6 +25,8 @@ class Program(NamedTuple):
 
     writer: Writer
     tools: list[Data] | None
+    header: str
+    """What an assistant's turn begins with."""
 
     @property
     def key(self) -> Hashable:
@@ -52,6 +57,23 @@ class Program(NamedTuple):
     def token_of(self) -> Mapping[str, int]:
         """The control tokens by their texts."""
         return self.writer.tokenizer.added_tokens
+
+    @property
+    def heads(self) -> Heads | None:
+        """What messages begin with, if that can be told."""
+        encode = functools.partial(self.writer.tokenizer.encode, add_special_tokens=False)
+        return ask(
+            ("heads", self.key, self.header),
+            lambda: heads_of(self.write, header=self.header, control=self.control, encode=encode),
+        )
+
+    @property
+    def call_edges(self) -> CallEdges:
+        """What a turn that is but a call begins and ends with."""
+        return ask(
+            ("edges of calls", self.key),
+            lambda: edges_of_calls(self.write, markers=self.think_markers, control=self.control),
+        )
 
     def write(self, messages: Sequence[Data], prompt: bool) -> Written:
         """Writes messages, with a generation prompt or without."""

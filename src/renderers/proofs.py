@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError, Te
 from renderers.forms import Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
-from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
+from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, doubled_skeletons, skeletons, stand_in
 from renderers.spans import Channel, Labelled, Path, Trace
 from renderers.texts import alike, shown
 
@@ -29,7 +28,6 @@ __all__ = [
     "BridgeRefusal",
     "Evidence",
     "History",
-    "Kind",
     "Outcome",
     "Proof",
     "ThinkingRetention",
@@ -39,8 +37,8 @@ __all__ = [
     "closing_of",
     "end_of_turn",
     "histories_of",
-    "kind_of",
     "prove",
+    "stop_at",
     "words_of",
 ]
 
@@ -145,11 +143,11 @@ class History(NamedTuple):
     """Why the template does not take it."""
 
 
-def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...]:
-    """Lets the template write all histories that a turn may come after."""
+def histories_of(write: Write, *, control: frozenset[str], doubled: bool = False) -> tuple[History, ...]:
+    """Lets the template write all histories that a turn may come after; `doubled` also those that end with a turn."""
     pattern = any_of(control)
     histories = []
-    for skeleton in skeletons():
+    for skeleton in (*skeletons(), *(doubled_skeletons() if doubled else ())):
         try:
             prompt = write(skeleton.messages, True).trace.text
         except TemplateLimitError:
@@ -218,14 +216,14 @@ def _examined(
     if end is None:
         unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
         return Outcome(skeleton, required, "", "", -1, None, unwritten)
-    stop = _stop_at(whole, end, control)
+    stop = stop_at(whole, end, control)
     change = _change(prompt, last, whole, at, stop, turn, markers)
     suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
     fault = _fault(whole, at, end, new)
     (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
     last_stop = stop
     if field == same and alone != followed:
-        last_stop = _stop_at(last, end_of_turn(last, at) or 0, control)
+        last_stop = stop_at(last, end_of_turn(last, at) or 0, control)
         if fault is None and not (stop and last_stop and alone == followed + last_stop):
             detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
             fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
@@ -246,7 +244,7 @@ def _tail(written: Written, message: int, stop: str) -> tuple[Path, str]:
     return (bodies[-1].path, written.trace.text[bodies[-1].end : end].removesuffix(stop)) if bodies else ((), "")
 
 
-def _stop_at(written: Written, end: int, control: frozenset[str]) -> str:
+def stop_at(written: Written, end: int, control: frozenset[str]) -> str:
     """Returns the control token that ends at a place; empty where none does."""
     pattern = any_of(control)
     begin = max(0, end - _LONGEST)
@@ -269,6 +267,10 @@ def _fault(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRefu
         if span.message > at and span.path and span.start < min(span.end, end):
             detail = f"new message {span.message - at - 1}: the template writes it before the turn that it follows"
             return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
+        # Names and ids of calls are those of the real turn; its words are not known.
+        if span.message == at and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
+            detail = f"the template writes of the turn after it: {shown(whole.trace.text[end : span.end])}"
+            return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
     return None
 
 
@@ -362,38 +364,3 @@ def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> st
     if not bodies or end is None:
         return None
     return last.trace.text[bodies[-1] : end].removesuffix(outcome.last_stop) + outcome.stop
-
-
-class Kind(NamedTuple):
-    """What of a message decides about how a template writes it, beside its words."""
-
-    role: str
-    given: frozenset[str]
-    """The fields that there are."""
-    forms: tuple[str, ...]
-    """The types of the content's parts."""
-    blank: bool
-    trimmed: bool
-    words: bytes
-    """The content's fingerprint where it holds something that the template looks for, wherever that stands."""
-
-
-def kind_of(message: Data, searched: frozenset[str]) -> Kind:
-    """Returns the kind of a message, for a template that looks for some texts in it."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
-    text = "\n".join(one for one in texts if isinstance(one, str))
-    forms = tuple(str(part.get("type")) if isinstance(part, dict) else type(part).__name__ for part in parts)
-    return Kind(
-        message["role"],
-        frozenset(key for key, value in message.items() if value is not None),
-        (*forms, "alone") if parts is not content else forms,
-        not text.strip(),
-        text.strip() == text,
-        _fingerprint(text) if any(one in text for one in searched) else b"",
-    )
-
-
-def _fingerprint(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

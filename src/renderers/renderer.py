@@ -273,7 +273,8 @@ class ChatRenderer:
         parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
         prior = Prior(prompt, completion, parsed.state, parsed.content)
         _refuse_media(new, process_multimodal=process_multimodal)
-        return extend_prior(Program(self._writer, listed), prior, new, retention=self.thinking_retention)
+        program = Program(self._writer, listed, self.resolution.grammar.header)
+        return extend_prior(program, prior, new, retention=self.thinking_retention)
 
     def bridge_to_next_turn(
         self,

@@ -9,7 +9,17 @@ from typing import NamedTuple
 from renderers.forms import Data
 from renderers.parse.response import StateCall, Thought
 
-__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in"]
+__all__ = [
+    "EARLIER_THOUGHT",
+    "SAID",
+    "THOUGHT",
+    "Feature",
+    "Skeleton",
+    "Turn",
+    "doubled_skeletons",
+    "skeletons",
+    "stand_in",
+]
 
 SAID, THOUGHT = "Fluss", "Gipfel"
 """What a turn that stands for another says, and what it thinks."""
@@ -38,6 +48,7 @@ class Feature(enum.StrEnum):
     TOOLS = "an earlier tool cycle"
     RESULT = "a tool's result"
     PLAN = "a tool's result that was called for with reasoning"
+    OWN = "a turn just before"
 
 
 class Skeleton(NamedTuple):
@@ -53,24 +64,37 @@ class Skeleton(NamedTuple):
 def skeletons() -> Iterator[Skeleton]:
     """Yields histories before a turn, those first that have the least in them."""
     ask, again, system = _said("user", "Kiesel"), _said("user", "Ahorn"), _said("system", "Wolke")
-    answer = _said("assistant", "Birke")
-    thoughtful = {**answer, **_thinking(EARLIER_THOUGHT)}
+    answer, thoughtful = _answers()
     called = {**_said("assistant", ""), "tool_calls": [_call("f", _ID)]}
     planned = {**called, **_thinking("Moos")}
     result = {"role": _RESULT_ROLE, "tool_call_id": _ID, "name": "f", "content": "Regen"}
-    led, turn, thought, tools, last, plan = Feature
+    led, turn, thought, tools, last, plan, _ = Feature
     histories: dict[tuple[Feature, ...], tuple[Data, ...]] = {
         (): (ask,),
         (led,): (system, ask),
         (turn,): (ask, answer, again),
         (led, turn, thought): (system, ask, thoughtful, again),
         (last,): (ask, called, result),
+        (led, last): (system, ask, called, result),
         (last, plan): (ask, planned, result),
         (turn, tools): (ask, called, result, answer, again),
         (led, turn, thought, tools): (system, ask, planned, result, thoughtful, again),
     }
     for features, messages in histories.items():
         yield Skeleton(frozenset(features), messages)
+
+
+def doubled_skeletons() -> Iterator[Skeleton]:
+    """Yields histories that end with an assistant's turn, as few do."""
+    ask = _said("user", "Kiesel")
+    for answer in _answers():
+        features = {Feature.OWN, *((Feature.THOUGHT,) if "reasoning_content" in answer else ())}
+        yield Skeleton(frozenset(features), (ask, answer))
+
+
+def _answers() -> tuple[Data, Data]:
+    answer = _said("assistant", "Birke")
+    return answer, {**answer, **_thinking(EARLIER_THOUGHT)}
 
 
 def stand_in(turn: Turn, new: Sequence[Data]) -> Data:

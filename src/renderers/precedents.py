@@ -1,0 +1,105 @@
+"""Whose message is the last one of a prompt: what begins messages is looked for in its ids, from the end on."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.patterns import any_of
+from renderers.proofs import Write, end_of_turn, stop_at
+from renderers.skeletons import Feature, skeletons
+from renderers.spans import Path
+
+__all__ = ["Heads", "follows_itself", "heads_of"]
+
+_NEAR, _FURTHER = 64, 16
+"""How many ids are looked at first, and how many times as many then."""
+_NO_ID = -1
+_OF_ROLES: tuple[Path, ...] = ((), ("role",))
+"""What is written around a message, and not from the rest of it."""
+
+
+class Heads(NamedTuple):
+    """The ids that messages begin with, each from a control token on."""
+
+    own: tuple[int, ...]
+    others: tuple[tuple[int, ...], ...]
+    """Those of users and of tools."""
+
+
+def heads_of(
+    write: Write, *, header: str, control: frozenset[str], encode: Callable[[str], Sequence[int]]
+) -> Heads | None:
+    """Returns what messages begin with; None where that cannot be told, as where no control token begins them.
+
+    `header` is what an assistant's turn begins with.
+    """
+    pattern = any_of(control)
+    begun = pattern.search(header) if pattern else None
+    if pattern is None or begun is None:
+        return None
+    texts = []
+    for skeleton in skeletons():
+        if skeleton.features in ({Feature.TURN}, {Feature.RESULT}):
+            try:
+                written = write(skeleton.messages, False)
+            except TemplateLimitError:
+                raise
+            except (MessageError, TemplateError):
+                continue
+            end = end_of_turn(written, 1)
+            bodies = [one.start for one in written.trace.spans if one.path not in _OF_ROLES and one.start >= (end or 0)]
+            if end is not None and bodies:
+                following = written.trace.text[end : bodies[0]]
+                first = pattern.search(following)
+                # The token that begins it may be that which stops the turn before.
+                texts.append(following[first.start() :] if first else stop_at(written, end, control) + following)
+    # Space at the end may be part of a token with what follows.
+    own, *others = (tuple(encode(text.rstrip())) for text in (header[begun.start() :], *texts))
+    others = [_sure(head, own) for head in others]
+    return Heads(own, tuple(others)) if all(others) and own not in others else None
+
+
+def _sure(head: tuple[int, ...], own: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns a head without its last token, which may be another with what follows, if it can be told without it."""
+    return head[:-1] if head[:-1] != own[: len(head) - 1] else head
+
+
+def follows_itself(prompt: Sequence[Any], heads: Heads) -> bool:
+    """Says whether the message before the turn that a prompt opens is the assistant's as well.
+
+    >>> heads = Heads(own=(1, 2), others=((1, 3),))
+    >>> follows_itself([1, 3, 9, 1, 2, 8, 1, 2], heads), follows_itself([1, 2, 8, 1, 3, 9, 1, 2], heads)
+    (True, False)
+    """
+    size = _NEAR
+    while True:
+        tail = _numbers(prompt[-size:])
+        begun = sorted(_places(tail, heads), reverse=True)[:2]
+        if len(begun) == 2 or size >= len(prompt):
+            return len(begun) == 2 and all(_begins(tail, place, heads.own) for place in begun)
+        size *= _FURTHER
+
+
+def _places(ids: list[int], heads: Heads) -> Iterator[int]:
+    """Yields where messages begin."""
+    for head in {heads.own, *heads.others}:
+        place = -1
+        for _ in range(ids.count(head[0])):
+            place = ids.index(head[0], place + 1)
+            if _begins(ids, place, head):
+                yield place
+
+
+def _begins(ids: list[int], place: int, head: tuple[int, ...]) -> bool:
+    return tuple(ids[place : place + len(head)]) == head
+
+
+def _numbers(ids: Sequence[Any]) -> list[int]:
+    """Returns ids without what is none, which may raise anything when it is compared."""
+    try:
+        return array("q", ids).tolist()
+    except Exception:
+        return [one if type(one) is int else _NO_ID for one in ids]
