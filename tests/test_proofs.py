@@ -14,15 +14,16 @@ USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
 TOOL: list[dict[str, Any]] = [{"role": "tool", "content": "R"}]
 HISTORIES = {one.features: one for one in skeletons()}
 PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({Feature.RESULT})]
+TWICE = HISTORIES[frozenset({Feature.OWN})]
 
 
 def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
     return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", suffix, change, None)
 
 
-def chosen(*outcomes: Outcome, prior: str = "", new: Any = USER, retention: Any = None) -> Any:
+def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:
     proof = Proof(outcomes, ("one", "other"), ("No.",))
-    return choose(proof, has=lambda text: text in prior.split(), new=new, retention=retention)
+    return choose(proof, has=lambda text: text in prior.split(), doubled=lambda: doubled, new=new, retention=retention)
 
 
 def test_histories_that_agree_are_evidence() -> None:
@@ -44,6 +45,13 @@ def test_a_history_whose_tokens_are_not_there_does_not_count() -> None:
     both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
     assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)
     _, evidence = chosen(*both, prior="<other>")
+    assert len(evidence) == 1
+
+
+def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> None:
+    both = outcome(), outcome(TWICE, suffix=1)
+    assert isinstance(chosen(*both, doubled=True), BridgeRefusal)
+    _, evidence = chosen(*both)
     assert len(evidence) == 1
 
 

@@ -81,10 +81,9 @@ def extend_prior(
             return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, f"new message {at}")
     if state.region is Region.REASONING and state.stop is not None:
         return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
-    doubled = program.heads is not None and follows_itself(prior.prompt, program.heads)
     found: list[_Added] = []
     for turn in _turns(program, prior, new):
-        added = _added(program, prior, turn, new, doubled=doubled, retention=retention)
+        added = _added(program, prior, turn, new, retention=retention)
         if isinstance(added, BridgeRefusal):
             return added
         found.append(added)
@@ -118,13 +117,7 @@ def _turns(program: Program, prior: Prior, new: Sequence[Data]) -> Iterator[Turn
 
 
 def _added(
-    program: Program,
-    prior: Prior,
-    turn: Turn,
-    new: Sequence[Data],
-    *,
-    doubled: bool,
-    retention: ThinkingRetention | None,
+    program: Program, prior: Prior, turn: Turn, new: Sequence[Data], *, retention: ThinkingRetention | None
 ) -> _Added | BridgeRefusal:
     kinds = tuple(kind_of(message, program.searched) for message in new)
     own = kind_of({"role": "assistant", "content": turn.said}, program.searched)
@@ -132,11 +125,14 @@ def _added(
         # Its words only count where the template looks for something in them.
         turn = turn._replace(said="" if own.blank else SAID)
     known = tuple((call.id is None, call.name is None) for call in turn.calls)
-    proof = ask(
-        ("proof", program.key, turn.thought, own, known, kinds, doubled),
-        lambda: _proof(program, turn, new, doubled=doubled),
+    proof = ask(("proof", program.key, turn.thought, own, known, kinds), lambda: _proof(program, turn, new))
+    chosen = choose(
+        proof,
+        has=lambda text: prior.has(program.token_of.get(text)),
+        doubled=lambda: program.heads is not None and follows_itself(prior.prompt, program.heads),
+        new=new,
+        retention=retention,
     )
-    chosen = choose(proof, has=lambda text: prior.has(program.token_of.get(text)), new=new, retention=retention)
     if isinstance(chosen, BridgeRefusal):
         return chosen
     outcome, evidence = chosen
@@ -151,11 +147,10 @@ def _added(
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
 
 
-def _proof(program: Program, turn: Turn, new: Sequence[Data], *, doubled: bool) -> Proof:
+def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
     # What is written of a history alone is the same for all proofs; the words of tools are in it.
     histories = ask(
-        ("histories", program.key, repr(program.tools), doubled),
-        lambda: histories_of(program.write, control=program.control, doubled=doubled),
+        ("histories", program.key, repr(program.tools)), lambda: histories_of(program.write, control=program.control)
     )
     return prove(program.write, histories, turn, new, markers=program.think_markers, control=program.control)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
@@ -14,8 +13,8 @@ from renderers.spans import Path
 
 __all__ = ["Heads", "follows_itself", "heads_of"]
 
-_NEAR, _FURTHER = 64, 16
-"""How many ids are looked at first, and how many times as many then."""
+_AT_ONCE = 512
+"""How many ids are looked at at once."""
 _NO_ID = -1
 _OF_ROLES: tuple[Path, ...] = ((), ("role",))
 """What is written around a message, and not from the rest of it."""
@@ -74,32 +73,39 @@ def follows_itself(prompt: Sequence[Any], heads: Heads) -> bool:
     >>> follows_itself([1, 3, 9, 1, 2, 8, 1, 2], heads), follows_itself([1, 2, 8, 1, 3, 9, 1, 2], heads)
     (True, False)
     """
-    size = _NEAR
-    while True:
-        tail = _numbers(prompt[-size:])
-        begun = sorted(_places(tail, heads), reverse=True)[:2]
-        if len(begun) == 2 or size >= len(prompt):
-            return len(begun) == 2 and all(_begins(tail, place, heads.own) for place in begun)
-        size *= _FURTHER
+    end, own = len(prompt), 0
+    longest = max(map(len, (heads.own, *heads.others)))
+    while end > 0:
+        start = max(0, end - _AT_ONCE)
+        # Those that begin before the end may go on after it.
+        part = prompt[start : end + longest - 1]
+        try:
+            places = _places(part, heads)
+        except Exception:
+            # What is no id may raise anything when it is compared.
+            part = [one if type(one) is int else _NO_ID for one in part]
+            places = _places(part, heads)
+        for place in sorted((place for place in places if place < end - start), reverse=True):
+            if not _begins(part, place, heads.own):
+                return False
+            own += 1
+            if own == 2:
+                return True
+        end = start
+    return False
 
 
-def _places(ids: list[int], heads: Heads) -> Iterator[int]:
-    """Yields where messages begin."""
+def _places(ids: Sequence[Any], heads: Heads) -> set[int]:
+    """Returns where messages begin."""
+    places = set()
     for head in {heads.own, *heads.others}:
         place = -1
         for _ in range(ids.count(head[0])):
             place = ids.index(head[0], place + 1)
             if _begins(ids, place, head):
-                yield place
+                places.add(place)
+    return places
 
 
-def _begins(ids: list[int], place: int, head: tuple[int, ...]) -> bool:
+def _begins(ids: Sequence[Any], place: int, head: tuple[int, ...]) -> bool:
     return tuple(ids[place : place + len(head)]) == head
-
-
-def _numbers(ids: Sequence[Any]) -> list[int]:
-    """Returns ids without what is none, which may raise anything when it is compared."""
-    try:
-        return array("q", ids).tolist()
-    except Exception:
-        return [one if type(one) is int else _NO_ID for one in ids]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from renderers.call_edges import CallEdges, edges_of_calls
 from renderers.forms import Data
@@ -20,7 +20,8 @@ from renderers.writing import Writer
 __all__ = ["Program"]
 
 
-class Program(NamedTuple):
+@dataclass(frozen=True)
+class Program:
     """What writes messages with some tools, and makes tokens of what is written."""
 
     writer: Writer
@@ -28,13 +29,13 @@ class Program(NamedTuple):
     header: str
     """What an assistant's turn begins with."""
 
-    @property
+    @functools.cached_property
     def key(self) -> Hashable:
         """All that decides how it writes, beside messages and the words of tools."""
         writer, tokenizer = self.writer, self.writer.tokenizer
         return self._ways, tokenizer.control_texts, tokenizer.stop_texts, writer.content_tokens, writer.conventions
 
-    @property
+    @functools.cached_property
     def _ways(self) -> Ways:
         return self.writer.ways(tools=self.tools is not None)
 

@@ -19,7 +19,7 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError, Te
 from renderers.forms import Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
-from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, doubled_skeletons, skeletons, stand_in
+from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
 from renderers.spans import Channel, Labelled, Path, Trace
 from renderers.texts import alike, shown
 
@@ -143,11 +143,11 @@ class History(NamedTuple):
     """Why the template does not take it."""
 
 
-def histories_of(write: Write, *, control: frozenset[str], doubled: bool = False) -> tuple[History, ...]:
-    """Lets the template write all histories that a turn may come after; `doubled` also those that end with a turn."""
+def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...]:
+    """Lets the template write all histories that a turn may come after."""
     pattern = any_of(control)
     histories = []
-    for skeleton in (*skeletons(), *(doubled_skeletons() if doubled else ())):
+    for skeleton in skeletons():
         try:
             prompt = write(skeleton.messages, True).trace.text
         except TemplateLimitError:
@@ -303,11 +303,17 @@ def _change(
 
 
 def choose(
-    proof: Proof, *, has: Callable[[str], bool], new: Sequence[Data], retention: ThinkingRetention | None
+    proof: Proof,
+    *,
+    has: Callable[[str], bool],
+    doubled: Callable[[], bool],
+    new: Sequence[Data],
+    retention: ThinkingRetention | None,
 ) -> tuple[Outcome, tuple[Evidence, ...]] | BridgeRefusal:
     """Returns a history to extend with, and what was found; or why not.
 
     `has` says whether a control token is in the real history. A history with one that is not there is not the real one.
+    `doubled` says whether that ends with a turn.
     """
     if not proof.outcomes:
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.words[0])
@@ -316,7 +322,7 @@ def choose(
     kept = retention == "all" or (retention == "tool_cycle" and all(one["role"] != "user" for one in new))
     # The real history, which may be long, is only looked at where that can make a difference.
     if any(_differs(one, first) or not (kept or one.change is None) for one in likely):
-        absent = _absent(proof.outcomes, has)
+        absent = _absent(proof.outcomes, has, doubled)
         likely = tuple(one for one in likely if absent.isdisjoint(one.skeleton.features))
     fault = next((one.fault for one in likely if one.fault is not None), None)
     if fault is not None:
@@ -333,10 +339,10 @@ def choose(
     return first, evidence
 
 
-def _absent(outcomes: Sequence[Outcome], has: Callable[[str], bool]) -> frozenset[Feature]:
+def _absent(outcomes: Sequence[Outcome], has: Callable[[str], bool], doubled: Callable[[], bool]) -> frozenset[Feature]:
     """Returns what the real history surely has not: that of which a token is missing that it always leaves."""
-    required = {one.skeleton.features: one.required for one in outcomes}
-    absent = set()
+    required = {one.skeleton.features: one.required for one in outcomes if Feature.OWN not in one.skeleton.features}
+    absent = set() if doubled() else {Feature.OWN}
     for feature in Feature:
         having = [features for features in required if feature in features]
         without = [features - {feature} for features in having if features - {feature} in required]

@@ -9,17 +9,7 @@ from typing import NamedTuple
 from renderers.forms import Data
 from renderers.parse.response import StateCall, Thought
 
-__all__ = [
-    "EARLIER_THOUGHT",
-    "SAID",
-    "THOUGHT",
-    "Feature",
-    "Skeleton",
-    "Turn",
-    "doubled_skeletons",
-    "skeletons",
-    "stand_in",
-]
+__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in"]
 
 SAID, THOUGHT = "Fluss", "Gipfel"
 """What a turn that stands for another says, and what it thinks."""
@@ -64,11 +54,12 @@ class Skeleton(NamedTuple):
 def skeletons() -> Iterator[Skeleton]:
     """Yields histories before a turn, those first that have the least in them."""
     ask, again, system = _said("user", "Kiesel"), _said("user", "Ahorn"), _said("system", "Wolke")
-    answer, thoughtful = _answers()
+    answer = _said("assistant", "Birke")
+    thoughtful = {**answer, **_thinking(EARLIER_THOUGHT)}
     called = {**_said("assistant", ""), "tool_calls": [_call("f", _ID)]}
     planned = {**called, **_thinking("Moos")}
     result = {"role": _RESULT_ROLE, "tool_call_id": _ID, "name": "f", "content": "Regen"}
-    led, turn, thought, tools, last, plan, _ = Feature
+    led, turn, thought, tools, last, plan, own = Feature
     histories: dict[tuple[Feature, ...], tuple[Data, ...]] = {
         (): (ask,),
         (led,): (system, ask),
@@ -79,22 +70,11 @@ def skeletons() -> Iterator[Skeleton]:
         (last, plan): (ask, planned, result),
         (turn, tools): (ask, called, result, answer, again),
         (led, turn, thought, tools): (system, ask, planned, result, thoughtful, again),
+        (own,): (ask, answer),
+        (own, thought): (ask, thoughtful),
     }
     for features, messages in histories.items():
         yield Skeleton(frozenset(features), messages)
-
-
-def doubled_skeletons() -> Iterator[Skeleton]:
-    """Yields histories that end with an assistant's turn, as few do."""
-    ask = _said("user", "Kiesel")
-    for answer in _answers():
-        features = {Feature.OWN, *((Feature.THOUGHT,) if "reasoning_content" in answer else ())}
-        yield Skeleton(frozenset(features), (ask, answer))
-
-
-def _answers() -> tuple[Data, Data]:
-    answer = _said("assistant", "Birke")
-    return answer, {**answer, **_thinking(EARLIER_THOUGHT)}
 
 
 def stand_in(turn: Turn, new: Sequence[Data]) -> Data:
