@@ -34,7 +34,7 @@ def main() -> None:
         everything = keeping_all(default)
         turns = list(cases(default))
         outcomes = {case.name: (outcome_of(default, case), outcome_of(everything, case)) for case in turns}
-        found, kept = (Counter(column) for column in zip(*outcomes.values(), strict=True))
+        found, kept = (Counter(both[at] for both in outcomes.values()) for at in range(2))
         for name, turn in PLAIN.items():
             if turn in outcomes:
                 plain[name][template] = outcomes[turn]
@@ -51,7 +51,7 @@ def main() -> None:
 
 def _shares(outcomes: dict[str, tuple[str, str]]) -> str:
     """Returns with how many templates a turn is extended, and the others with their reasons."""
-    default, everything = zip(*outcomes.values(), strict=True)
+    default, everything = ([both[at] for both in outcomes.values()] for at in range(2))
     others: dict[str, list[str]] = {}
     for template, (_, outcome) in outcomes.items():
         if outcome not in EXTENDED:
