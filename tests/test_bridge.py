@@ -24,7 +24,7 @@ from renderers import (
 )
 from renderers.questions import forget_answers
 from renderers.trace import ChatTemplate
-from tests.bridging import FALSE, TEMPLATES, UNKEPT, cases, keeping_all, outcome_of, renderer_of
+from tests.bridging import FALSE, ODD_RESULTS, TEMPLATES, UNKEPT, cases, keeping_all, outcome_of, renderer_of
 from tests.models import HUB_AT_HAND
 
 HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="needs the models of ../shared")
@@ -87,6 +87,16 @@ def test_what_is_added_is_what_rendering_it_all_would_add(template: str) -> None
         if outcome == BridgeReason.HISTORY_REWRITTEN:
             assert outcome_of(everything, case) in ("kept", UNKEPT.get(template)), case.name
     assert false <= Counter(FALSE.get(template, {}))
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_results_that_say_little_are_written_as_rendering_does_or_refused(template: str) -> None:
+    default = renderer_of(template)
+    if default is None:
+        pytest.skip("this model comes without a template")
+    for renderer in (default, keeping_all(default)):
+        for case in cases(renderer, ODD_RESULTS, by_turns=True):
+            outcome_of(renderer, case)
 
 
 # ==================

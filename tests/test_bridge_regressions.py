@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED, Bridge, BridgeReason, BridgeRefusal, ChatRenderer, create_renderer, load_tokenizer
+from renderers import (
+    EMBEDDED,
+    Bridge,
+    BridgeReason,
+    BridgeRefusal,
+    ChatRenderer,
+    ControlTextError,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.bridge import Prior
 from renderers.parse.response import CompletionState, Region
 from tests.test_totality import NO_IDS
@@ -98,3 +107,174 @@ def test_what_a_turn_says_is_never_made_up_after_it() -> None:
     refused = keeping.bridge(*prior_of(keeping, f"Hello{call}"), result)
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+NAMED = """{% set seen = namespace(name="") %}{% for message in messages %}{{ "<|turn|>" + message.role + "\\n" }}
+{%- if message.role == "tool" %}{{ seen.name + ": " }}{% endif %}{{ message.content }}
+{%- for call in message.tool_calls or [] %}{% set seen.name = call.function.name %}{{ "[" + call.function.name + "]" }}
+{%- endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "R"}
+
+
+def test_the_name_of_a_call_that_is_not_read_is_never_made_up() -> None:
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=NAMED, thinking_retention="all")
+    prior = prior_of(keeping, "[look]<|end|>")
+    refused = keeping.bridge(*prior, [RESULT])
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+    bridged = keeping.bridge(*prior, [{**RESULT, "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    assert "look: R" in keeping.tokenizer.decode(bridged.tokens.token_ids)
+
+
+SORTED = """{% for message in messages %}{% if message.role == "assistant" and message.tool_calls %}<|turn|>assistant
+{%- for call in message.tool_calls %}{{ "<|call|>" + call.function | tojson + "<|/call|>" }}{% endfor %}<|end|>
+{%- for call in message.tool_calls %}{% for result in messages %}{% if result.tool_call_id == call.id and call.id %}
+{{- "<|turn|>tool\\n" + result.content + "<|end|>" }}{% endif %}{% endfor %}{% endfor %}
+{%- elif message.role != "tool" %}{{ "<|turn|>" + message.role + "\\n" + message.content + "<|end|>" }}{% endif %}
+{%- endfor %}{% if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+@pytest.mark.parametrize("names", [("a", "b"), (None, None)])
+def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | None, str | None]) -> None:
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=SORTED, thinking_retention="all")
+    calls = "".join(f'<|call|>{{"name": "{name}", "arguments": {{}}}}<|/call|>' for name in "ab")
+    results = [
+        {**RESULT, "tool_call_id": f"c{name}", "content": f"R{name}", "name": given}
+        for name, given in zip("ab", names, strict=True)
+    ]
+    for new in (results, results[::-1]):
+        bridged = keeping.bridge(*prior_of(keeping, f"{calls}<|end|>"), new)
+        if names == (None, None):
+            assert isinstance(bridged, BridgeRefusal)
+        else:
+            assert isinstance(bridged, Bridge)
+            text = keeping.tokenizer.decode(bridged.tokens.token_ids)
+            assert text.index("Ra") < text.index("Rb")
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "adds"),
+    [
+        ("Hi<|user|>", "user", "\nBye"),
+        ("Hi<|user|>\nfoo", "user", "<|user|>\nBye"),
+        ("<tool_call>look\n</tool_call><|observation|>", "tool", "\n<tool_response>"),
+        ("<tool_call>look\n</tool_call><|observation|><|user|>", "tool", "<|observation|>\n<tool_response>"),
+        ("Hi", "user", "<|user|>\nBye"),
+    ],
+)
+def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
+    said: str, new: str, adds: str, hub: object
+) -> None:
+    tokenizer = load_tokenizer("zai-org/GLM-4.5-Air")
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode(said, add_special_tokens=False)
+    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    assert tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :]).startswith(adds)
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "closing"),
+    [
+        (
+            "<|channel|>commentary to=functions.look <|constrain|>json<|message|>{}",
+            "tool",
+            "<|call|><|start|>functions.",
+        ),
+        ("<|channel|>final<|message|>Hel", "user", "<|end|><|start|>user"),
+        ("<|channel|>analysis<|message|>Hm", "user", "<|end|>"),
+    ],
+)
+def test_a_turn_that_was_cut_off_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
+    tokenizer = load_tokenizer("openai/gpt-oss-20b")
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode(said, add_special_tokens=False)
+    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    assert bridged.keeps is False or new == "user"
+    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added.startswith(closing)
+    assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
+
+
+def test_control_text_in_a_name_that_was_sampled_is_no_token() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    named = NAMED.replace('"[" + call.function.name + "]"', '"<|call|>" + call.function | tojson + "<|/call|>"')
+    options: dict[str, Any] = {"chat_template": named, "thinking_retention": "all"}
+    plain = create_renderer(tokenizer, content_tokens="text", **options)
+    pieces = ('<|call|>{"name": "g<', "|end", '|>", "arguments": {}}<|/call|><|end|>')
+    completion = [number for piece in pieces for number in tokenizer.encode(piece)]
+    prompt = plain.render_ids(ASK, add_generation_prompt=True)
+    bridged = plain.bridge(prompt, completion, [RESULT])
+    assert isinstance(bridged, Bridge)
+    added = bridged.tokens.token_ids[len(prompt) + len(completion) :]
+    assert added.count(tokenizer.added_tokens["<|end|>"]) == 1
+    with pytest.raises(ControlTextError):
+        create_renderer(tokenizer, content_tokens="refuse", **options).bridge(prompt, completion, [RESULT])
+
+
+WIPE = """{% for message in messages %}{% if message.content != "Bye" and message.name != "wipe" %}
+{{- "<|turn|>" + message.role + "\\n" + message.content + "<|end|>" }}{% endif %}{% endfor %}
+{%- if hide and "assistant" in hide %}{{ "!" }}{% endif %}{% if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+@pytest.mark.parametrize("odd", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
+def test_what_was_proven_for_other_words_does_not_decide(odd: dict[str, str]) -> None:
+    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
+    prior = prior_of(wiping, "A<|end|>")
+    plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in odd else {})}
+    for _ in range(2):
+        assert isinstance(wiping.bridge(*prior, [plain]), Bridge)
+        refused = wiping.bridge(*prior, [{"role": "user", **odd}])
+        assert isinstance(refused, BridgeRefusal)
+        assert refused.reason is BridgeReason.UNSUPPORTED_ROLE
+
+
+ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or []) %}
+{%- if stern and message.role == "user" and loop.last and loop.index > 2 %}
+{{- raise_exception("not: " + message.content) }}{% endif %}
+{{- "<|turn|>" + message.role + message.content + "<|end|>" }}{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+def test_switches_that_are_lists_count() -> None:
+    found = []
+    for hide in (["x"], ["user"]):
+        one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"hide": hide})
+        found.append(one.bridge(*prior_of(one, "A<|end|>"), ASK))
+    assert isinstance(found[0], Bridge)
+    assert isinstance(found[1], BridgeRefusal)
+
+
+def test_a_refusal_has_the_words_of_its_own_messages() -> None:
+    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"stern": True})
+    for words in ("of Alice", "of Bob"):
+        refused = one.bridge(*prior_of(one, "A<|end|>"), [{"role": "user", "content": words}])
+        assert isinstance(refused, BridgeRefusal)
+        assert words in refused.detail
+
+
+def test_a_text_is_only_joined_to_a_turn_without_a_stop_token_where_no_token_changes() -> None:
+    template = (
+        "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{{ 'assistant:' * add_generation_prompt }}"
+    )
+    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    prompt = one.render_ids(ASK, add_generation_prompt=True)
+    for word in ("Hello", "Hello.", "12", "a"):
+        completion = one.tokenizer.encode(word)
+        bridged = one.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
+        if isinstance(bridged, Bridge):
+            whole = [*ASK, {"role": "assistant", "content": word}, {"role": "user", "content": "Bye"}]
+            assert bridged.tokens.token_ids == one.render_ids(whole, add_generation_prompt=True)
+        else:
+            assert bridged.reason is BridgeReason.NO_STOP_TOKEN
+
+
+def test_a_bridge_explains_itself(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
+    bridged = renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK)
+    assert isinstance(bridged, Bridge)
+    bridged.tokens.explain()
+    assert "Hi" in capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderers.searches import searched_texts
+from renderers.searches import Searches, searches_of
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,27 @@ from renderers.searches import searched_texts
     ],
 )
 def test_what_is_compared_or_passed_on_is_looked_for(template: str, found: set[str]) -> None:
-    assert searched_texts(template) == found
+    assert searches_of(template).within == found
+
+
+@pytest.mark.parametrize("template", ["<|im_start|>{{ '<x>' ~ content }}", "{{ a.strip(' ') }}"])
+def test_what_is_written_and_spaces_are_not(template: str) -> None:
+    assert searches_of(template) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(
-    "template", ["<|im_start|>{{ '<x>' ~ content }}", "{{ role == 'user' }}", "{{ a.strip(' ') }}"]
+    ("template", "within", "whole"),
+    [
+        ("{{ message.role == 'user' }}", set(), {"user"}),
+        ("{{ message.role in ['user', 'tool'] }}", set(), {"user", "tool"}),
+        ("{{ 'SECRET' in message.content }}", {"SECRET"}, set()),
+        ("{{ message.content.startswith('Final') }}", {"Final"}, set()),
+        ("{{ 'tool_calls' in message and message.tool_calls }}", set(), {"tool_calls"}),
+        ("{{ message.get('name') == 'wipe' }}", set(), {"name", "wipe"}),
+        ("{{ message['name'] is eq('wipe') }}", set(), {"wipe"}),
+    ],
 )
-def test_what_is_written_and_names_and_spaces_are_not(template: str) -> None:
-    assert searched_texts(template) == frozenset()
+def test_a_name_counts_alone_unless_it_is_looked_for_within_a_text(
+    template: str, within: set[str], whole: set[str]
+) -> None:
+    assert searches_of(template) == Searches(frozenset(within), frozenset(whole))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.errors import NOT_TAKEN
 from renderers.forms import Data
 from renderers.kinds import kind_of
 from renderers.messages import extract_message_tool_names
@@ -23,8 +23,10 @@ from renderers.proofs import (
     choose,
     closing_of,
     end_of_turn,
+    fault_in,
     histories_of,
     prove,
+    turn_in,
     words_of,
 )
 from renderers.questions import ask
@@ -36,6 +38,9 @@ from renderers.texts import shown
 __all__ = ["Bridge", "Prior", "extend_prior"]
 
 _NOBODYS = (-1, Channel.SCAFFOLD, False, False)
+_NEAR = 8
+"""How many tokens are looked at where a text is joined to them."""
+_OTHERWISE = BridgeRefusal(BridgeReason.SUFFIX_VARIES, "the template writes the same messages in several ways")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,10 @@ class Bridge:
     tokens: RenderedTokens
     """All tokens, up to where the assistant's next turn begins."""
     keeps: bool
-    """Whether rendering the whole conversation is known to keep what was there, and so to give the same text."""
+    """Whether the template is known to keep a history of this kind as it is, and the turn as it would write it itself.
+
+    A model may write otherwise than its template would: other spaces, other JSON, markers in other tokens.
+    """
     evidence: tuple[Evidence, ...]
 
 
@@ -91,8 +99,16 @@ def extend_prior(
     if len(texts) > 1:
         detail = "{} if the turn is but a call; else {}".format(*texts.values())
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
+    if not found[0].led and not program.joins(
+        [*prior.prompt[-_NEAR:], *prior.completion][-_NEAR:], found[0].trace.text
+    ):
+        detail = "a turn ends with text, and with what follows its last token would be another one"
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     evidence = tuple(one for added in found for one in added.evidence)
-    return Bridge(_joined(program, prior, new, found[0]), all(one.change is None for one in evidence), evidence)
+    # No template writes a call that was cut off.
+    whole = state.stop is not None or state.region not in (Region.CALL, Region.CALLS)
+    keeps = whole and all(one.change is None for one in evidence)
+    return Bridge(_joined(program, prior, new, found[0]), keeps, evidence)
 
 
 class _Added(NamedTuple):
@@ -119,13 +135,49 @@ def _turns(program: Program, prior: Prior, new: Sequence[Data]) -> Iterator[Turn
 def _added(
     program: Program, prior: Prior, turn: Turn, new: Sequence[Data], *, retention: ThinkingRetention | None
 ) -> _Added | BridgeRefusal:
-    kinds = tuple(kind_of(message, program.searched) for message in new)
-    own = kind_of({"role": "assistant", "content": turn.said}, program.searched)
+    kinds = tuple(kind_of(message, program.searches) for message in new)
+    own = kind_of({"role": "assistant", "content": turn.said}, program.searches)
     if not own.words:
         # Its words only count where the template looks for something in them.
         turn = turn._replace(said="" if own.blank else SAID)
-    known = tuple((call.id is None, call.name is None) for call in turn.calls)
-    proof = ask(("proof", program.key, turn.thought, own, known, kinds), lambda: _proof(program, turn, new))
+    made: list[Proof] = []
+
+    def find() -> Proof:
+        made.append(_proof(program, turn, new))
+        return made[0]
+
+    proof = ask(("proof", program.key, turn.thought, own, _known(turn, new), kinds), find)
+    added = _extended(program, prior, turn, new, proof, kinds=kinds, retention=retention)
+    if made or isinstance(added, _Added) or (added and added.reason is BridgeReason.HISTORY_REWRITTEN):
+        return added or _OTHERWISE
+    # It was proven with other words: those of a refusal are to be these, and a template may go by more than is known.
+    proof = _proof(program, turn, new)
+    return _extended(program, prior, turn, new, proof, kinds=kinds, retention=retention) or _OTHERWISE
+
+
+def _known(turn: Turn, new: Sequence[Data]) -> Hashable:
+    """Returns what is known of calls and their results, beside names and ids themselves."""
+    results = [message for message in new if message["role"] == "tool"]
+    return tuple(
+        (
+            (call.id is None, call.name is None),
+            *((call.id == one.get("tool_call_id"), call.name == one.get("name")) for one in results),
+        )
+        for call in turn.calls
+    )
+
+
+def _extended(
+    program: Program,
+    prior: Prior,
+    turn: Turn,
+    new: Sequence[Data],
+    proof: Proof,
+    *,
+    kinds: Hashable,
+    retention: ThinkingRetention | None,
+) -> _Added | BridgeRefusal | None:
+    """Extends a turn by a proof; None where what is written now is not as it was proven."""
     chosen = choose(
         proof,
         has=lambda text: prior.has(program.token_of.get(text)),
@@ -137,14 +189,13 @@ def _added(
         return chosen
     outcome, evidence = chosen
     try:
-        closing = _closing(program, outcome, turn, prior)
+        closing = _closing(program, outcome, turn, new, prior, kinds=kinds)
         if isinstance(closing, BridgeRefusal):
             return closing
-        return _Added(*_written(program, outcome, turn, new, closing=closing), bool(outcome.stop), evidence)
-    except TemplateLimitError:
-        raise
-    except (MessageError, TemplateError) as error:
+        written = _written(program, outcome, turn, new, closing=closing)
+    except NOT_TAKEN as error:
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
+    return written and _Added(*written, bool(outcome.stop), evidence)
 
 
 def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
@@ -155,20 +206,24 @@ def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
     return prove(program.write, histories, turn, new, markers=program.think_markers, control=program.control)
 
 
-def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> str | BridgeRefusal:
+def _closing(
+    program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], prior: Prior, *, kinds: Hashable
+) -> str | BridgeRefusal:
     """Returns what a turn has to be closed with."""
-    stop, token_of = prior.state.stop, program.token_of
+    stop, region, token_of = prior.state.stop, prior.state.region, program.token_of
     ends = {token_of[text] for text in (outcome.stop, outcome.last_stop) if text in token_of}
-    if stop in ends or any(_holds(prior.completion[-1:], one) for one in ends):
+    if any(_holds(prior.completion[-1:], one) for one in ends):
         return ""
     if stop is not None:
         if not outcome.stop:
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
-        return outcome.stop
-    region, features = prior.state.region, outcome.skeleton.features
+        # What follows a stop token that begins the next message would be of that message.
+        return "" if stop in ends and not outcome.stop_is_next else outcome.stop
+    if not outcome.stop and any(message["role"] == "tool" for message in new):
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "where the turn ends that called the tool cannot be told")
     closing = ask(
-        ("closing", program.key, features, outcome.stop, outcome.last_stop, turn.thought, region),
-        lambda: closing_of(program.write, outcome, turn, region),
+        ("closing", program.key, outcome.skeleton.features, outcome.stop, turn.thought, region, kinds),
+        lambda: closing_of(program.write, outcome, turn, new, region, stops=program.stops),
     )
     if closing is None:
         return BridgeRefusal(BridgeReason.REASONING_OPEN, "the template writes no such turn, so it cannot be closed")
@@ -180,16 +235,24 @@ def _closing(program: Program, outcome: Outcome, turn: Turn, prior: Prior) -> st
 
 def _written(
     program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], *, closing: str
-) -> tuple[Trace, list[Labelled]]:
-    """Returns what is written after a turn, and whose it is, after the token that it ends with, if there is one."""
+) -> tuple[Trace, list[Labelled]] | None:
+    """Returns what is written after a turn, and whose it is, after the token that it ends with, if there is one.
+
+    None where the template does not write the turn as it was proven.
+    """
     at = len(outcome.skeleton.messages)
     whole = program.write([*outcome.skeleton.messages, stand_in(turn, new), *new], True)
     end = end_of_turn(whole, at)
-    assert end is not None
+    if end is None or fault_in(whole, at, end, new) is not None or turn_in(whole, at) != outcome.turn:
+        return None
     # What follows a control token does not depend on what is before it.
     lead = outcome.stop + closing
     moved = len(lead) - end
-    spans = [_relative(span, at, end, moved) for span in whole.trace.spans if span.end > end]
+    spans = [
+        Span(max(span.start, end) + moved, span.end + moved, max(span.message - at - 1, -1), span.path)
+        for span in whole.trace.spans
+        if span.end > end
+    ]
     labels = [
         one._replace(
             start=max(one.start, end) + moved,
@@ -205,12 +268,6 @@ def _written(
         spans.insert(0, Span(0, len(lead), -1, ()))
         labels.insert(0, Labelled(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
     return Trace(lead + whole.trace.text[end:], tuple(spans)), labels
-
-
-def _relative(span: Span, at: int, end: int, moved: int) -> Span:
-    """Returns a span of what follows a message's turn, by the messages after it; those before are nobody's."""
-    message = max(span.message - at - 1, -1)
-    return Span(max(span.start, end) + moved, span.end + moved, message, () if 0 <= span.message <= at else span.path)
 
 
 def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) -> RenderedTokens:
@@ -231,6 +288,7 @@ def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) 
         injected=[one._replace(start=one.start + moved, end=one.end + moved) for one in injected],
         message_roles=roles,
         message_tool_names=names,
+        decode=program.decode,
     )
 
 

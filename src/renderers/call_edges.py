@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.errors import NOT_TAKEN
 from renderers.parse.response import StateCall, Thought
 from renderers.proofs import Write, end_of_turn, stop_at
 from renderers.skeletons import Turn, skeletons, stand_in
@@ -28,9 +28,7 @@ def edges_of_calls(write: Write, *, markers: tuple[str, str] | None, control: fr
     ask, turn = next(skeletons()).messages, stand_in(Turn(Thought.NONE, "", (StateCall(None, None),)), ())
     try:
         written = write([*ask, turn], False)
-    except TemplateLimitError:
-        raise
-    except (MessageError, TemplateError):
+    except NOT_TAKEN:
         return CallEdges()
     start = min((one.start for one in written.labels if one.message == 1 and one.sampled), default=0)
     end = end_of_turn(written, 1)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from renderers.forms import Data
+from renderers.searches import Searches
 
 __all__ = ["Kind", "kind_of"]
+
+_REFERENCES = ("name", "tool_call_id")
+"""What a message refers to others with."""
 
 
 class Kind(NamedTuple):
@@ -21,10 +26,10 @@ class Kind(NamedTuple):
     blank: bool
     trimmed: bool
     words: bytes
-    """The content's fingerprint where it holds something that the template looks for, wherever that stands."""
+    """The fingerprint of the fields that hold something that the template looks for; empty where none does."""
 
 
-def kind_of(message: Data, searched: frozenset[str]) -> Kind:
+def kind_of(message: Data, searches: Searches) -> Kind:
     """Returns the kind of a message, for a template that looks for some texts in it."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
@@ -37,9 +42,10 @@ def kind_of(message: Data, searched: frozenset[str]) -> Kind:
         (*forms, "alone") if parts is not content else forms,
         not text.strip(),
         text.strip() == text,
-        _fingerprint(text) if any(one in text for one in searched) else b"",
+        _fingerprint({"content": text, **{key: message[key] for key in _REFERENCES if key in message}}, searches),
     )
 
 
-def _fingerprint(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+def _fingerprint(fields: Mapping[str, Any], searches: Searches) -> bytes:
+    telling = {key: text for key, text in fields.items() if isinstance(text, str) and searches.matter(text)}
+    return hashlib.sha256(repr(telling).encode()).digest() if telling else b""

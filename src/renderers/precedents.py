@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.errors import NOT_TAKEN
 from renderers.patterns import any_of
 from renderers.proofs import Write, end_of_turn, stop_at
 from renderers.skeletons import Feature, skeletons
@@ -44,9 +44,7 @@ def heads_of(
         if skeleton.features in ({Feature.TURN}, {Feature.RESULT}):
             try:
                 written = write(skeleton.messages, False)
-            except TemplateLimitError:
-                raise
-            except (MessageError, TemplateError):
+            except NOT_TAKEN:
                 continue
             end = end_of_turn(written, 1)
             bodies = [one.start for one in written.trace.spans if one.path not in _OF_ROLES and one.start >= (end or 0)]

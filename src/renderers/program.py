@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from renderers.call_edges import CallEdges, edges_of_calls
 from renderers.forms import Data
@@ -13,7 +14,7 @@ from renderers.probing import Ways, think_markers
 from renderers.proofs import Written
 from renderers.questions import ask
 from renderers.rendered import InjectedText, TokenRun
-from renderers.searches import searched_texts
+from renderers.searches import Searches, searches_of
 from renderers.spans import Labelled, Trace
 from renderers.writing import Writer
 
@@ -33,7 +34,9 @@ class Program:
     def key(self) -> Hashable:
         """All that decides how it writes, beside messages and the words of tools."""
         writer, tokenizer = self.writer, self.writer.tokenizer
-        return self._ways, tokenizer.control_texts, tokenizer.stop_texts, writer.content_tokens, writer.conventions
+        # The ways are the same for switches that are lists, or long texts.
+        template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions
+        return (*template, tokenizer.control_texts, tokenizer.stop_texts)
 
     @functools.cached_property
     def _ways(self) -> Ways:
@@ -50,9 +53,14 @@ class Program:
         return self.writer.tokenizer.reserved_texts
 
     @property
-    def searched(self) -> frozenset[str]:
-        """The texts that the template looks for in messages."""
-        return searched_texts(self._ways.source)
+    def stops(self) -> frozenset[str]:
+        """The texts of the tokens that the model is known to stop with."""
+        return self.writer.tokenizer.stop_texts
+
+    @property
+    def searches(self) -> Searches:
+        """What the template looks for in messages."""
+        return searches_of(self._ways.source)
 
     @property
     def token_of(self) -> Mapping[str, int]:
@@ -80,6 +88,18 @@ class Program:
         """Writes messages, with a generation prompt or without."""
         run = self.writer.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
         return Written(run.trace, functools.partial(self.writer.labels, run))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Returns the text of ids."""
+        return self.writer.tokenizer.decode(ids)
+
+    def joins(self, ids: Sequence[Any], text: str) -> bool:
+        """Says whether the last of some ids stay as they are where a text follows them."""
+        if not all(type(number) is int and number >= 0 for number in ids):
+            return False
+        encode = functools.partial(self.writer.tokenizer.encode, add_special_tokens=False)
+        joined = [*ids[-2:], *encode(text)]
+        return encode(self.decode(ids) + text)[-len(joined) :] == joined
 
     def encode(
         self, trace: Trace, labels: Sequence[Labelled]

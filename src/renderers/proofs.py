@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError, TemplateRefusalError
+from renderers.errors import NOT_TAKEN, MessageError, TemplateError, TemplateRefusalError
 from renderers.forms import Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
-from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in
+from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
 from renderers.spans import Channel, Labelled, Path, Trace
 from renderers.texts import alike, shown
 
@@ -36,9 +37,11 @@ __all__ = [
     "choose",
     "closing_of",
     "end_of_turn",
+    "fault_in",
     "histories_of",
     "prove",
     "stop_at",
+    "turn_in",
     "words_of",
 ]
 
@@ -115,6 +118,10 @@ class Outcome(NamedTuple):
     """The token that the turn ends with; empty where there is none."""
     last_stop: str
     """The token that it ends with where nothing follows."""
+    stop_is_next: bool
+    """Whether the next message begins with that token."""
+    turn: tuple[str, ...]
+    """What is written around the bodies of the history's last message and the turn."""
     suffix: int
     """The same number for all that write the same after the turn."""
     change: str | None
@@ -150,9 +157,7 @@ def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...
     for skeleton in skeletons():
         try:
             prompt = write(skeleton.messages, True).trace.text
-        except TemplateLimitError:
-            raise
-        except (MessageError, TemplateError) as error:
+        except NOT_TAKEN as error:
             histories.append(History(skeleton, "", frozenset(), words_of(error, len(skeleton.messages))))
         else:
             required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
@@ -172,15 +177,13 @@ def prove(
     """Lets the template write a turn and new messages after histories."""
     outcomes, words = [], []
     suffixes: dict[str, int] = {}
-    for history in histories:
+    for history, said in itertools.product(histories, tuple(stand_ins(turn, new))):
         if history.words is not None:
             words.append(history.words)
             continue
         try:
-            outcomes.append(_examined(write, history, turn, new, suffixes, markers=markers, control=control))
-        except TemplateLimitError:
-            raise
-        except (MessageError, TemplateError) as error:
+            outcomes.append(_examined(write, history, turn, said, new, suffixes, markers=markers, control=control))
+        except NOT_TAKEN as error:
             words.append(words_of(error, len(history.skeleton.messages)))
     return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
 
@@ -202,6 +205,7 @@ def _examined(
     write: Write,
     history: History,
     turn: Turn,
+    said: Data,
     new: Sequence[Data],
     suffixes: dict[str, int],
     *,
@@ -209,17 +213,17 @@ def _examined(
     control: frozenset[str],
 ) -> Outcome:
     skeleton, prompt, required, _ = history
-    said, at = stand_in(turn, new), len(skeleton.messages)
+    at = len(skeleton.messages)
     last = write([*skeleton.messages, said], False)
     whole = write([*skeleton.messages, said, *new], True)
     end = end_of_turn(whole, at)
     if end is None:
         unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
-        return Outcome(skeleton, required, "", "", -1, None, unwritten)
+        return Outcome(skeleton, required, "", "", False, (), -1, None, unwritten)
     stop = stop_at(whole, end, control)
     change = _change(prompt, last, whole, at, stop, turn, markers)
     suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
-    fault = _fault(whole, at, end, new)
+    fault = fault_in(whole, at, end, new)
     (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
     last_stop = stop
     if field == same and alone != followed:
@@ -227,12 +231,20 @@ def _examined(
         if fault is None and not (stop and last_stop and alone == followed + last_stop):
             detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
             fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    return Outcome(skeleton, required, stop, last_stop, suffix, change, fault)
+    stop_is_next = any(span.message > at for span in whole.trace.spans_in(end - len(stop), end))
+    return Outcome(skeleton, required, stop, last_stop, stop_is_next, turn_in(whole, at), suffix, change, fault)
 
 
 def end_of_turn(written: Written, message: int) -> int | None:
     """Returns where a message's turn ends."""
     return max((one.end for one in written.labels if one.message == message and one.sampled), default=None)
+
+
+def turn_in(written: Written, message: int) -> tuple[str, ...]:
+    """Returns what the template itself writes of a message's turn and of the message before it, around their bodies."""
+    end = end_of_turn(written, message) or 0
+    spans = [one for one in written.trace.spans if one.start < end and one.message in (message - 1, message)]
+    return tuple(written.trace.text[one.start : min(one.end, end)] if not one.path else "" for one in spans)
 
 
 def _tail(written: Written, message: int, stop: str) -> tuple[Path, str]:
@@ -256,7 +268,7 @@ def stop_at(written: Written, end: int, control: frozenset[str]) -> str:
     return found[0] if found else ""
 
 
-def _fault(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRefusal | None:
+def fault_in(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRefusal | None:
     """Returns what is wrong with how new messages are written after a turn that ends at a place."""
     owners = {span.message for span in whole.trace.spans}
     for number, message in enumerate(new):
@@ -358,15 +370,25 @@ def _differs(one: Outcome, other: Outcome) -> bool:
     return (one.stop, one.suffix, one.fault) != (other.stop, other.suffix, None)
 
 
-def closing_of(write: Write, outcome: Outcome, turn: Turn, region: Region) -> str | None:
-    """Returns what the template closes a turn with that was cut off in a region; None where that cannot be told."""
+def closing_of(
+    write: Write, outcome: Outcome, turn: Turn, new: Sequence[Data], region: Region, *, stops: frozenset[str]
+) -> str | None:
+    """Returns what the template closes a turn with that was cut off in a region; None where that cannot be told.
+
+    `stops` are the tokens that the model is known to stop with.
+    """
     thinks = region is Region.REASONING
+    if region in (Region.CALL, Region.CALLS) or any(message["role"] == "tool" for message in new):
+        # A call may be closed with its turn; a result shows that there was one.
+        return None if thinks else outcome.stop
     cut = Turn(Thought.SOME if thinks else turn.thought, said="" if thinks else SAID, calls=())
-    last = write([*outcome.skeleton.messages, stand_in(cut, ())], False)
+    # Reasoning may be left out where messages follow.
+    written = write([*outcome.skeleton.messages, stand_in(cut, ()), *(() if thinks else new)], not thinks)
     channel = Channel.REASONING if thinks else Channel.CONTENT
     at = len(outcome.skeleton.messages)
-    bodies = [one.end for one in last.labels if one.message == at and one.channel is channel and one.start < one.end]
-    end = end_of_turn(last, at)
+    bodies = [one.end for one in written.labels if one.message == at and one.channel is channel and one.start < one.end]
+    end = end_of_turn(written, at)
     if not bodies or end is None:
         return None
-    return last.trace.text[bodies[-1] : end].removesuffix(outcome.last_stop) + outcome.stop
+    stop = stop_at(written, end, stops | {outcome.stop} - {""})
+    return written.trace.text[bodies[-1] : end].removesuffix(stop) + outcome.stop

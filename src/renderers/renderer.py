@@ -246,10 +246,13 @@ class ChatRenderer:
 
         The tokens end where the assistant's next turn begins. What is added is what the template writes after such
         a turn, whatever the history; with the default `thinking_retention` only where it also keeps the history as
-        it is. A turn that was cut off is closed with the template's own tokens, which are not sampled.
+        it is. A turn that was cut off is closed with the template's own tokens, which are not sampled. The template
+        is given what it is given in every render, so what one render alone was given has to be given by a renderer
+        of its own.
 
         Raises:
-            MessageError: A new message is none.
+            MessageError: A new message is none, or a tool.
+            TemplateLimitError: The template does not come to an end.
             MediaError: A new message holds an image, and the placeholder alone was not asked for.
             ControlTextError: A new message holds control text, and that is to be refused.
             UnencodableTextError: A new message holds a lone surrogate.

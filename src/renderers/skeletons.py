@@ -9,7 +9,7 @@ from typing import NamedTuple
 from renderers.forms import Data
 from renderers.parse.response import StateCall, Thought
 
-__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in"]
+__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in", "stand_ins"]
 
 SAID, THOUGHT = "Fluss", "Gipfel"
 """What a turn that stands for another says, and what it thinks."""
@@ -78,34 +78,62 @@ def skeletons() -> Iterator[Skeleton]:
 
 
 def stand_in(turn: Turn, new: Sequence[Data]) -> Data:
-    """Returns a message that stands for a completion which new messages follow.
+    """Returns the first of the messages that may stand for a completion which new messages follow."""
+    return next(stand_ins(turn, new))
 
-    Its calls have the names and ids that are known: the model's own, else those of the results among the new messages.
+
+def stand_ins(turn: Turn, new: Sequence[Data]) -> Iterator[Data]:
+    """Yields messages that may stand for a completion which new messages follow: two where its calls are not all known.
+
+    Calls have the names and ids that the model gave them, else those of their results. A result is that of the call
+    with its id, or with its name if no other has it, or of the only one that is left. What is not known after that the
+    second message has otherwise: other names, other ids, the results the other way round, a call more.
 
     >>> turn = Turn(Thought.NONE, said=SAID, calls=(StateCall(None, "get"),))
-    >>> stand_in(turn, [{"role": "tool", "tool_call_id": "c7", "content": "x"}])["tool_calls"][0]["id"]
-    'c7'
+    >>> result = {"role": "tool", "tool_call_id": "c7", "content": "x"}
+    >>> [one["tool_calls"][0]["id"] for one in stand_ins(turn, [result])]
+    ['c7']
     """
-    message = _said("assistant", turn.said)
+    said = _said("assistant", turn.said)
     if turn.thought is not Thought.NONE:
-        message |= _thinking(THOUGHT if turn.thought is Thought.SOME else "")
+        said |= _thinking(THOUGHT if turn.thought is Thought.SOME else "")
     results = [one for one in new if one["role"] == _RESULT_ROLE]
-    calls = []
-    for at in range(max(len(turn.calls), len(results))):
-        made = turn.calls[at] if at < len(turn.calls) else StateCall(None, None)
-        result = _result_of(made, at, results)
-        name, number = made.name or result.get("name"), made.id or result.get("tool_call_id")
-        calls.append(_call(name or "f", number or f"call{at:05}"))
-    return {**message, "tool_calls": calls} if calls else message
+    made = [*turn.calls, *[StateCall(None, None)] * (len(results) - len(turn.calls))]
+    certain = _certain(made, results)
+    open_calls = [at for at in range(len(made)) if at not in certain]
+    left = [result for at, result in enumerate(results) if at not in certain.values()]
+    first: list[Data] | None = None
+    for name, number, order in (("f", "call", 1), ("g", "made", -1)):
+        of_call = {at: results[result] for at, result in certain.items()}
+        of_call |= zip(open_calls[::order], left, strict=False)
+        calls = [
+            _call(
+                call.name or of_call.get(at, {}).get("name") or name,
+                call.id or of_call.get(at, {}).get("tool_call_id") or f"{number}{at:05}",
+            )
+            for at, call in enumerate(made)
+        ]
+        if first is not None and results and not turn.calls:
+            # There may have been more of them.
+            calls.insert(0, _call(name, f"{number}{len(made):05}"))
+        if calls != first:
+            yield {**said, "tool_calls": calls} if calls else said
+        first = calls
 
 
-def _result_of(call: StateCall, at: int, results: Sequence[Data]) -> Data:
-    """Returns the result of a call: the one with its id, else the only one with its name, else the one in its place."""
-    for key, value in (("tool_call_id", call.id), ("name", call.name)):
-        found = [one for one in results if value is not None and one.get(key) == value]
-        if len(found) == 1:
-            return found[0]
-    return results[at] if at < len(results) else {}
+def _certain(calls: Sequence[StateCall], results: Sequence[Data]) -> dict[int, int]:
+    """Returns the results of calls that are known, both by their places."""
+    found: dict[int, int] = {}
+    for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
+        given = [result.get(key) for result in results]
+        for at, value in enumerate(values):
+            if value and at not in found and values.count(value) == given.count(value) == 1:
+                result = given.index(value)
+                if result not in found.values():
+                    found[at] = result
+    left = [at for at in range(len(calls)) if at not in found]
+    others = [at for at in range(len(results)) if at not in found.values()]
+    return found | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else found
 
 
 def _said(role: str, content: str) -> Data:

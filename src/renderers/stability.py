@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.errors import NOT_TAKEN
 from renderers.forms import TOOL, Data
 from renderers.parse.response import StateCall, Thought
 from renderers.probing import LEXEME
@@ -73,9 +73,7 @@ def prefix_stability(render: RenderSmall) -> PrefixStability:
                 written[pair.name] = render(list(pair.before), pair.tools)
             text, ids = written[pair.name]
             longer, longer_ids = render([*pair.before, *pair.new], pair.tools)
-        except TemplateLimitError:
-            raise
-        except (MessageError, TemplateError) as error:
+        except NOT_TAKEN as error:
             refusals.append(str(error))
             continue
         tried.append(str(pair))
