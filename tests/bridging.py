@@ -42,7 +42,7 @@ class Case(NamedTuple):
     tools: list[dict[str, Any]] | None
     whole: list[int]
     added: list[int]
-    """What rendering the whole conversation adds, if it keeps what was there."""
+    """What rendering the whole conversation writes after the turn."""
     keeps: bool
     """Whether it does."""
     lost: bool
@@ -202,7 +202,7 @@ def _case(
         conversation[at + 1 : end],
         tools,
         encode(whole.text, add_special_tokens=False),
-        encode(whole.text[len(turn) :], add_special_tokens=False) if keeps else [],
+        encode(whole.text[len(turn) if keeps else _end(labels, at) :], add_special_tokens=False),
         keeps,
         any(number not in owners for number in range(at + 1, end)),
     )
@@ -264,7 +264,9 @@ def outcome_of(renderer: ChatRenderer, case: Case) -> str:
     prior = [*case.prompt, *case.completion]
     assert ids[: len(prior)] == prior, case.name
     added = ids[len(prior) :]
+    # A turn that is written in another way may have to be closed.
     assert added == case.whole[len(case.whole) - len(added) :], case.name
+    assert len(added) >= len(case.added), case.name
     if not case.keeps:
         assert renderer.thinking_retention == "all", f"{case.name}: the history would be rewritten"
         return "kept"

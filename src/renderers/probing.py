@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,11 +14,10 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import ASK, TOOL, Data, Given, around
 from renderers.patterns import any_of
 from renderers.spans import Channel, Trace
-from renderers.texts import alike
+from renderers.texts import LEXEME, alike
 from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
-    "LEXEME",
     "Head",
     "Markers",
     "Ways",
@@ -37,8 +35,6 @@ _NEVER = datetime.datetime(2026, 1, 1)
 """The time for templates that do not ask for it."""
 _WORDS = ("Kiesel", "Wolke")
 """Texts around an image that is tried."""
-LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
-"""What text of a template is cut into: markers, words, single characters."""
 
 
 def ways_of(template: ChatTemplate, *, given: Given, tools: bool, now: datetime.datetime = _NEVER) -> Ways:

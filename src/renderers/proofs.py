@@ -22,7 +22,7 @@ from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
 from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
 from renderers.spans import Channel, Labelled, Path, Trace
-from renderers.texts import alike, shown
+from renderers.texts import parting, shown
 
 __all__ = [
     "BridgeReason",
@@ -298,9 +298,9 @@ def _change(
     """Returns what a template changes in a prompt and its turn when messages follow; None where nothing."""
     text, end, own_end = whole.trace.text, end_of_turn(whole, at), end_of_turn(last, at)
     if not text.startswith(prompt):
-        return f"the prompt ends with {shown(prompt[alike(prompt, text) :])}, which is not in the history"
+        return f"the prompt ends with {shown(prompt[parting(prompt, text) :])}, which is not in the history"
     if own_end is None or not last.trace.text.startswith(prompt):
-        dropped = prompt[alike(prompt, last.trace.text) :]
+        dropped = prompt[parting(prompt, last.trace.text) :]
         return f"the prompt ends with {shown(dropped)}, which is not in a turn that is the last"
     before = last.trace.text[len(prompt) : own_end].removesuffix(stop)
     after = text[len(prompt) : end].removesuffix(stop)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from renderers.errors import NOT_TAKEN
 from renderers.forms import TOOL, Data
 from renderers.parse.response import StateCall, Thought
-from renderers.probing import LEXEME
 from renderers.skeletons import SAID, THOUGHT, Turn, skeletons, stand_in
-from renderers.texts import alike, shown
+from renderers.texts import parting, shown
 
 __all__ = ["PrefixStability", "RenderSmall", "prefix_stability"]
 
@@ -147,7 +146,7 @@ _PAIRS = sorted(_pairs(), key=lambda pair: pair.size)
 
 def _change(before: str, after: str) -> str:
     """Returns how the second text does not begin with the first, in words."""
-    at = _border(before, alike(before, after))
+    at = parting(before, after)
     lost, new = before[at:], after[at:]
     if not lost:
         return f"{shown(before[-_NEAR:])} ends with other tokens where {shown(new[:_NEAR])} follows"
@@ -157,8 +156,3 @@ def _change(before: str, after: str) -> str:
     if lost in new:
         return f"{shown(new[: new.index(lost)])} is added before {shown(lost)}"
     return f"{shown(lost)} becomes {shown(new)}"
-
-
-def _border(text: str, at: int) -> int:
-    """Returns where the lexeme begins that a place is within."""
-    return next((one.start() for one in LEXEME.finditer(text) if one.end() > at), len(text))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["alike", "shown"]
+import re
 
+__all__ = ["LEXEME", "alike", "parting", "shown"]
+
+LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
+"""What text of a template is cut into: markers, words, single characters."""
 _SHOWN = 60
 """How many characters of each end of a text are shown."""
 
@@ -16,6 +20,16 @@ def alike(one: str, other: str) -> int:
     """
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def parting(one: str, other: str) -> int:
+    """Returns where the first lexeme of a text begins that is not the other's as well: a word, or a marker.
+
+    >>> parting("a <think>", "a <tool>")
+    2
+    """
+    at = alike(one, other)
+    return next((lexeme.start() for lexeme in LEXEME.finditer(one) if lexeme.end() > at), len(one))
 
 
 def shown(text: str) -> str:

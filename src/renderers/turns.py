@@ -18,8 +18,9 @@ from renderers.conventions import Conventions
 from renderers.forms import Data, Given
 from renderers.messages import media_parts
 from renderers.patterns import any_of
-from renderers.probing import LEXEME, Head, Ways, closer, heads, placeholder, think_markers, ways_of
+from renderers.probing import Head, Ways, closer, heads, placeholder, think_markers, ways_of
 from renderers.spans import Channel, Labelled, Span, Trace
+from renderers.texts import LEXEME
 from renderers.trace import ChatTemplate
 
 __all__ = ["label"]

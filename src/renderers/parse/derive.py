@@ -22,8 +22,9 @@ from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.tables import Tables
 from renderers.patterns import any_of
-from renderers.probing import LEXEME, Ways, fields, heads, think_markers, turn_of
+from renderers.probing import Ways, fields, heads, think_markers, turn_of
 from renderers.spans import Channel, Trace
+from renderers.texts import LEXEME
 from renderers.tokenizer.wire import to_wire
 
 __all__ = ["derive_grammar", "misread", "writes_calls"]
