@@ -30,6 +30,8 @@ __all__ = ["FALSE", "ODD_RESULTS", "TEMPLATES", "UNKEPT", "Case", "cases", "keep
 DATE = datetime.datetime(2026, 1, 1)
 LONG = {"many", "long"}
 """Conversations that show nothing that a short one does not."""
+WORDS = {"html", "json text", "jinja text", "role words", "numbers", "duplicates", "long turns", "newlines"}
+"""Conversations that differ from others in their words alone."""
 
 
 class Case(NamedTuple):
@@ -123,12 +125,8 @@ def _odd_results() -> dict[str, list[dict[str, Any]]]:
     """Returns conversations whose results say little of their calls, or come in another order, or not all."""
     ask, called, *results = CONVERSATIONS["calls parallel"]
     bare = [{key: value for key, value in one.items() if key != "name"} for one in results[:2]]
-    given = {"named": results[:2], "nameless": bare}
-    return {
-        f"{kind} {order}": [ask, called, *found]
-        for kind, both in given.items()
-        for order, found in {"results": both, "reversed": both[::-1], "second": both[1:], "first": both[:1]}.items()
-    }
+    found = {"nameless": bare, "reversed": results[1::-1], "both": bare[::-1], "second": results[1:2]}
+    return {name: [ask, called, *some] for name, some in found.items()}
 
 
 ODD_RESULTS = _odd_results()
@@ -139,11 +137,11 @@ def cases(
 ) -> Iterator[Case]:
     """Yields all turns of the tests' conversations that messages follow, as a model may have sampled them.
 
-    Each with tools and without; or `by_turns` once, with tools or without.
+    Each with tools and without; or `by_turns` once, with tools or without, and not those that differ in words alone.
     """
     number = 0
     for name, conversation in conversations.items():
-        for at, end in _turns(conversation) if name not in LONG else ():
+        for at, end in _turns(conversation) if name not in (LONG | WORDS if by_turns else LONG) else ():
             number += 1
             for tools in ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS):
                 try:
