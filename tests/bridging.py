@@ -19,6 +19,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.messages import plain_messages
+from renderers.probing import closer
 from renderers.spans import Labelled, Trace
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.models import hub_models, unpack_hub
@@ -28,10 +29,20 @@ from tests.standin import stand_in
 __all__ = ["FALSE", "ODD_RESULTS", "TEMPLATES", "UNKEPT", "Case", "cases", "keeping_all", "outcome_of", "renderer_of"]
 
 DATE = datetime.datetime(2026, 1, 1)
-LONG = {"many", "long"}
-"""Conversations that show nothing that a short one does not."""
-WORDS = {"html", "json text", "jinja text", "role words", "numbers", "duplicates", "long turns", "newlines"}
+WORDS = {
+    "many",
+    "long",
+    "html",
+    "json text",
+    "jinja text",
+    "role words",
+    "numbers",
+    "duplicates",
+    "long turns",
+    "newlines",
+}
 """Conversations that differ from others in their words alone."""
+MANY = 50
 
 
 class Case(NamedTuple):
@@ -141,7 +152,9 @@ def cases(
     """
     number = 0
     for name, conversation in conversations.items():
-        for at, end in _turns(conversation) if name not in (LONG | WORDS if by_turns else LONG) else ():
+        turns = list(_turns(conversation)) if not by_turns or name not in WORDS else []
+        # Of a hundred turns, the first, the middle one and the last.
+        for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
             number += 1
             for tools in ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS):
                 try:
@@ -225,7 +238,9 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
     if turn.startswith(prompt):
         return turn[len(prompt) :]
     said, reasoning = turn[start:], renderer.resolution.grammar.reasoning
-    if not said.endswith(tuple(renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids())):
+    stops = [renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids()]
+    ends = closer(renderer._writer.ways(tools=False), renderer.tokenizer.control_texts)
+    if not said.endswith((*stops, ends or stops[0])):
         return None
     if reasoning is None:
         return said

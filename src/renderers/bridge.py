@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.errors import NOT_TAKEN
-from renderers.forms import Data
+from renderers.forms import NOT_TAKEN, Data
 from renderers.kinds import kind_of
 from renderers.messages import extract_message_tool_names
 from renderers.parse.response import CompletionState, Region

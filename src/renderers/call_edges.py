@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from renderers.errors import NOT_TAKEN
+from renderers.forms import NOT_TAKEN
 from renderers.parse.response import StateCall, Thought
 from renderers.proofs import Write, end_of_turn, stop_at
 from renderers.skeletons import Turn, skeletons, stand_in

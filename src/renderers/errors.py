@@ -26,7 +26,6 @@ ValueError
 from __future__ import annotations
 
 __all__ = [
-    "NOT_TAKEN",
     "ControlTextError",
     "MediaError",
     "MessageError",
@@ -241,7 +240,3 @@ class TemplateLimitError(TemplateError):
 
 class TraceMismatchError(TemplateError):
     """A traced run and a plain run of the same template differ, which is a fault of this package."""
-
-
-NOT_TAKEN = (MessageError, TemplateRefusalError, TemplateRunError)
-"""What is raised where a template does not take messages: tried ones may be such."""

@@ -12,13 +12,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from renderers.errors import TemplateError, TemplateLimitError
+from renderers.errors import MessageError, TemplateError, TemplateLimitError, TemplateRefusalError, TemplateRunError
 from renderers.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
     "ASK",
     "EMPTY",
+    "NOT_TAKEN",
     "OPTIONAL",
     "OTHER_TEXTS",
     "TOOL",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 Data = dict[str, Any]
+NOT_TAKEN = (MessageError, TemplateRefusalError, TemplateRunError)
+"""What is raised where a template does not take messages: tried ones may be such."""
 Given = tuple[tuple[str, Any], ...]
 """What the template is given beside messages and tools, control tokens and switches, as hashable pairs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from renderers.errors import NOT_TAKEN
+from renderers.forms import NOT_TAKEN
 from renderers.patterns import any_of
 from renderers.proofs import Write, end_of_turn, stop_at
 from renderers.skeletons import Feature, skeletons

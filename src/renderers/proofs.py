@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from renderers.errors import NOT_TAKEN, MessageError, TemplateError, TemplateRefusalError
-from renderers.forms import Data
+from renderers.errors import MessageError, TemplateError, TemplateRefusalError
+from renderers.forms import NOT_TAKEN, Data
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
 from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.errors import NOT_TAKEN
-from renderers.forms import TOOL, Data
+from renderers.forms import NOT_TAKEN, TOOL, Data
 from renderers.parse.response import StateCall, Thought
 from renderers.skeletons import SAID, THOUGHT, Turn, skeletons, stand_in
 from renderers.texts import parting, shown
