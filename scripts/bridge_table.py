@@ -10,15 +10,21 @@ the table stands with how many templates the plainest turns are extended, and wh
 
 from __future__ import annotations
 
+import multiprocessing
 from collections import Counter
 from collections.abc import Iterable
 
 from renderers import BridgeReason
 from tests.bridging import TEMPLATES, cases, keeping_all, outcome_of, renderer_of
+from tests.models import HUB_AT_HAND, unpack_hub
 
 PLAIN = {"a user's message": "three, message 1", "a tool's result": "cycle, message 1"}
 """The plainest turns that are followed by something."""
 EXTENDED = ("extended", "kept")
+
+
+Outcomes = dict[str, tuple[str, str]]
+"""What came of something with the default policy, and with all reasoning kept."""
 
 
 def main() -> None:
@@ -26,22 +32,21 @@ def main() -> None:
     print("| template | extended | refused | kept with `all` | refused with `all` | refused though append-only |")
     print("|---|--:|---|--:|---|---|")
     totals: Counter[str] = Counter()
-    plain: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in PLAIN}
-    for template in TEMPLATES:
-        default = renderer_of(template)
-        if default is None:
-            continue
-        everything = keeping_all(default)
-        turns = list(cases(default))
-        outcomes = {case.name: (outcome_of(default, case), outcome_of(everything, case)) for case in turns}
-        found, kept = (Counter(both[at] for both in outcomes.values()) for at in range(2))
-        for name, turn in PLAIN.items():
-            if turn in outcomes:
-                plain[name][template] = outcomes[turn]
-        totals.update(found)
-        false = _reasons(found, false=True)
-        cells = (found["extended"], _reasons(found), kept["kept"], _reasons(kept), false)
-        print(f"| {template} | {' | '.join(map(str, cells))} |", flush=True)
+    plain: dict[str, Outcomes] = {name: {} for name in PLAIN}
+    if HUB_AT_HAND:
+        unpack_hub()
+    with multiprocessing.get_context("spawn").Pool() as pool:
+        for template, outcomes in zip(TEMPLATES, pool.imap(outcomes_of, TEMPLATES), strict=True):
+            if outcomes is None:
+                continue
+            found, kept = (Counter(both[at] for both in outcomes.values()) for at in range(2))
+            for name, turn in PLAIN.items():
+                if turn in outcomes:
+                    plain[name][template] = outcomes[turn]
+            totals.update(found)
+            false = _reasons(found, false=True)
+            cells = (found["extended"], _reasons(found), kept["kept"], _reasons(kept), false)
+            print(f"| {template} | {' | '.join(map(str, cells))} |", flush=True)
     refused = sum(count for name, count in totals.items() if name.startswith("false"))
     share = refused / max(1, refused + totals["extended"])
     print(f"\n{totals['extended']:,} turns extended; {refused:,} ({share:.1%}) refused though append-only; none wrong.")
@@ -49,7 +54,16 @@ def main() -> None:
         print(f"\nBefore {name}: {_shares(of_templates)}")
 
 
-def _shares(outcomes: dict[str, tuple[str, str]]) -> str:
+def outcomes_of(template: str) -> Outcomes | None:
+    """Extends all turns with a template; None for a model that comes without one."""
+    default = renderer_of(template)
+    if default is None:
+        return None
+    everything = keeping_all(default)
+    return {case.name: (outcome_of(default, case), outcome_of(everything, case)) for case in cases(default)}
+
+
+def _shares(outcomes: Outcomes) -> str:
     """Returns with how many templates a turn is extended, and the others with their reasons."""
     default, everything = ([both[at] for both in outcomes.values()] for at in range(2))
     others: dict[str, list[str]] = {}
