@@ -153,6 +153,17 @@ def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | 
             assert text.index("Ra") < text.index("Rb")
 
 
+def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
+    """Extends a completion with a message of a role, and returns the text that is added as well."""
+    tokenizer = load_tokenizer(name)
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode(said, add_special_tokens=False)
+    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    return bridged, tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+
+
 @pytest.mark.parametrize(
     ("said", "new", "adds"),
     [
@@ -166,13 +177,8 @@ def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | 
 def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
     said: str, new: str, adds: str, hub: object
 ) -> None:
-    tokenizer = load_tokenizer("zai-org/GLM-4.5-Air")
-    keeping = create_renderer(tokenizer, thinking_retention="all")
-    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
-    completion = tokenizer.encode(said, add_special_tokens=False)
-    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
-    assert isinstance(bridged, Bridge)
-    assert tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :]).startswith(adds)
+    _, added = extended("zai-org/GLM-4.5-Air", said, new)
+    assert added.startswith(adds)
 
 
 @pytest.mark.parametrize(
@@ -188,14 +194,8 @@ def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
     ],
 )
 def test_a_turn_that_was_cut_off_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
-    tokenizer = load_tokenizer("openai/gpt-oss-20b")
-    keeping = create_renderer(tokenizer, thinking_retention="all")
-    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
-    completion = tokenizer.encode(said, add_special_tokens=False)
-    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
-    assert isinstance(bridged, Bridge)
+    bridged, added = extended("openai/gpt-oss-20b", said, new)
     assert bridged.keeps is False or new == "user"
-    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
     assert added.startswith(closing)
     assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
 
@@ -218,7 +218,7 @@ def test_control_text_in_a_name_that_was_sampled_is_no_token() -> None:
 
 WIPE = """{% for message in messages %}{% if message.content != "Bye" and message.name != "wipe" %}
 {{- "<|turn|>" + message.role + "\\n" + message.content + "<|end|>" }}{% endif %}{% endfor %}
-{%- if hide and "assistant" in hide %}{{ "!" }}{% endif %}{% if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+{%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
 
 
 @pytest.mark.parametrize("odd", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])

@@ -98,9 +98,8 @@ def extend_prior(
     if len(texts) > 1:
         detail = "{} if the turn is but a call; else {}".format(*texts.values())
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
-    if not found[0].led and not program.joins(
-        [*prior.prompt[-_NEAR:], *prior.completion][-_NEAR:], found[0].trace.text
-    ):
+    near = [*prior.prompt[-_NEAR:], *prior.completion[-_NEAR:]][-_NEAR:]
+    if not found[0].led and not program.joins(near, found[0].trace.text):
         detail = "a turn ends with text, and with what follows its last token would be another one"
         return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     evidence = tuple(one for added in found for one in added.evidence)
