@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from renderers.choices import ThinkingRetention
 from renderers.forms import NOT_TAKEN, Data
 from renderers.kinds import kind_of
 from renderers.messages import extract_message_tool_names
@@ -18,7 +19,6 @@ from renderers.proofs import (
     Evidence,
     Outcome,
     Proof,
-    ThinkingRetention,
     choose,
     closing_of,
     end_of_turn,

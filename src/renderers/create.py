@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from renderers.chat import plain_switches, read_template
+from renderers.choices import ContentTokens, ThinkingRetention
 from renderers.conventions import Conventions
 from renderers.forms import given_to, takes_form
-from renderers.proofs import ThinkingRetention
 from renderers.renderer import ChatRenderer, MultimodalChatRenderer, state_of
 from renderers.tokenizer import adopt_tokenizer
 from renderers.trace import LIMITS, Limits
-from renderers.writing import ContentTokens
 
 __all__ = ["create_renderer"]
 

@@ -14,8 +14,9 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from renderers.choices import ThinkingRetention
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.forms import NOT_TAKEN, Data
 from renderers.parse.response import Region, Thought
@@ -31,7 +32,6 @@ __all__ = [
     "History",
     "Outcome",
     "Proof",
-    "ThinkingRetention",
     "Write",
     "Written",
     "choose",
@@ -44,9 +44,6 @@ __all__ = [
     "turn_in",
     "words_of",
 ]
-
-ThinkingRetention = Literal["tool_cycle", "all"]
-"""What of the reasoning in the history is kept though the template would drop it."""
 
 _LONGEST = 256
 """How many characters a control token has at most."""

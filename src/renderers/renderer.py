@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from renderers.bridge import Bridge, Prior, extend_prior
 from renderers.chat import plain_switches
+from renderers.choices import ContentTokens, ThinkingRetention
 from renderers.conventions import Conventions
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
@@ -22,7 +23,7 @@ from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
 from renderers.probing import placeholder
 from renderers.program import Program
-from renderers.proofs import BridgeReason, BridgeRefusal, ThinkingRetention
+from renderers.proofs import BridgeReason, BridgeRefusal
 from renderers.rendered import RenderedTokens
 from renderers.resolution import Resolution, resolve
 from renderers.retention import find_contradiction
@@ -30,7 +31,7 @@ from renderers.spans import Trace
 from renderers.stability import PrefixStability, prefix_stability
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.trace import LIMITS, ChatTemplate, Limits
-from renderers.writing import ContentTokens, Writer
+from renderers.writing import Writer
 
 __all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
 

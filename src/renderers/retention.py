@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from renderers.choices import ThinkingRetention
 from renderers.forms import Data
-from renderers.proofs import ThinkingRetention
 from renderers.skeletons import EARLIER_THOUGHT, Feature, skeletons
 
 __all__ = ["find_contradiction"]

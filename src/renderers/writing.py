@@ -6,10 +6,11 @@ import contextlib
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, run_chat
+from renderers.choices import ContentTokens
 from renderers.control import find_injected, find_marks, find_own
 from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, UnencodableTextError
@@ -30,10 +31,7 @@ from renderers.tokenizer.encode import (
 from renderers.trace import ChatTemplate, Limits
 from renderers.turns import label
 
-__all__ = ["ContentTokens", "Run", "Writer"]
-
-ContentTokens = Literal["template", "text", "refuse"]
-"""What becomes of control text in what callers give: what the template would make of it, ordinary text, an error."""
+__all__ = ["Run", "Writer"]
 
 _WORD = 40
 """How long a switch's value is at most that is a word and not a text."""
