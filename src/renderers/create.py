@@ -1,18 +1,29 @@
-"""`create_renderer`: a renderer for a tokenizer and a chat template."""
+"""`create_renderer`: a renderer for a tokenizer, of the class of its family."""
 
 from __future__ import annotations
 
 import datetime
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from renderers.chat import plain_switches, read_template
+from renderers.chat import plain_switches
 from renderers.choices import ContentTokens, ThinkingRetention
+from renderers.configs import (
+    AutoRendererConfig,
+    BaseRendererConfig,
+    CustomRendererConfig,
+    merge_chat_template_kwargs,
+)
 from renderers.conventions import Conventions
+from renderers.custom import custom_renderer_config, load_custom_renderer
+from renderers.errors import UnknownTemplateWarning, UnsupportedModelError
+from renderers.families.find import UNKNOWN
+from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer
 from renderers.forms import given_to, takes_form
-from renderers.renderer import ChatRenderer, MultimodalChatRenderer, state_of
-from renderers.tokenizer import adopt_tokenizer
+from renderers.renderer import ChatRenderer
+from renderers.settings import settings_of
 from renderers.trace import LIMITS, Limits
 
 __all__ = ["create_renderer"]
@@ -20,24 +31,28 @@ __all__ = ["create_renderer"]
 
 def create_renderer(
     tokenizer: object,
-    config: None = None,
+    config: BaseRendererConfig | None = None,
     *,
     chat_template: str | os.PathLike[str] | None = None,
     chat_template_kwargs: Mapping[str, Any] | None = None,
     date: datetime.date | str | None = None,
     limits: Limits = LIMITS,
     verify: bool | None = None,
-    content_tokens: ContentTokens = "template",
+    content_tokens: ContentTokens | None = None,
     conventions: Conventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
 ) -> ChatRenderer:
     """Makes a renderer for a tokenizer.
 
     `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
-    `adopt_tokenizer` takes it. `chat_template` is a template's text, a path, or the name of one of the
+    `adopt_tokenizer` takes it. `config` is that of a family, such as `Qwen3RendererConfig(enable_thinking=False)`; by
+    default the family is found by the model's name, else by its template's text, and `renderer.resolution` says which
+    it is and why. What is given beside the config counts more than the config.
+
+    `chat_template` is a template's text, a path, or the name of one of the
     tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
-    render. `date` is what templates that ask for the time are told, as a date, a datetime or its ISO text;
-    by default the time of this call, so give it where several processes have to agree. `limits` is what
+    render; those of a known family are checked. `date` is what templates that ask for the time are told, as a date, a
+    datetime or its ISO text; by default always the same one. `limits` is what
     one run of the template may use up, and `verify` compares each run with one without tracing.
     `content_tokens` says what becomes of control text, such as `<|im_end|>`, that stands in a message, a
     tool or a document: with `"template"` what the model's own template and tokenizer make of it, a control
@@ -49,29 +64,43 @@ def create_renderer(
         TemplateMissingError: There is no template.
         TemplateSourceError: The template is none.
         TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`.
-        ValueError: The date's text is none.
+        UnsupportedModelError: The model takes images, and its template drops them.
+        ValueError: The date's text is none, or `chat_template_kwargs` has what the family does not take.
 
-    >>> import datetime
     >>> from renderers import EMBEDDED, load_tokenizer
-    >>> create_renderer(load_tokenizer(EMBEDDED), date=datetime.date(2026, 1, 31)).date
+    >>> create_renderer(load_tokenizer(EMBEDDED), date="2026-01-31").date
     datetime.datetime(2026, 1, 31, 0, 0)
     """
-    if config is not None:
-        raise TypeError(f"config must be None, not a {type(config).__name__}: pass chat_template_kwargs=")
-    adopted = adopt_tokenizer(tokenizer)
-    given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
-    made = ChatRenderer(
-        tokenizer=adopted,
-        chat_template=given,
-        chat_template_kwargs=chat_template_kwargs or {},
-        date=_moment(date),
+    if isinstance(config, CustomRendererConfig):
+        merged = merge_chat_template_kwargs(config, chat_template_kwargs)
+        made: ChatRenderer = load_custom_renderer(merged.import_path)(tokenizer, custom_renderer_config(merged))
+        return made
+    settings = settings_of(
+        tokenizer,
+        config,
+        chat_template=chat_template,
+        chat_template_kwargs=chat_template_kwargs,
+        date=date,
         limits=limits,
         verify=verify,
         content_tokens=content_tokens,
-        conventions=Conventions() if conventions is None else conventions,
+        conventions=conventions,
         thinking_retention=thinking_retention,
     )
-    return MultimodalChatRenderer(**state_of(made)) if _takes_images(made) else made
+    found = settings["found"]
+    if found.by in ("template", "nothing") and found.doubt is not None and chat_template is None:
+        warnings.warn(found.doubt, UnknownTemplateWarning, stacklevel=2)
+    renderer = RENDERER_REGISTRY[found.family.key](**settings)
+    if found.family != UNKNOWN:
+        return renderer
+    if _takes_images(renderer):
+        return DefaultMultimodalRenderer(**settings)
+    if renderer.tokenizer.takes_images and (config is None or isinstance(config, AutoRendererConfig)):
+        raise UnsupportedModelError(
+            f"{renderer.tokenizer.name_or_path} takes images, and its chat template drops them: pass a template that "
+            "has a place for them as chat_template=, or DefaultRendererConfig() to render its text alone"
+        )
+    return renderer
 
 
 def _takes_images(renderer: ChatRenderer) -> bool:
@@ -81,13 +110,3 @@ def _takes_images(renderer: ChatRenderer) -> bool:
         return False
     given = given_to(template, tokens, plain_switches(renderer.chat_template_kwargs))
     return takes_form(template, given, "user", "image part")
-
-
-def _moment(date: datetime.date | str | None) -> datetime.datetime:
-    if date is None:
-        return datetime.datetime.now()
-    if isinstance(date, str):
-        return datetime.datetime.fromisoformat(date)
-    if not isinstance(date, datetime.date):
-        raise TypeError(f"date must be a date, a datetime or its ISO text, not a {type(date).__name__}")
-    return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)

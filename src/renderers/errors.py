@@ -6,11 +6,14 @@ OSError
     ├── TokenizerUnreachableError the hub did not answer, and the cache does not do
     ├── TokenizerFileError        a file is unreadable, broken, or contradicts another
     └── TokenizerCheckError       the built tokenizer does not do what its files say
+LookupError
+└── UnknownFamilyError            no family of models has that name
 RuntimeError
 └── RendererPoolError             a renderer of a pool could not be made
 ValueError
 ├── UnencodableTextError          text that no tokenizer can encode
 ├── TokenIdError                  a number that cannot be a token id
+├── UnsupportedModelError         a model whose messages would lose something
 ├── MessageError                  a message, a tool or an argument that no template can take
 │   ├── ControlTextError          control text in one of them, where that is refused
 │   └── MediaError                an image, a video or audio that would have to be processed
@@ -21,6 +24,8 @@ ValueError
     ├── TemplateRunError          it fails on these messages
     ├── TemplateLimitError        it uses more than it may
     └── TraceMismatchError        a traced run gave another text than a plain one (only with verify)
+UserWarning
+└── UnknownTemplateWarning        a known model has a template that its family is not known for
 """
 
 from __future__ import annotations
@@ -44,6 +49,9 @@ __all__ = [
     "TokenizerUnreachableError",
     "TraceMismatchError",
     "UnencodableTextError",
+    "UnknownFamilyError",
+    "UnknownTemplateWarning",
+    "UnsupportedModelError",
 ]
 
 
@@ -94,6 +102,18 @@ class UnencodableTextError(ValueError):
 
 class TokenIdError(ValueError):
     """A token id is negative or does not fit a token id's 32 bits."""
+
+
+class UnknownFamilyError(LookupError):
+    """Neither a family of models nor a model of one has that name."""
+
+
+class UnsupportedModelError(ValueError):
+    """A model takes what its chat template has no place for."""
+
+
+class UnknownTemplateWarning(UserWarning):
+    """A model with a known name has a template that its family is not known for; the template is what counts."""
 
 
 class RendererPoolError(RuntimeError):

@@ -7,11 +7,14 @@ import functools
 import inspect
 import os
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from renderers.configs import BaseRendererConfig
 from renderers.create import create_renderer
 from renderers.errors import RendererPoolError
+from renderers.parse.response import ParsedResponse
+from renderers.rendered import RenderedTokens
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
 
@@ -70,24 +73,53 @@ class RendererPool:
         finally:
             self._free.put(renderer)
 
+    def render(self, messages: Iterable[Any], **options: Any) -> RenderedTokens:
+        """Renders with one that is free."""
+        rendered: RenderedTokens = self._lent("render", messages, **options)
+        return rendered
+
+    def render_ids(self, messages: Iterable[Any], **options: Any) -> list[int]:
+        """Renders with one that is free."""
+        ids: list[int] = self._lent("render_ids", messages, **options)
+        return ids
+
+    def parse_response(self, token_ids: Iterable[Any], **options: Any) -> ParsedResponse:
+        """Reads a completion with one that is free."""
+        parsed: ParsedResponse = self._lent("parse_response", token_ids, **options)
+        return parsed
+
+    def bridge_to_next_turn(
+        self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, **options: Any
+    ) -> RenderedTokens | None:
+        """Extends a rollout with one that is free."""
+        prior = previous_prompt_ids, previous_completion_ids
+        bridged: RenderedTokens | None = self._lent("bridge_to_next_turn", *prior, new_messages, **options)
+        return bridged
+
+    def get_stop_token_ids(self) -> list[int]:
+        """Returns the tokens that a model is to be stopped with."""
+        stops: list[int] = self._lent("get_stop_token_ids")
+        return stops
+
+    @property
+    def is_prefix_stable(self) -> bool:
+        """Whether appending messages leaves the ids of a conversation unchanged."""
+        return bool(self._first.is_prefix_stable)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         value = getattr(self._first, name)
-        if not inspect.isroutine(value):
-            return value
+        return functools.partial(self._lent, name) if inspect.isroutine(value) else value
 
-        @functools.wraps(value)
-        def lent(*args: Any, **kwargs: Any) -> Any:
-            with self.checkout() as renderer:
-                return getattr(renderer, name)(*args, **kwargs)
-
-        return lent
+    def _lent(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        with self.checkout() as renderer:
+            return getattr(renderer, method)(*args, **kwargs)
 
 
 def create_renderer_pool(
     name_or_path: str | os.PathLike[str],
-    config: None = None,
+    config: BaseRendererConfig | None = None,
     *,
     size: int = 16,
     **options: Any,

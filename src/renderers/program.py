@@ -35,7 +35,7 @@ class Program:
         """All that decides how it writes, beside messages and the words of tools."""
         writer, tokenizer = self.writer, self.writer.tokenizer
         # The ways are the same for switches that are lists, or long texts.
-        template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions
+        template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions, writer.prefill
         return (*template, tokenizer.control_texts, tokenizer.stop_texts)
 
     @functools.cached_property

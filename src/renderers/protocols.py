@@ -1,10 +1,21 @@
-"""What an object must have to be used as a tokenizer, and by what a renderer that takes images is known."""
+"""What an object must have to be used as a tokenizer or as a renderer, and by what one that takes images is known."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["ChatTemplateTokenizer", "OffsetTokenizer", "Tokenizer", "is_multimodal"]
+from renderers.parse.response import ParsedResponse
+from renderers.rendered import RenderedTokens
+
+__all__ = [
+    "ChatTemplateTokenizer",
+    "MultimodalRenderer",
+    "OffsetTokenizer",
+    "Renderer",
+    "Tokenizer",
+    "is_multimodal",
+]
 
 
 @runtime_checkable
@@ -35,6 +46,30 @@ class ChatTemplateTokenizer(Tokenizer, Protocol):
     """A tokenizer that also applies its own chat template."""
 
     def apply_chat_template(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+@runtime_checkable
+class Renderer(Protocol):
+    """Turns messages into the tokens of one model, and back: what `create_renderer` gives, or a class of a user's."""
+
+    @property
+    def is_prefix_stable(self) -> bool: ...
+
+    def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens: ...
+    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]: ...
+    def parse_response(self, token_ids: Any, *, tools: Any = None, prompt_ids: Any = None) -> ParsedResponse: ...
+    def bridge_to_next_turn(
+        self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, *, tools: Any = None
+    ) -> RenderedTokens | None: ...
+    def get_stop_token_ids(self) -> list[int]: ...
+
+
+@runtime_checkable
+class MultimodalRenderer(Renderer, Protocol):
+    """A renderer of a model that takes images."""
+
+    @property
+    def mm_token_type_id_map(self) -> Mapping[int, int]: ...
 
 
 def is_multimodal(renderer: object) -> bool:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from renderers.bridge import Bridge, Prior, extend_prior
 from renderers.chat import plain_switches
-from renderers.choices import ContentTokens, ThinkingRetention
+from renderers.choices import ContentTokens, Prefill, ThinkingRetention
+from renderers.configs import BaseRendererConfig
 from renderers.conventions import Conventions
 from renderers.errors import MediaError, MessageError, TemplateError
+from renderers.families.find import NOT_FOUND, UNKNOWN, Found
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
+from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
@@ -24,9 +28,9 @@ from renderers.parse.tables import Tables, tables_for
 from renderers.probing import placeholder
 from renderers.program import Program
 from renderers.proofs import BridgeReason, BridgeRefusal
-from renderers.rendered import RenderedTokens
+from renderers.rendered import MultiModalData, RenderedTokens
 from renderers.resolution import Resolution, resolve
-from renderers.retention import find_contradiction
+from renderers.retention import find_contradiction, retention_of
 from renderers.spans import Trace
 from renderers.stability import PrefixStability, prefix_stability
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
@@ -67,7 +71,16 @@ class ChatRenderer:
     conventions: Conventions = field(default_factory=Conventions)
     """Where the borders of what is sampled are drawn."""
     thinking_retention: ThinkingRetention | None = None
-    """What of the reasoning in a history a bridge keeps though the template drops it; None for what it keeps itself."""
+    """What of the reasoning in a history a bridge keeps though the template drops it; None for what it keeps itself,
+    or what the family's record says."""
+    prefill: Prefill = "template"
+    """What becomes of empty reasoning that the generation prompt wrote, in the turns of the history."""
+    found: Found = NOT_FOUND
+    """The model's family, and what it was found by."""
+    parsers: Parsers = AS_WRITTEN
+    """What completions are read with, whatever the template shows."""
+    config: BaseRendererConfig | None = None
+    """The config that this was made with; None where it was made without one."""
 
     def __post_init__(self) -> None:
         if self.content_tokens not in get_args(ContentTokens):
@@ -76,6 +89,7 @@ class ChatRenderer:
         if self.thinking_retention not in (None, *get_args(ThinkingRetention)):
             choices = ", ".join(map(repr, (None, *get_args(ThinkingRetention))))
             raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
+        self.parsers.check()
         if not isinstance(self.conventions, Conventions):
             raise TypeError(f"conventions must be Conventions, not a {type(self.conventions).__name__}")
         foreign = self.tokenizer if isinstance(self.tokenizer, ForeignTokenizer) else None
@@ -95,6 +109,9 @@ class ChatRenderer:
         object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
+        if self.found.family != UNKNOWN:
+            # The config of a family has said it already.
+            return
         wrong = find_contradiction(self._text_with, plain_switches(self.chat_template_kwargs), self.thinking_retention)
         if wrong is not None:
             raise ValueError(f"thinking_retention contradicts chat_template_kwargs: {wrong}")
@@ -278,7 +295,7 @@ class ChatRenderer:
         prior = Prior(prompt, completion, parsed.state, parsed.content)
         _refuse_media(new, process_multimodal=process_multimodal)
         program = Program(self._writer, listed, self.resolution.grammar.header)
-        return extend_prior(program, prior, new, retention=self.thinking_retention)
+        return extend_prior(program, prior, new, retention=self.thinking_retention or self._kept)
 
     def bridge_to_next_turn(
         self,
@@ -340,7 +357,17 @@ class ChatRenderer:
     @functools.cached_property
     def resolution(self) -> Resolution:
         """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
-        return resolve(self.tokenizer, self._writer.ways(tools=False), self._writer.ways(tools=True))
+        return resolve(
+            self.tokenizer,
+            self._writer.ways(tools=False),
+            self._writer.ways(tools=True),
+            found=self.found,
+            parsers=self.parsers,
+        )
+
+    @functools.cached_property
+    def _kept(self) -> ThinkingRetention | None:
+        return retention_of(self.found.family, self.chat_template_kwargs)
 
     @functools.cached_property
     def _tables(self) -> Tables:
@@ -357,6 +384,7 @@ class ChatRenderer:
             verify=self.verify,
             content_tokens=self.content_tokens,
             conventions=self.conventions,
+            prefill=self.prefill,
         )
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
@@ -373,6 +401,34 @@ class ChatRenderer:
 
 class MultimodalChatRenderer(ChatRenderer):
     """Renders messages of a model that takes images; `create_renderer` knows which do."""
+
+    supports_process_multimodal: ClassVar[bool] = True
+    """`render` and the bridges take `process_multimodal`."""
+
+    def bridge_to_next_turn(
+        self,
+        previous_prompt_ids: Iterable[Any],
+        previous_completion_ids: Iterable[Any],
+        new_messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        process_multimodal: bool = True,
+        previous_multi_modal_data: MultiModalData | None = None,
+    ) -> RenderedTokens | None:
+        """Returns the tokens of `bridge`, or None where it refuses; with what came with the prior prompt's images.
+
+        New images are placeholders, so they add nothing to `previous_multi_modal_data`, which is not changed.
+        """
+        bridged = super().bridge_to_next_turn(
+            previous_prompt_ids,
+            previous_completion_ids,
+            new_messages,
+            tools=tools,
+            process_multimodal=process_multimodal,
+        )
+        if bridged is not None and previous_multi_modal_data is not None:
+            bridged.multi_modal_data = copy.copy(previous_multi_modal_data)
+        return bridged
 
     @functools.cached_property
     def mm_token_type_id_map(self) -> dict[int, int]:

@@ -6,21 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from renderers.families import Family, digest_of
+from renderers.families.find import NOT_FOUND, Found, FoundBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
 from renderers.parse.grammar import Grammar
+from renderers.parse.parsers import AS_WRITTEN, Parsers, with_parsers
 from renderers.parse.tables import markers_within
 from renderers.probing import Ways, closer
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 __all__ = ["Resolution", "resolve", "resolve_stops"]
 
-StopSource = Literal["generation_config", "eos_token", "template", "nothing"]
+StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """How a renderer reads and ends turns, and why so."""
+    """What a renderer takes its model for, how it reads and ends turns, and why so."""
 
+    family: Family
+    """The record of its family; an empty one with the key `default` where it is not known."""
+    found_by: FoundBy
+    """What the family was found by."""
+    template_digest: str
+    """By what the text of its template is known, as in `Family.templates`."""
     stop_token_ids: tuple[int, ...]
     """The tokens that a model is to be stopped with, in order."""
     stops_from: StopSource
@@ -40,21 +49,38 @@ class _Tokenizer(Protocol):
     def eos_token_id(self) -> int | None: ...
 
 
-def resolve(tokenizer: LoadedTokenizer | ForeignTokenizer, ways: Ways, with_tools: Ways) -> Resolution:
-    """Returns what is found out about a model by its files, and by running its template without and with tools."""
-    grammar = derive_grammar(ways, with_tools, tokenizer.control_texts)
+def resolve(
+    tokenizer: LoadedTokenizer | ForeignTokenizer,
+    ways: Ways,
+    with_tools: Ways,
+    *,
+    found: Found = NOT_FOUND,
+    parsers: Parsers = AS_WRITTEN,
+) -> Resolution:
+    """Returns what is found out about a model by its files, and by running its template without and with tools.
+
+    `found` is its family, `parsers` what its completions are to be read with, whatever the template shows.
+    """
+    grammar = with_parsers(derive_grammar(ways, with_tools, tokenizer.control_texts), parsers)
     text = closer(ways, tokenizer.control_texts)
     # What closes a message of a turn that has several does not end the turn.
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
-    stops, source, conflicts = resolve_stops(tokenizer, named)
+    stops, source, conflicts = resolve_stops(tokenizer, named, record=_stops_of(found.family, tokenizer))
     others = (tokenizer.eos_token_id, number)
     if grammar.tools is None and writes_calls(with_tools):
         conflicts = (*conflicts, "the template writes tool calls in a syntax that is not known: they stay content")
+    if found.doubt is not None:
+        conflicts = (*conflicts, found.doubt)
+    if found.family.program is not None:
+        conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
     ends = frozenset({*stops, *(one for one in others if one is not None)})
     wrong = misread(ways, grammar, frozenset(one for one, token in tokenizer.added_tokens.items() if token in ends))
     conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
+        family=found.family,
+        found_by=found.by,
+        template_digest=digest_of(ways.source),
         stop_token_ids=stops,
         stops_from=source,
         conflicts=conflicts,
@@ -64,14 +90,15 @@ def resolve(tokenizer: LoadedTokenizer | ForeignTokenizer, ways: Ways, with_tool
 
 
 def resolve_stops(
-    tokenizer: _Tokenizer, closer: tuple[str, int] | None
+    tokenizer: _Tokenizer, closer: tuple[str, int] | None, *, record: tuple[int, ...] = ()
 ) -> tuple[tuple[int, ...], StopSource, tuple[str, ...]]:
     """Returns the stop tokens, who named them, and what contradicts them.
 
-    The generation config counts, else the EOS token, else `closer`: the token, with its text, that the
-    template closes a turn with.
+    What the `record` of a family names counts, else the generation config, else the EOS token, else `closer`: the
+    token, with its text, that the template closes a turn with.
     """
     named: Sequence[tuple[StopSource, tuple[int, ...]]] = (
+        ("record", record),
         ("generation_config", tokenizer.stop_token_ids or ()),
         ("eos_token", () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)),
         ("template", () if closer is None else (closer[1],)),
@@ -87,3 +114,9 @@ def resolve_stops(
     if eos is not None and eos not in stops:
         conflicts.append(f"the EOS token {eos} is none of the stop tokens {list(stops)} that the {source} names")
     return stops, source, tuple(conflicts)
+
+
+def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[int, ...]:
+    """Returns the ids of the stop tokens that a record names, of those that the vocabulary has."""
+    found = (tokenizer.added_tokens.get(text) for text in family.stops)
+    return tuple(one for one in found if one is not None)

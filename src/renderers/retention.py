@@ -1,4 +1,4 @@
-"""Switches of a template that say whether reasoning stays in the history, and what contradicts them."""
+"""Whether reasoning stays in the history: what the switches of a template say, and what contradicts them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from renderers.choices import ThinkingRetention
+from renderers.families import Family
 from renderers.forms import Data
 from renderers.skeletons import EARLIER_THOUGHT, Feature, skeletons
 
-__all__ = ["find_contradiction"]
+__all__ = ["find_contradiction", "retention_of"]
 
 
 def find_contradiction(
@@ -35,3 +36,15 @@ def find_contradiction(
                 f"with {name}={value} the template {does} the reasoning of earlier turns, so it cannot be {retention!r}"
             )
     return None
+
+
+def retention_of(family: Family, switches: Mapping[str, Any]) -> ThinkingRetention | None:
+    """Returns what of the reasoning in a history a bridge keeps with some switches; None for what the template keeps.
+
+    >>> from renderers.families import FAMILIES
+    >>> retention_of(FAMILIES["qwen3"], {"enable_thinking": False})
+    'all'
+    """
+    values = {**{switch.name: switch.default for switch in family.switches}, **switches}
+    kept = [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value]
+    return "all" if "all" in kept else None

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.chat import choose_template, run_chat
-from renderers.choices import ContentTokens
+from renderers.choices import ContentTokens, Prefill
 from renderers.control import find_injected, find_marks, find_own
 from renderers.conventions import Conventions
 from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.forms import Data, Given, all_given, given_to
+from renderers.prefill import keep_prefill
 from renderers.probing import Ways, ways_of
 from renderers.rendered import InjectedText
 from renderers.spans import Labelled, Mark, Span, Trace
@@ -63,6 +64,7 @@ class Writer:
     verify: bool | None
     content_tokens: ContentTokens
     conventions: Conventions
+    prefill: Prefill
 
     def template(self, *, tools: bool) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
@@ -104,6 +106,9 @@ class Writer:
         )
         roles = [message["role"] for message in messages]
         given = (*given, *_short(all_switches, given, template.source))
+        if self.prefill == "kept":
+            ways = ways_of(template, given=given, tools=tools is not None, now=self.date)
+            trace = keep_prefill(trace, adapted, ways)
         return Run(trace, adapted, roles, template, given, tools is not None)
 
     def labels(self, run: Run) -> tuple[Labelled, ...]:

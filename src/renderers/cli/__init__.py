@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from renderers import EMBEDDED, TokenizerLoadError, UnencodableTextError, __version__
+from renderers.errors import UnknownFamilyError
 
 __all__ = ["main"]
 
@@ -23,11 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             from renderers.cli.demo import demo
 
             print(demo())
+        elif arguments.command == "models":
+            from renderers.cli.models import models
+
+            print(models(arguments.name))
         else:
             from renderers.cli.inspect import inspect
 
             print(inspect(arguments.model, revision=arguments.revision, text=arguments.text))
-    except (TokenizerLoadError, UnencodableTextError) as error:
+    except (TokenizerLoadError, UnencodableTextError, UnknownFamilyError) as error:
         print(f"renderers: {error}", file=sys.stderr)
         return 1
     return 0
@@ -42,4 +47,6 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("model", nargs="?", default=str(EMBEDDED), help="a directory, a file or a repository")
     inspect.add_argument("--revision", help="a branch, tag or commit of the repository")
     inspect.add_argument("--text", help="a text to show the tokens of")
+    models = commands.add_parser("models", help="show the families of models that are known, or one of them")
+    models.add_argument("name", nargs="?", help="a family, or the name of a model")
     return parser

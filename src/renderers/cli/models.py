@@ -1,0 +1,72 @@
+"""`renderers models`: the families that are known, and how far each was checked."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from renderers.errors import UnknownFamilyError
+from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
+from renderers.parse.syntax import SYNTAXES
+
+__all__ = ["models"]
+
+
+def models(name: str | None = None) -> str:
+    """Returns a table of all families, or all that is known of one, by its key or the name of a model.
+
+    Raises:
+        UnknownFamilyError: There is no such family or model.
+    """
+    if name is None:
+        return _table()
+    key = MODEL_RENDERER_MAP.get(name, name)
+    if key not in FAMILIES:
+        raise UnknownFamilyError(
+            f"{name!r} is neither a family nor a model with a record; the families are {', '.join(FAMILIES)}"
+        )
+    return _record(FAMILIES[key])
+
+
+def _table() -> str:
+    head = ("family", "checked against", "tool calls", "media", "models")
+    rows = [(one.key, _checked(one), _calls(one), ", ".join(one.media), _first(one.names)) for one in FAMILIES.values()]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = (zip(row, widths, strict=True) for row in (head, *rows))
+    return "\n".join("  ".join(text.ljust(width) for text, width in line).rstrip() for line in lines)
+
+
+def _record(family: Family) -> str:
+    facts = {
+        "models": ", ".join(family.names),
+        "checked against": _checked(family),
+        "templates": ", ".join(family.templates),
+        "stops": " ".join(family.stops),
+        "switches": ", ".join(f"{one.name}={one.default}" for one in family.switches),
+        "tool calls": _calls(family),
+        "program": family.program or "",
+        "media": ", ".join(family.media),
+        "version": str(family.version),
+    }
+    lines = (
+        textwrap.fill(f"{name:16}{fact}", width=120, subsequent_indent=" " * 16, break_long_words=False)
+        for name, fact in facts.items()
+        if fact
+    )
+    return "\n".join([family.key, "", textwrap.dedent(family.format).strip("\n"), "", *lines])
+
+
+def _checked(family: Family) -> str:
+    return {"tokens": "template, vocabulary", "template": "template", "none": "nothing"}[family.verified]
+
+
+def _calls(family: Family) -> str:
+    if family.syntax is None:
+        return ""
+    return family.syntax if family.syntax in SYNTAXES else f"{family.syntax} (not read yet)"
+
+
+def _first(names: Iterable[str]) -> str:
+    first, *rest = [*names, ""]
+    more = len(rest) - 1
+    return f"{first} and {more} more" if more > 0 else first

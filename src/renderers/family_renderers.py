@@ -1,0 +1,376 @@
+"""The class of each family's renderers: the key of the family, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from renderers.configs import BaseRendererConfig
+from renderers.renderer import ChatRenderer, MultimodalChatRenderer
+from renderers.settings import settings_of
+
+__all__ = [
+    "RENDERER_REGISTRY",
+    "CommandARenderer",
+    "CommandRRenderer",
+    "DeepSeekR1Renderer",
+    "DeepSeekV3Renderer",
+    "DeepSeekV4Renderer",
+    "DeepSeekV31Renderer",
+    "DeepSeekV32Renderer",
+    "DefaultMultimodalRenderer",
+    "DefaultRenderer",
+    "DevstralRenderer",
+    "FamilyRenderer",
+    "GLM5Renderer",
+    "GLM45Renderer",
+    "GLM46Renderer",
+    "GLM47Renderer",
+    "GLM51Renderer",
+    "GLM53FlashRenderer",
+    "GLM53Renderer",
+    "Gemma3Renderer",
+    "Gemma4Renderer",
+    "GptOssRenderer",
+    "Granite4Renderer",
+    "Hy3Renderer",
+    "InklingRenderer",
+    "KimiK2Renderer",
+    "KimiK2ThinkingRenderer",
+    "KimiK3Renderer",
+    "KimiK25Renderer",
+    "LFM2Renderer",
+    "LagunaM1Renderer",
+    "LagunaS21Renderer",
+    "LagunaXS2Renderer",
+    "LagunaXS21Renderer",
+    "Llama3Renderer",
+    "Llama31Renderer",
+    "MiniMaxM2Renderer",
+    "MiniMaxM3Renderer",
+    "Ministral3Renderer",
+    "MistralNemoRenderer",
+    "MistralSmallRenderer",
+    "MuseGlimmerRenderer",
+    "Nemotron3Renderer",
+    "Nemotron3UltraRenderer",
+    "Nemotron35Renderer",
+    "Olmo3Renderer",
+    "Phi4Renderer",
+    "PrimeQwen3Renderer",
+    "Qwen3CoderRenderer",
+    "Qwen3Renderer",
+    "Qwen3VLRenderer",
+    "Qwen25Renderer",
+    "Qwen35Renderer",
+    "Qwen36Renderer",
+    "Qwen38Renderer",
+    "Qwen32507Renderer",
+    "SeedOssRenderer",
+    "SmolLM3Renderer",
+]
+
+
+class FamilyRenderer(ChatRenderer):
+    """A renderer of one family, made of a tokenizer and the family's config.
+
+    >>> from renderers import EMBEDDED, load_tokenizer
+    >>> DefaultRenderer(load_tokenizer(EMBEDDED)).found.family.key
+    'default'
+    """
+
+    family: ClassVar[str]
+
+    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **settings: Any) -> None:
+        """`settings` are fields of the renderer that are to be other than the config says."""
+        if "found" not in settings:
+            settings = settings_of(tokenizer, config, family=self.family, **settings)
+        else:
+            settings = {"tokenizer": tokenizer, "config": config, **settings}
+        super().__init__(**settings)
+
+
+class DefaultRenderer(FamilyRenderer):
+    family = "default"
+
+
+class DefaultMultimodalRenderer(DefaultRenderer, MultimodalChatRenderer):
+    """A renderer of no known family, whose template takes images."""
+
+
+class Qwen25Renderer(FamilyRenderer):
+    family = "qwen2.5"
+
+
+class Qwen3Renderer(FamilyRenderer):
+    family = "qwen3"
+
+
+class Qwen32507Renderer(FamilyRenderer):
+    family = "qwen3-2507"
+
+
+class Qwen3CoderRenderer(FamilyRenderer):
+    family = "qwen3-coder"
+
+
+class Qwen3VLRenderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "qwen3-vl"
+
+
+class Qwen35Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "qwen3.5"
+
+
+class Qwen36Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "qwen3.6"
+
+
+class Qwen38Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "qwen3.8"
+
+
+class PrimeQwen3Renderer(FamilyRenderer):
+    family = "prime-qwen3"
+
+
+class GLM45Renderer(FamilyRenderer):
+    family = "glm-4.5"
+
+
+class GLM46Renderer(FamilyRenderer):
+    family = "glm-4.6"
+
+
+class GLM47Renderer(FamilyRenderer):
+    family = "glm-4.7"
+
+
+class GLM5Renderer(FamilyRenderer):
+    family = "glm-5"
+
+
+class GLM51Renderer(FamilyRenderer):
+    family = "glm-5.1"
+
+
+class GLM53Renderer(FamilyRenderer):
+    family = "glm-5.3"
+
+
+class GLM53FlashRenderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "glm-5.3-flash"
+
+
+class KimiK2Renderer(FamilyRenderer):
+    family = "kimi-k2"
+
+
+class KimiK2ThinkingRenderer(FamilyRenderer):
+    family = "kimi-k2-thinking"
+
+
+class KimiK25Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "kimi-k2.5"
+
+
+class KimiK3Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "kimi-k3"
+
+
+class DeepSeekV3Renderer(FamilyRenderer):
+    family = "deepseek-v3"
+
+
+class DeepSeekR1Renderer(FamilyRenderer):
+    family = "deepseek-r1"
+
+
+class DeepSeekV31Renderer(FamilyRenderer):
+    family = "deepseek-v3.1"
+
+
+class DeepSeekV32Renderer(FamilyRenderer):
+    family = "deepseek-v3.2"
+
+
+class DeepSeekV4Renderer(FamilyRenderer):
+    family = "deepseek-v4"
+
+
+class MiniMaxM2Renderer(FamilyRenderer):
+    family = "minimax-m2"
+
+
+class MiniMaxM3Renderer(FamilyRenderer):
+    family = "minimax-m3"
+
+
+class Nemotron3Renderer(FamilyRenderer):
+    family = "nemotron-3"
+
+
+class Nemotron3UltraRenderer(FamilyRenderer):
+    family = "nemotron-3-ultra"
+
+
+class Nemotron35Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "nemotron-3.5"
+
+
+class Llama3Renderer(FamilyRenderer):
+    family = "llama-3"
+
+
+class Llama31Renderer(FamilyRenderer):
+    family = "llama-3.1"
+
+
+class GptOssRenderer(FamilyRenderer):
+    family = "gpt-oss"
+
+
+class Gemma3Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "gemma3"
+
+
+class Gemma4Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "gemma4"
+
+
+class Hy3Renderer(FamilyRenderer):
+    family = "hy3"
+
+
+class LagunaXS2Renderer(FamilyRenderer):
+    family = "laguna-xs.2"
+
+
+class LagunaM1Renderer(FamilyRenderer):
+    family = "laguna-m.1"
+
+
+class LagunaXS21Renderer(FamilyRenderer):
+    family = "laguna-xs-2.1"
+
+
+class LagunaS21Renderer(FamilyRenderer):
+    family = "laguna-s-2.1"
+
+
+class InklingRenderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "inkling"
+
+
+class MuseGlimmerRenderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "muse-glimmer"
+
+
+class MistralSmallRenderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "mistral-small"
+
+
+class Ministral3Renderer(FamilyRenderer, MultimodalChatRenderer):
+    family = "ministral-3"
+
+
+class MistralNemoRenderer(FamilyRenderer):
+    family = "mistral-nemo"
+
+
+class DevstralRenderer(FamilyRenderer):
+    family = "devstral"
+
+
+class Phi4Renderer(FamilyRenderer):
+    family = "phi-4"
+
+
+class Granite4Renderer(FamilyRenderer):
+    family = "granite-4"
+
+
+class SmolLM3Renderer(FamilyRenderer):
+    family = "smollm3"
+
+
+class SeedOssRenderer(FamilyRenderer):
+    family = "seed-oss"
+
+
+class CommandARenderer(FamilyRenderer):
+    family = "command-a"
+
+
+class CommandRRenderer(FamilyRenderer):
+    family = "command-r"
+
+
+class LFM2Renderer(FamilyRenderer):
+    family = "lfm2"
+
+
+class Olmo3Renderer(FamilyRenderer):
+    family = "olmo-3"
+
+
+RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {
+    kind.family: kind
+    for kind in (
+        DefaultRenderer,
+        Qwen25Renderer,
+        Qwen3Renderer,
+        Qwen32507Renderer,
+        Qwen3CoderRenderer,
+        Qwen3VLRenderer,
+        Qwen35Renderer,
+        Qwen36Renderer,
+        Qwen38Renderer,
+        PrimeQwen3Renderer,
+        GLM45Renderer,
+        GLM46Renderer,
+        GLM47Renderer,
+        GLM5Renderer,
+        GLM51Renderer,
+        GLM53Renderer,
+        GLM53FlashRenderer,
+        KimiK2Renderer,
+        KimiK2ThinkingRenderer,
+        KimiK25Renderer,
+        KimiK3Renderer,
+        DeepSeekV3Renderer,
+        DeepSeekR1Renderer,
+        DeepSeekV31Renderer,
+        DeepSeekV32Renderer,
+        DeepSeekV4Renderer,
+        MiniMaxM2Renderer,
+        MiniMaxM3Renderer,
+        Nemotron3Renderer,
+        Nemotron3UltraRenderer,
+        Nemotron35Renderer,
+        Llama3Renderer,
+        Llama31Renderer,
+        GptOssRenderer,
+        Gemma3Renderer,
+        Gemma4Renderer,
+        Hy3Renderer,
+        LagunaXS2Renderer,
+        LagunaM1Renderer,
+        LagunaXS21Renderer,
+        LagunaS21Renderer,
+        InklingRenderer,
+        MuseGlimmerRenderer,
+        MistralSmallRenderer,
+        Ministral3Renderer,
+        MistralNemoRenderer,
+        DevstralRenderer,
+        Phi4Renderer,
+        Granite4Renderer,
+        SmolLM3Renderer,
+        SeedOssRenderer,
+        CommandARenderer,
+        CommandRRenderer,
+        LFM2Renderer,
+        Olmo3Renderer,
+    )
+}
+"""The class of each family by its key."""

@@ -1,0 +1,114 @@
+"""What a renderer is made of, put together from a tokenizer, a config, and the record of its family."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from renderers.chat import read_template
+from renderers.choices import ContentTokens, ThinkingRetention
+from renderers.configs import (
+    CONFIG_CLASSES,
+    AutoRendererConfig,
+    BaseRendererConfig,
+    DefaultRendererConfig,
+    merge_chat_template_kwargs,
+    switches_of,
+)
+from renderers.conventions import Conventions
+from renderers.families.find import Found, find_family
+from renderers.parse.parsers import AS_WRITTEN, Parsers
+from renderers.tokenizer import adopt_tokenizer
+
+__all__ = ["DEFAULT_DATE", "moment_of", "settings_of"]
+
+DEFAULT_DATE = datetime.datetime(2024, 7, 26)
+"""What templates that ask for the time are told where nobody says: never the day on which a process was started."""
+
+
+def settings_of(
+    tokenizer: object,
+    config: BaseRendererConfig | None,
+    *,
+    family: str | None = None,
+    chat_template: str | os.PathLike[str] | None = None,
+    chat_template_kwargs: Mapping[str, Any] | None = None,
+    date: datetime.date | str | None = None,
+    content_tokens: ContentTokens | None = None,
+    thinking_retention: ThinkingRetention | None = None,
+    conventions: Conventions | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Returns the fields of a renderer.
+
+    `family` is the key of the one that a class is of. What is given beside the config counts more than it, and
+    stands in the config of the result. `others` are fields that no config has.
+
+    Raises:
+        TypeError: The config is none.
+        ValueError: The config is of another family, or says what its family does not take.
+    """
+    if config is not None and not isinstance(config, BaseRendererConfig):
+        raise TypeError(
+            f"config must be a renderer's config, such as Qwen3RendererConfig(), not a {type(config).__name__}"
+        )
+    adopted = adopt_tokenizer(tokenizer)
+    given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
+    asked = None if config is None or isinstance(config, AutoRendererConfig) else str(config.model_dump()["name"])
+    if family is not None and asked not in (None, family):
+        raise ValueError(f"a renderer of the family {family} takes its own config, not one of {asked}")
+    found = find_family(
+        key=family or asked,
+        name=adopted.name_or_path,
+        templates=list(adopted.chat_templates.values()) if given is None else [given],
+    )
+    told = None if date is None else moment_of(date).isoformat()
+    said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
+    whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
+    whole = merge_chat_template_kwargs(whole, chat_template_kwargs)
+    drawn = found.family.conventions if whole.conventions == "0.1" else Conventions()
+    return {
+        "tokenizer": adopted,
+        "config": whole,
+        "found": found,
+        "chat_template": given,
+        "chat_template_kwargs": switches_of(whole),
+        "date": DEFAULT_DATE if whole.date is None else moment_of(whole.date),
+        "conventions": drawn if conventions is None else conventions,
+        "content_tokens": whole.content_tokens,
+        "prefill": whole.prefill,
+        "thinking_retention": whole.thinking_retention,
+        "parsers": _parsers_of(whole),
+        **others,
+    }
+
+
+def _resolved(config: BaseRendererConfig | None, found: Found, said: Mapping[str, Any]) -> BaseRendererConfig:
+    """Returns the config of a family, with what is said beside it, and in one that left the family open."""
+    if config is not None and not isinstance(config, AutoRendererConfig):
+        kind, before = type(config), config.model_fields_set
+    else:
+        kind, before = CONFIG_CLASSES[found.family.key], set() if config is None else config.model_fields_set
+    kept = {name: getattr(config, name) for name in before - {"name"}}
+    return kind(**{**kept, **said})
+
+
+def _parsers_of(config: BaseRendererConfig) -> Parsers:
+    if not isinstance(config, DefaultRendererConfig):
+        return AS_WRITTEN
+    return Parsers(config.tool_parser, config.reasoning_parser)
+
+
+def moment_of(date: datetime.date | str) -> datetime.datetime:
+    """Returns the time that a date, a datetime or its ISO text is.
+
+    >>> moment_of("2026-01-31")
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    if isinstance(date, str):
+        return datetime.datetime.fromisoformat(date)
+    if not isinstance(date, datetime.date):
+        raise TypeError(f"date must be a date, a datetime or its ISO text, not a {type(date).__name__}")
+    return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)
