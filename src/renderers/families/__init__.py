@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from renderers.families.command import COMMAND
 from renderers.families.family import Family, Media, Retains, Switch, SwitchValue, Verified, digest_of
+from renderers.families.gemma import GEMMA
+from renderers.families.gpt_oss import GPT_OSS
+from renderers.families.granite import GRANITE
+from renderers.families.hy3 import HY3
+from renderers.families.inkling import INKLING
+from renderers.families.laguna import LAGUNA
+from renderers.families.lfm import LFM
+from renderers.families.llama import LLAMA
+from renderers.families.minimax import MINIMAX
+from renderers.families.mistral import MISTRAL
+from renderers.families.muse import MUSE
+from renderers.families.nemotron import NEMOTRON
+from renderers.families.olmo import OLMO
+from renderers.families.phi import PHI
 from renderers.families.qwen import QWEN
+from renderers.families.seed import SEED
+from renderers.families.smollm import SMOLLM
 
 __all__ = [
     "FAMILIES",
@@ -21,7 +38,28 @@ __all__ = [
     "family_of_template",
 ]
 
-FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in QWEN})
+_ALL = (
+    *QWEN,
+    *MINIMAX,
+    *NEMOTRON,
+    *LLAMA,
+    *GPT_OSS,
+    *GEMMA,
+    *HY3,
+    *LAGUNA,
+    *INKLING,
+    *MUSE,
+    *MISTRAL,
+    *PHI,
+    *GRANITE,
+    *SMOLLM,
+    *SEED,
+    *COMMAND,
+    *LFM,
+    *OLMO,
+)
+
+FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in _ALL})
 """All records by their keys."""
 
 MODEL_RENDERER_MAP: dict[str, str] = {name: one.key for one in FAMILIES.values() for name in one.names}

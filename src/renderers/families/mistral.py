@@ -1,0 +1,89 @@
+"""Mistral: instructions in [INST], answers up to </s>, calls behind [TOOL_CALLS]."""
+
+from __future__ import annotations
+
+from renderers.families.family import Family
+
+__all__ = ["MISTRAL"]
+
+_STOPS = ("</s>",)
+
+MISTRAL_NEMO = Family(
+    key="mistral-nemo",
+    format="""
+    <s>, then [INST]{user}[/INST]{assistant}</s>
+    system     before the last user's message, with a blank line behind it, and only if that ends the conversation
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user's message
+    call       [TOOL_CALLS][{"name": ..., "arguments": ..., "id": "..."}, ...], all of a turn in one list
+    result     [TOOL_RESULTS]{"content": ..., "call_id": "..."}[/TOOL_RESULTS]; ids have nine characters
+    prompt     nothing: [/INST] ends it
+    """,
+    names=("mistralai/Mistral-Nemo-Instruct-2407",),
+    templates=("e4676cb56dffea77",),
+    verified="template",
+    stops=_STOPS,
+    syntax="mistral",
+)
+
+MISTRAL_SMALL = Family(
+    key="mistral-small",
+    format="""
+    <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
+               long one with today's date
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user's message
+    call       [TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]{arguments} for each, in place of the content
+    result     [TOOL_RESULTS]{id}[TOOL_CONTENT]{content}[/TOOL_RESULTS]; ids have nine characters
+    image      [IMG]
+    prompt     nothing: [/INST] ends it
+    """,
+    names=("mistralai/Mistral-Small-3.2-24B-Instruct-2506",),
+    templates=("5b8f31f111986965",),
+    verified="tokens",
+    stops=_STOPS,
+    syntax="mistral-args",
+    media=("image",),
+)
+
+MINISTRAL_3 = Family(
+    key="ministral-3",
+    format="""
+    <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
+               that asks for [THINK]
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] behind the system message
+    reasoning  [THINK]{reasoning}[/THINK], from parts of the content of the type thinking
+    call       [TOOL_CALLS]{name}[ARGS]{arguments} for each, after the content
+    result     [TOOL_RESULTS]{content}[/TOOL_RESULTS]
+    image      [IMG]
+    prompt     nothing: [/INST] ends it
+    """,
+    names=(
+        "mistralai/Ministral-3-3B-Reasoning-2512",
+        "mistralai/Ministral-3-8B-Reasoning-2512",
+        "mistralai/Ministral-3-14B-Reasoning-2512",
+    ),
+    templates=("39f03c383413f531",),
+    verified="tokens",
+    stops=_STOPS,
+    syntax="mistral-args",
+    media=("image",),
+)
+
+DEVSTRAL = Family(
+    key="devstral",
+    format="""
+    <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message that
+               of Devstral
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] behind the system message
+    call       [TOOL_CALLS]{name}[ARGS]{arguments} for each, after the content
+    result     [TOOL_RESULTS]{content}[/TOOL_RESULTS]
+    prompt     nothing: [/INST] ends it
+    """,
+    names=("mistralai/Devstral-Small-2507", "unsloth/Devstral-Small-2507"),
+    templates=("039a4710e2aabaa7",),
+    verified="template",
+    stops=_STOPS,
+    syntax="mistral-args",
+    media=("image",),
+)
+
+MISTRAL = (MISTRAL_NEMO, MISTRAL_SMALL, MINISTRAL_3, DEVSTRAL)
