@@ -111,7 +111,7 @@ def test_a_config_can_be_a_field_of_another_model() -> None:
 
 def test_a_config_does_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Qwen3RendererConfig().enable_thinking = False  # type: ignore[misc]
+        Qwen3RendererConfig().enable_thinking = False
 
 
 def test_an_unknown_field_is_refused() -> None:

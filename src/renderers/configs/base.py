@@ -73,7 +73,9 @@ class BaseRendererConfig(BaseModel):
         """Reads the text `None`, and refuses a number for a bool and a bool for a number."""
         if not isinstance(given, dict):
             return given
-        read = {name: None if isinstance(value, str) and value == "None" else value for name, value in given.items()}
+        read: dict[str, Any] = {
+            name: None if isinstance(value, str) and value == "None" else value for name, value in given.items()
+        }
         for name in read.keys() & cls.model_fields.keys():
             annotation, kind = cls.model_fields[name].annotation, type(read[name])
             kinds = {bool, int, float}.intersection(get_args(annotation) or (annotation,))
