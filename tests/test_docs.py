@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import renderers
 from renderers import Limits, ToolCallParseStatus
+from renderers.configs import RendererConfig
 from renderers.parse.syntax import SYNTAXES
 from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
 
@@ -51,6 +53,14 @@ def test_the_parsing_page_names_every_syntax_and_status() -> None:
     text = (ROOT / "docs" / "parsing.md").read_text()
     for name in (*SYNTAXES, *ToolCallParseStatus):
         assert f"| `{name}` |" in text, name
+
+
+def test_the_configs_page_has_every_config_with_its_switches() -> None:
+    text = (ROOT / "docs" / "configs.md").read_text()
+    for kind in get_args(get_args(RendererConfig)[0]):
+        switches = [f"`{name}`" for name in kind.model_fields if name in kind.template_field_names()]
+        row = f"| `{kind.model_fields['name'].default}` | `{kind.__name__}` | {', '.join(switches)} |"
+        assert row.replace("|  |", "| |") in text, row
 
 
 def test_the_pages_name_every_error() -> None:

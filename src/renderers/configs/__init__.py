@@ -201,7 +201,7 @@ RendererConfig = Annotated[
 ]
 """Any config; `name` says which."""
 
-CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {
+_CLASSES: dict[str, type[BaseRendererConfig]] = {
     one.model_fields["name"].default: one for one in get_args(get_args(RendererConfig)[0])
 }
 
@@ -217,7 +217,7 @@ def config_from_name(name: str) -> BaseRendererConfig | None:
     """
     if name == "auto":
         return None
-    known = sorted(CONFIG_CLASSES.keys() - {"custom"})
+    known = sorted(_CLASSES.keys() - {"custom"})
     if name not in known:
         raise ValueError(f"there is no renderer {name!r}: known are {', '.join(known)}")
-    return CONFIG_CLASSES[name]()
+    return _CLASSES[name]()

@@ -73,12 +73,14 @@ class BaseRendererConfig(BaseModel):
         """Reads the text `None`, and refuses a number for a bool and a bool for a number."""
         if not isinstance(given, dict):
             return given
-        read = {name: None if value == "None" else value for name, value in given.items()}
+        read: dict[str, Any] = {
+            name: None if isinstance(value, str) and value == "None" else value for name, value in given.items()
+        }
         for name in read.keys() & cls.model_fields.keys():
             annotation, kind = cls.model_fields[name].annotation, type(read[name])
             kinds = {bool, int, float}.intersection(get_args(annotation) or (annotation,))
-            if kinds and kind in (bool, int, float) and (kind is bool) != (bool in kinds):
-                raise ValueError(f"{name} must be a {'bool' if bool in kinds else 'number'}, not {read[name]!r}")
+            if kinds and (bool not in kinds if kind is bool else kind in (int, float) and kinds == {bool}):
+                raise ValueError(f"{name} must be a {'number' if kind is bool else 'bool'}, not {read[name]!r}")
         return read
 
     @model_validator(mode="after")

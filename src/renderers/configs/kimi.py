@@ -50,3 +50,5 @@ class KimiK3RendererConfig(BaseRendererConfig):
     """False opens the answer in the generation prompt, without reasoning."""
     thinking_effort: Literal["low", "high", "max"] | None = None
     """How much the model is asked to think."""
+    tool_choice: Literal["auto", "required", "none"] | None = None
+    """Whether the model is told that it must or must not call tools."""

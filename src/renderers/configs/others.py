@@ -122,8 +122,10 @@ class CommandARendererConfig(BaseRendererConfig):
     name: Literal["command-a"] = "command-a"
     enable_citations: bool | None = None
     """Asks for citations where there are tools or documents."""
-    safety_mode: str | None = None
-    """The vendor's safety preamble: `STRICT`, `NONE`, or the contextual one."""
+    safety_mode: Literal["CONTEXTUAL", "STRICT"] | None = None
+    """Which of the vendor's safety preambles is written."""
+    enable_thinking: bool | None = None
+    """True lets the model think; read by the models that can."""
 
 
 class CommandRRendererConfig(BaseRendererConfig):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, model_validator
 
@@ -33,6 +33,10 @@ class DefaultRendererConfig(BaseRendererConfig):
     reasoning_parser: str | None = None
     """How reasoning is read; None for the way that the template writes it."""
 
+    if TYPE_CHECKING:  # Type checkers would refuse the free fields.
+
+        def __init__(self, **fields: Any) -> None: ...
+
 
 class CustomRendererConfig(BaseRendererConfig):
     """A renderer class of the caller's own; all other fields are those of the class's `config_class`.
@@ -46,6 +50,10 @@ class CustomRendererConfig(BaseRendererConfig):
     name: Literal["custom"] = "custom"
     import_path: str
     """Where the class is: `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`."""
+
+    if TYPE_CHECKING:  # Type checkers would refuse the free fields.
+
+        def __init__(self, **fields: Any) -> None: ...
 
     @model_validator(mode="after")
     def _has_the_fields_of_its_class(self) -> Self:

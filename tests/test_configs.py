@@ -1,0 +1,239 @@
+"""Typed configs: their fields, how they are read, and that they agree with the records of the families."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import pickle
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from renderers import configs
+from renderers.configs import (
+    AutoRendererConfig,
+    BaseRendererConfig,
+    DefaultRendererConfig,
+    GLM5RendererConfig,
+    InklingRendererConfig,
+    KimiK2RendererConfig,
+    Qwen3RendererConfig,
+    Qwen3VLRendererConfig,
+    Qwen35RendererConfig,
+    RendererConfig,
+    SeedOssRendererConfig,
+    config_from_name,
+    merge_chat_template_kwargs,
+    switches_of,
+    template_field_names,
+)
+from renderers.families import FAMILIES, Family, Retains, Switch
+
+ANY_CONFIG: TypeAdapter[BaseRendererConfig] = TypeAdapter(RendererConfig)
+CLASSES: list[type[BaseRendererConfig]] = list(get_args(get_args(RendererConfig)[0]))
+MADE_FROM_NOTHING = [one for one in CLASSES if "import_path" not in one.model_fields]
+BY_NAME = {one.model_fields["name"].default: one for one in CLASSES}
+RULED = Family(
+    key="glm-5",
+    format="",
+    retains=(
+        Retains("clear_thinking", False, "all"),
+        Retains("enable_thinking", False, "all"),
+        Retains("clear_thinking", True, "tool_cycle"),
+    ),
+)
+
+
+@pytest.fixture
+def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record in which `clear_thinking` rules the history."""
+    monkeypatch.setattr("renderers.configs.base.FAMILIES", {"glm-5": RULED})
+
+
+def in_scope(switch: Switch) -> bool:
+    """A config holds plain values; lists and dicts belong to a conversation and go to `render`."""
+    return switch.values not in (list, dict)
+
+
+def kinds_of(annotation: Any) -> set[object]:
+    """What a field may be, beside None: its types, and `True`, `False` and the words of a literal one by one."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return set().union(*map(kinds_of, get_args(annotation)))
+    if get_origin(annotation) is Literal:
+        return set(get_args(annotation))
+    return {True, False} if annotation is bool else {annotation} - {type(None)}
+
+
+def test_every_family_has_a_config() -> None:
+    assert FAMILIES.keys() <= BY_NAME.keys()
+
+
+@pytest.mark.parametrize("key", FAMILIES)
+def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> None:
+    switches = {one.name: one for one in FAMILIES[key].switches if in_scope(one)}
+    assert BY_NAME[key].template_field_names() == switches.keys()
+    for name, switch in switches.items():
+        field = BY_NAME[key].model_fields[name]
+        values = set(switch.values) - {None} if isinstance(switch.values, tuple) else {switch.values}
+        assert values <= kinds_of(field.annotation), name
+        assert field.default is None or switch.default is None or field.default == switch.default, name
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_a_class_says_what_it_is_and_what_its_fields_are(kind: type[BaseRendererConfig]) -> None:
+    assert kind.__doc__
+    assert kind.__name__ in configs.__all__
+    assert all(field.description for name, field in kind.model_fields.items() if name != "name")
+    assert kind._internal_fields <= kind.model_fields.keys()
+
+
+@pytest.mark.parametrize("kind", MADE_FROM_NOTHING, ids=lambda kind: kind.__name__)
+def test_a_config_survives_every_round_trip(kind: type[BaseRendererConfig]) -> None:
+    config = kind(thinking_retention="all", content_tokens="text", date="2026-01-31", conventions="0.1", prefill="kept")
+    fields = {name: getattr(config, name) for name in kind.model_fields}
+    assert ANY_CONFIG.validate_json(config.model_dump_json()) == config
+    assert ANY_CONFIG.validate_python(config.model_dump()) == config
+    assert kind(**fields) == config
+    assert pickle.loads(pickle.dumps(config)) == config
+    assert copy.deepcopy(config) == config
+    assert len({config, kind(**fields), kind()}) == 2
+
+
+def test_a_config_can_be_a_field_of_another_model() -> None:
+    class Client(BaseModel):
+        renderer: RendererConfig | None = None
+
+    given = {"renderer": {"name": "qwen3", "enable_thinking": False}}
+    assert Client.model_validate(given).renderer == Qwen3RendererConfig(enable_thinking=False)
+
+
+def test_a_config_does_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Qwen3RendererConfig().enable_thinking = False
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValidationError, match="enable_thinkin\n"):
+        Qwen3RendererConfig(enable_thinkin=False)  # type: ignore[call-arg]
+
+
+def read(kind: type[BaseRendererConfig], **fields: object) -> BaseRendererConfig:
+    """Makes a config of values of any type, as a command line or a file does."""
+    return kind.model_validate(fields)
+
+
+def test_text_of_a_command_line_is_read() -> None:
+    assert read(Qwen3RendererConfig, enable_thinking="false") == Qwen3RendererConfig(enable_thinking=False)
+    assert read(Qwen35RendererConfig, enable_thinking="None") == Qwen35RendererConfig()
+    assert read(SeedOssRendererConfig, thinking_budget="512") == SeedOssRendererConfig(thinking_budget=512)
+    with pytest.raises(ValidationError, match=r"enable_thinking\n.*valid boolean"):
+        read(Qwen3RendererConfig, enable_thinking="perhaps")
+
+
+@pytest.mark.parametrize("number", [0, 1, 1.0])
+def test_a_number_is_no_bool(number: float) -> None:
+    with pytest.raises(ValidationError, match="enable_thinking must be a bool"):
+        read(Qwen3RendererConfig, enable_thinking=number)
+    with pytest.raises(ValidationError, match="enable_thinking must be a bool"):
+        read(Qwen35RendererConfig, enable_thinking=number)
+
+
+def test_a_bool_is_no_number() -> None:
+    with pytest.raises(ValidationError, match="thinking_budget must be a number"):
+        read(SeedOssRendererConfig, thinking_budget=True)
+
+
+def test_a_field_of_a_callers_own_config_that_takes_both_takes_both() -> None:
+    class Own(BaseRendererConfig):
+        depth: bool | int = False
+
+    assert [Own(depth=one).depth for one in (True, 3)] == [True, 3]
+
+
+def test_a_date_is_kept_as_its_iso_text() -> None:
+    assert read(AutoRendererConfig, date=datetime.date(2026, 1, 31)) == AutoRendererConfig(date="2026-01-31")
+    moment = datetime.datetime(2026, 1, 31, 12, 30)
+    assert read(AutoRendererConfig, date=moment) == AutoRendererConfig(date="2026-01-31T12:30:00")
+    with pytest.raises(ValidationError, match="'31 Jan' is no date: give ISO text"):
+        AutoRendererConfig(date="31 Jan")
+
+
+def test_an_effort_is_a_number_or_a_known_word() -> None:
+    given: list[Any] = ["low", "0.5", 0, 0.99]
+    assert [InklingRendererConfig(reasoning_effort=one).reasoning_effort for one in given] == ["low", 0.5, 0.0, 0.99]
+    for wrong in ("bogus", 1.5, -0.1, "nan"):
+        with pytest.raises(ValidationError, match=r"is no effort: give a number from 0 to 0\.99, or one of none"):
+            InklingRendererConfig(reasoning_effort=wrong)
+
+
+@pytest.mark.usefixtures("ruled")
+def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"clear_thinking=True keeps 'tool_cycle' .* give only one of the two"):
+        GLM5RendererConfig(thinking_retention="all", clear_thinking=True)
+    with pytest.raises(ValidationError, match="clear_thinking=False keeps 'all'"):
+        GLM5RendererConfig(thinking_retention="tool_cycle", clear_thinking=False)
+    with pytest.raises(ValueError, match="clear_thinking=True keeps 'tool_cycle'"):
+        merge_chat_template_kwargs(GLM5RendererConfig(thinking_retention="all"), {"clear_thinking": True})
+
+
+@pytest.mark.usefixtures("ruled")
+def test_what_nobody_asked_for_contradicts_nothing() -> None:
+    GLM5RendererConfig(thinking_retention="all", clear_thinking=False)
+    GLM5RendererConfig(thinking_retention="tool_cycle", enable_thinking=False)
+    kept = GLM5RendererConfig(thinking_retention="all")
+    assert GLM5RendererConfig(**kept.model_dump()) == kept
+
+
+def test_switches_are_the_fields_that_the_template_reads() -> None:
+    assert template_field_names(GLM5RendererConfig()) == {"enable_thinking", "clear_thinking"}
+    assert template_field_names(Qwen3VLRendererConfig()) == {"add_vision_id"}
+    for config in (KimiK2RendererConfig(), AutoRendererConfig(), DefaultRendererConfig(a=1), BaseRendererConfig()):
+        assert template_field_names(config) == frozenset()
+
+
+def test_the_template_is_given_what_is_not_none() -> None:
+    assert switches_of(Qwen35RendererConfig()) == {"add_vision_id": False}
+    assert switches_of(Qwen35RendererConfig(enable_thinking=True)) == {"enable_thinking": True, "add_vision_id": False}
+    assert switches_of(DefaultRendererConfig(tool_parser="qwen3", a=[1], b=None)) == {"a": [1], "b": None}
+
+
+def test_a_name_gives_its_config() -> None:
+    assert config_from_name("auto") is None
+    for name, kind in BY_NAME.items():
+        if name not in ("auto", "custom"):
+            assert config_from_name(name) == kind()
+
+
+@pytest.mark.parametrize("name", ["qwen9", "custom", ""])
+def test_an_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
+    with pytest.raises(ValueError, match=f"there is no renderer '{name}': known are auto, command-a, .*, qwen3,"):
+        config_from_name(name)
+
+
+def test_merged_switches_win_and_leave_the_config_alone() -> None:
+    config = GLM5RendererConfig(enable_thinking=False, date="2026-01-31")
+    merged = merge_chat_template_kwargs(config, {"enable_thinking": True})
+    assert merged == GLM5RendererConfig(enable_thinking=True, date="2026-01-31")
+    assert not config.enable_thinking
+    assert merged.model_fields_set == {"enable_thinking", "date"}
+    assert merge_chat_template_kwargs(config, None) is merge_chat_template_kwargs(config, {}) is config
+
+
+def test_what_is_no_switch_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"has bar, date, .* of 'qwen3' .* may have enable_thinking;"):
+        merge_chat_template_kwargs(Qwen3RendererConfig(), {"date": "2026-01-31", "bar": 1})
+    with pytest.raises(ValueError, match=r"has image_cache_max, .* may have add_vision_id;"):
+        merge_chat_template_kwargs(Qwen3VLRendererConfig(), {"image_cache_max": 1})
+    with pytest.raises(ValueError, match=r"of 'auto' .* may have none;"):
+        merge_chat_template_kwargs(AutoRendererConfig(), {"enable_thinking": True})
+    with pytest.raises(ValidationError, match="enable_thinking\n"):
+        merge_chat_template_kwargs(Qwen3RendererConfig(), {"enable_thinking": None})
+
+
+def test_a_default_config_takes_any_switch_but_its_own_fields() -> None:
+    merged = merge_chat_template_kwargs(DefaultRendererConfig(a=1, b=2), {"a": 3, "c": [1]})
+    assert merged == DefaultRendererConfig(a=3, b=2, c=[1])
+    with pytest.raises(ValueError, match=r"has name, tool_parser, .* any that is no field of the config"):
+        merge_chat_template_kwargs(DefaultRendererConfig(), {"tool_parser": "qwen3", "name": "qwen3"})
