@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.chat import read_template
@@ -18,6 +18,7 @@ from renderers.configs import (
     switches_of,
 )
 from renderers.conventions import Conventions
+from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.tokenizer import adopt_tokenizer
@@ -59,22 +60,19 @@ def settings_of(
     asked = None if config is None or isinstance(config, AutoRendererConfig) else str(config.model_dump()["name"])
     if family is not None and asked not in (None, family):
         raise ValueError(f"a renderer of the family {family} takes its own config, not one of {asked}")
-    found = find_family(
-        key=family or asked,
-        name=adopted.name_or_path,
-        templates=list(adopted.chat_templates.values()) if given is None else [given],
-    )
+    templates = list(adopted.chat_templates.values()) if given is None else [given]
+    found = find_family(key=family or asked, name=adopted.name_or_path, templates=templates)
     told = None if date is None else moment_of(date).isoformat()
     said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
     whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
-    whole = merge_chat_template_kwargs(whole, chat_template_kwargs)
+    whole, loose = _merged(whole, found.family, chat_template_kwargs or {})
     drawn = found.family.conventions if whole.conventions == "0.1" else Conventions()
     return {
         "tokenizer": adopted,
         "config": whole,
         "found": found,
         "chat_template": given,
-        "chat_template_kwargs": switches_of(whole),
+        "chat_template_kwargs": {**_read_by(templates, found.family, switches_of(whole)), **loose},
         "date": DEFAULT_DATE if whole.date is None else moment_of(whole.date),
         "conventions": drawn if conventions is None else conventions,
         "content_tokens": whole.content_tokens,
@@ -93,6 +91,36 @@ def _resolved(config: BaseRendererConfig | None, found: Found, said: Mapping[str
         kind, before = CONFIG_CLASSES[found.family.key], set() if config is None else config.model_fields_set
     kept = {name: getattr(config, name) for name in before - {"name"}}
     return kind(**{**kept, **said})
+
+
+def _merged(
+    config: BaseRendererConfig, family: Family, switches: Mapping[str, Any]
+) -> tuple[BaseRendererConfig, dict[str, Any]]:
+    """Returns a config with other switches, and the lists and dicts among these, which no config holds."""
+    kinds = {one.name: one.values for one in family.switches}
+    loose = {name: value for name, value in switches.items() if kinds.get(name) in (list, dict)}
+    return merge_chat_template_kwargs(config, {name: switches[name] for name in switches.keys() - loose.keys()}), loose
+
+
+def _read_by(templates: Sequence[str], family: Family, switches: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the switches of a family that its templates read.
+
+    Those that only its program reads are left out as long as they say what would be so anyway.
+
+    Raises:
+        ValueError: One says something else.
+    """
+    read = {name: value for name, value in switches.items() if any(name in text for text in templates)}
+    if family.program is None:
+        return dict(switches)
+    defaults = {one.name: one.default for one in family.switches}
+    unread = [name for name, value in switches.items() if name not in read and value != defaults.get(name)]
+    if unread:
+        raise ValueError(
+            f"{', '.join(unread)} of {family.key} can only be had from the program {family.program!r}, which this "
+            "release does not have; its chat template does not read them"
+        )
+    return read
 
 
 def _parsers_of(config: BaseRendererConfig) -> Parsers:

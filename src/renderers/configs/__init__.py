@@ -201,7 +201,7 @@ RendererConfig = Annotated[
 ]
 """Any config; `name` says which."""
 
-_CLASSES: dict[str, type[BaseRendererConfig]] = {
+CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {
     one.model_fields["name"].default: one for one in get_args(get_args(RendererConfig)[0])
 }
 
@@ -217,7 +217,7 @@ def config_from_name(name: str) -> BaseRendererConfig | None:
     """
     if name == "auto":
         return None
-    known = sorted(_CLASSES.keys() - {"custom"})
+    known = sorted(CONFIG_CLASSES.keys() - {"custom"})
     if name not in known:
         raise ValueError(f"there is no renderer {name!r}: known are {', '.join(known)}")
-    return _CLASSES[name]()
+    return CONFIG_CLASSES[name]()

@@ -13,8 +13,8 @@ class Llama3RendererConfig(BaseRendererConfig):
     """Llama 3.2."""
 
     name: Literal["llama-3"] = "llama-3"
-    date_string: str = "26 Jul 2024"
-    """The date in the system message, as it is written there."""
+    date_string: str | None = None
+    """The date in the system message, as it is written there; None for `date`, which is 26 Jul 2024 by default."""
     tools_in_user_message: bool = True
     """False writes the tools into the system message."""
 

@@ -92,8 +92,8 @@ class MiniMaxM2RendererConfig(BaseRendererConfig):
     """MiniMax-M2 and M2.5."""
 
     name: Literal["minimax-m2"] = "minimax-m2"
-    model_identity: str = "You are a helpful assistant. Your name is MiniMax-M2.5 and is built by MiniMax."
-    """The system message where the conversation has none."""
+    model_identity: str | None = None
+    """The system message where the conversation has none; None for the template's own."""
 
 
 class MiniMaxM3RendererConfig(BaseRendererConfig):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers.conventions import Conventions
-from renderers.families.family import Family, Switch
+from renderers.families.family import Family, Retains, Switch
 
 __all__ = ["GPT_OSS"]
 
@@ -27,7 +27,12 @@ _GPT_OSS = Family(
         Switch("reasoning_effort", ("low", "medium", "high"), "medium"),
         Switch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
         Switch("builtin_tools", list),
+        Switch("conversation_start_date", str),
+        Switch("use_system_prompt", (True, False), True),
+        Switch("knowledge_cutoff", str),
+        Switch("auto_drop_analysis", (True, False), True),
     ),
+    retains=(Retains("auto_drop_analysis", False, "all"), Retains("auto_drop_analysis", True, "tool_cycle")),
     syntax="harmony",
     program="harmony",
     normalisations=("calls_content_reasoning", "keeps_first_call"),
