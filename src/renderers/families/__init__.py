@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from renderers.families.deepseek import DEEPSEEK
 from renderers.families.family import Family, Media, Retains, Switch, SwitchValue, Verified, digest_of
+from renderers.families.glm import GLM
+from renderers.families.kimi import KIMI
 from renderers.families.qwen import QWEN
 
 __all__ = [
@@ -21,7 +24,7 @@ __all__ = [
     "family_of_template",
 ]
 
-FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in QWEN})
+FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in (*QWEN, *GLM, *KIMI, *DEEPSEEK)})
 """All records by their keys."""
 
 MODEL_RENDERER_MAP: dict[str, str] = {name: one.key for one in FAMILIES.values() for name in one.names}
