@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from renderers.families.command import COMMAND
+from renderers.families.deepseek import DEEPSEEK
 from renderers.families.family import Family, Media, Retains, Switch, SwitchValue, Verified, digest_of
 from renderers.families.gemma import GEMMA
+from renderers.families.glm import GLM
 from renderers.families.gpt_oss import GPT_OSS
 from renderers.families.granite import GRANITE
 from renderers.families.hy3 import HY3
 from renderers.families.inkling import INKLING
+from renderers.families.kimi import KIMI
 from renderers.families.laguna import LAGUNA
 from renderers.families.lfm import LFM
 from renderers.families.llama import LLAMA
@@ -40,6 +43,9 @@ __all__ = [
 
 _ALL = (
     *QWEN,
+    *GLM,
+    *KIMI,
+    *DEEPSEEK,
     *MINIMAX,
     *NEMOTRON,
     *LLAMA,

@@ -1,0 +1,89 @@
+"""Kimi: a token for each role, calls by their ids in a section of their own; in K3 tags that are tokens."""
+
+from __future__ import annotations
+
+from renderers.families.family import Family, Retains, Switch
+
+__all__ = ["KIMI"]
+
+_STOPS = ("<|im_end|>",)
+_THINKING = Switch("thinking", (True, False), True)
+
+KIMI_K2 = Family(
+    key="kimi-k2",
+    format="""
+    <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
+    system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
+    call       <|tool_calls_section_begin|>, for each <|tool_call_begin|>{id}<|tool_call_argument_begin|>{JSON}
+               <|tool_call_end|> with ids like functions.{name}:{n}, <|tool_calls_section_end|>
+    result     <|im_system|>{name or tool}<|im_middle|>## Return of {id}\\n{content}<|im_end|>
+    prompt     <|im_assistant|>assistant<|im_middle|>
+    """,
+    names=("moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"),
+    templates=("1d396d5b128cdb9b",),
+    verified="tokens",
+    stops=_STOPS,
+    syntax="kimi",
+    normalisations=("drops_reasoning",),
+)
+
+KIMI_K2_THINKING = Family(
+    key="kimi-k2-thinking",
+    format="""
+    As kimi-k2, with reasoning in every turn.
+    reasoning  <think>{reasoning}</think>, empty up to the first turn without calls
+    prompt     <|im_assistant|>assistant<|im_middle|>; the model opens its reasoning itself
+    """,
+    names=("moonshotai/Kimi-K2-Thinking",),
+    templates=("2f6c593d50682612",),
+    verified="tokens",
+    stops=_STOPS,
+    syntax="kimi",
+    normalisations=("drops_reasoning",),
+)
+
+KIMI_K25 = Family(
+    key="kimi-k2.5",
+    format="""
+    As kimi-k2 without a default system message, with the ids of calls as they are given.
+    reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
+    image      <|media_begin|>image<|media_content|><|media_pad|><|media_end|>\\n
+    video      <|kimi_k25_video_placeholder|>\\n
+    prompt     <|im_assistant|>assistant<|im_middle|><think>; without thinking <think></think>
+    """,
+    names=("moonshotai/Kimi-K2.5", "moonshotai/Kimi-K2.6"),
+    templates=("82dc16c314f46cef",),
+    verified="tokens",
+    stops=_STOPS,
+    switches=(_THINKING,),
+    retains=(Retains("thinking", False, "all"),),
+    syntax="kimi",
+    normalisations=("drops_reasoning_without_calls",),
+    media=("image", "video"),
+)
+
+KIMI_K3 = Family(
+    key="kimi-k3",
+    format="""
+    <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags are written alike
+    system     the tools first, as JSON with sorted keys in a message of type="tool-declare", then the effort
+    reasoning  a tag think in every turn, before a tag response with the content; none without thinking
+    call       in a tag tools: call tool="{name}" index="{n}", with an argument key="{key}" type="{type}" for each
+    result     message role="tool" tool="{name}" index="{n}", in the order of the calls
+    image      <|kimi_image_placeholder|>
+    prompt     <|open|>message role="assistant"<|sep|><|open|>think<|sep|>; without thinking response
+    """,
+    names=("moonshotai/Kimi-K3",),
+    templates=("4578103bf225f58d",),
+    verified="template",
+    stops=("<|end_of_msg|>",),
+    switches=(
+        _THINKING,
+        Switch("thinking_effort", ("low", "high", "max"), "max"),
+        Switch("tool_choice", ("auto", "required", "none"), "auto"),
+    ),
+    syntax="kimi-k3",
+    media=("image",),
+)
+
+KIMI = (KIMI_K2, KIMI_K2_THINKING, KIMI_K25, KIMI_K3)
