@@ -176,7 +176,7 @@ def _attribution(rendered: Any, *, messages: int) -> _Attribution:
         known = _Attribution(rendered.runs, sampled=True, content=True, channels=True)
     else:
         # Who has seen the lists may have changed them, so that they count.
-        lists = {name: getattr(rendered, name, []) for name in _LISTS}
+        lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
         count = len(rendered.token_ids)
         if len(lists["message_indices"]) != count:
             raise ValueError("the renderer does not say which message each token is of (message_indices)")
@@ -208,7 +208,7 @@ def _role(message: Any) -> Any:
 # ==================
 
 
-def _message_weights(mask: Sequence[float] | None, count: int) -> list[float]:
+def _message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
     if mask is None:
         return [1.0] * count
     if len(mask) != count:
