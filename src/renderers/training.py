@@ -135,12 +135,17 @@ def build_training_sample(
         return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
 
     ids = list(rendered.token_ids)
+    loss_mask: list[bool] = []
     loss_weights: list[float] = []
-    start, last = 0, None
+
+    def count(tokens: int, weight: float) -> None:
+        loss_mask.extend([weight > 0.0] * tokens)
+        loss_weights.extend([weight] * tokens)
+
+    last = None
     for run in known.runs:
         trained = is_trained(run)
-        loss_weights += [weight_of(run.message, run.channel) if trained else 0.0] * (run.end - start)
-        start = run.end
+        count(run.end - len(loss_mask), weight_of(run.message, run.channel) if trained else 0.0)
         last = ids[run.end - 1] if trained else last
     if ensure_final_stop and known.sampled and roles[-1:] == ["assistant"] and wanted(len(given) - 1):
         stops = list(renderer.get_stop_token_ids())
@@ -150,12 +155,12 @@ def build_training_sample(
             )
         if last not in stops:
             ids.append(stops[0])
-            loss_weights.append(weight_of(len(given) - 1, Channel.SCAFFOLD))
+            count(1, weight_of(len(given) - 1, Channel.SCAFFOLD))
     media = rendered.multi_modal_data
     media = None if media is None or media.is_empty() else media
     return RenderedTrainingSample(
         token_ids=ids,
-        loss_mask=[weight > 0.0 for weight in loss_weights],
+        loss_mask=loss_mask,
         multi_modal_data=media,
         mm_token_type_ids=_type_ids(media, len(ids)),
         loss_weights=loss_weights,
