@@ -1,0 +1,78 @@
+"""What authors of renderers build a bridge with."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+
+from renderers.authoring import (
+    ResolvedThinkingRetention,
+    introduces_user_query,
+    reject_assistant_in_extension,
+    resolve_thinking_retention,
+    should_rerender_for_thinking_retention,
+    trim_to_turn_close,
+)
+
+
+def spoken(*roles: str) -> list[dict[str, Any]]:
+    return [{"role": role} for role in roles]
+
+
+@pytest.mark.parametrize(
+    ("completion", "close", "trimmed"),
+    [
+        ([2, 9], None, [1, 9, 2, 9]),
+        ([2, 9, 3], None, [1, 9, 2, 9]),
+        ([2, 9, 3, 8, 4], None, [1, 9, 2, 9, 3, 8]),
+        ([9, 2], 7, [1, 9, 9]),
+        ([2], None, None),
+        ([2], 7, [1, 9, 2, 7]),
+        ([2], 0, [1, 9, 2, 0]),
+        ([], None, None),
+        ([], 7, [1, 9, 7]),
+    ],
+)
+def test_a_turn_ends_with_the_last_token_that_closes_it(
+    completion: list[int], close: int | None, trimmed: list[int] | None
+) -> None:
+    assert trim_to_turn_close([1, 9], completion, {8, 9}, synthesize_close=close) == trimmed
+
+
+def test_ids_that_are_trimmed_are_not_the_callers_list() -> None:
+    prompt, completion = [1], [9]
+    trimmed = trim_to_turn_close(prompt, completion, {9})
+    assert trimmed is not None
+    trimmed.append(5)
+    assert (prompt, completion) == ([1], [9])
+
+
+def test_an_extension_has_no_message_of_the_assistants() -> None:
+    assert reject_assistant_in_extension(spoken("user", "assistant"))
+    assert not reject_assistant_in_extension(spoken("user", "tool", "system"))
+    assert not reject_assistant_in_extension([{}])
+
+
+def test_a_users_message_is_a_question_unless_the_author_says_otherwise() -> None:
+    assert introduces_user_query(spoken("tool", "user"))
+    assert not introduces_user_query(spoken("tool"))
+    assert introduces_user_query(spoken("tool"), is_user_query=lambda message: message["role"] == "tool")
+
+
+def test_a_config_says_what_is_retained_or_it_is_what_is_implied() -> None:
+    assert resolve_thinking_retention(SimpleNamespace(thinking_retention="all"), "tool_cycle") == "all"
+    assert resolve_thinking_retention(SimpleNamespace(thinking_retention=None), "tool_cycle") == "tool_cycle"
+    assert resolve_thinking_retention(object(), "template") == "template"
+
+
+@pytest.mark.parametrize("retention", get_args(ResolvedThinkingRetention))
+def test_reasoning_is_written_anew_by_what_is_retained(retention: ResolvedThinkingRetention) -> None:
+    after_tool, after_user = {"template": (True, True), "tool_cycle": (False, True), "all": (False, False)}[retention]
+    assert should_rerender_for_thinking_retention(retention, spoken("tool")) is after_tool
+    assert should_rerender_for_thinking_retention(retention, spoken("tool", "user")) is after_user
+    own = should_rerender_for_thinking_retention(
+        retention, spoken("user"), is_user_query=lambda message: message["role"] == "tool"
+    )
+    assert own is after_tool
