@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,7 @@ def test_the_switches_of_a_record_are_read_and_their_defaults_change_nothing(one
     renderer = renderer_for(one)
     sources = renderer.template().source + renderer.template(tools=True).source
     others = [renderer_for(other).template().source for other in known() if other.family == one.family]
+    nothing: dict[str, Any] = {}
     for switch in one.family.switches:
         if one.family.program is None:
             assert any(switch.name in source for source in (sources, *others)), switch.name
@@ -110,7 +112,7 @@ def test_the_switches_of_a_record_are_read_and_their_defaults_change_nothing(one
         for name, messages in SOME.items():
             for tools in (None, TOOLS):
                 texts = []
-                for given in ({}, {switch.name: switch.default}):
+                for given in (nothing, {switch.name: switch.default}):
                     try:
                         texts.append(renderer.trace(messages, tools=tools, add_generation_prompt=True, **given).text)
                     except (MessageError, TemplateError) as error:

@@ -10,7 +10,7 @@ import pytest
 
 from renderers import (
     EMBEDDED,
-    ChatRenderer,
+    DefaultRenderer,
     RendererPool,
     RendererPoolError,
     TokenizerNotFoundError,
@@ -46,7 +46,7 @@ def test_a_pool_for_a_model_shares_one_renderer() -> None:
     pool = create_renderer_pool(EMBEDDED, size=3)
     with pool.checkout() as one, pool.checkout() as other, pool.checkout() as third:
         assert one is other is third
-    assert (pool.size, pool.renderer_cls) == (3, ChatRenderer)
+    assert (pool.size, pool.renderer_cls) == (3, DefaultRenderer)
 
 
 def test_a_pool_is_a_renderer_itself() -> None:

@@ -29,6 +29,7 @@ from renderers import (
     load_tokenizer,
     probing,
 )
+from renderers.choices import DEFAULT_DATE
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.test_encode import Letters
 
@@ -67,10 +68,11 @@ def test_the_date_is_fixed_and_visible() -> None:
     assert create_renderer(tokenizer, chat_template=DATED, date=moment).date == moment
 
 
-def test_without_a_date_it_is_that_of_construction_and_stays_so_in_copies() -> None:
-    before = datetime.datetime.now()
+def test_without_a_date_it_is_always_the_same_and_that_is_said() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=DATED)
-    assert before <= renderer.date <= datetime.datetime.now()
+    assert renderer.date == DEFAULT_DATE
+    assert "the template asks for the date, and is told 2024-07-26: give date=" in renderer.resolution.conflicts
+    assert not any("date" in one for one in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
     again = pickle.loads(pickle.dumps(renderer))
     assert again.date == renderer.date
     assert again.render_ids(HI) == renderer.render_ids(HI)
@@ -165,7 +167,7 @@ def test_a_tokenizer_of_a_callers_own_will_do() -> None:
 
 def test_a_config_is_refused_with_what_to_pass_instead() -> None:
     config: Any = {"name": "qwen3"}
-    with pytest.raises(TypeError, match="config must be None, not a dict: pass chat_template_kwargs="):
+    with pytest.raises(TypeError, match=r"config must be a renderer.s config, .*, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), config)
 
 

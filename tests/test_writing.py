@@ -29,6 +29,7 @@ def writer(**changed: Any) -> Writer:
         "verify": None,
         "content_tokens": "template",
         "conventions": Conventions(),
+        "prefill": "template",
     }
     return Writer(**given | changed)
 

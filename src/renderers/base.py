@@ -1,8 +1,28 @@
-"""The import path of `renderers.base` that users of earlier releases know: the same names, from where they live."""
+"""The import path of release 0.1 for all but its configs and its client: the same names, from where they live."""
 
 from __future__ import annotations
 
+from renderers.authoring import (
+    introduces_user_query,
+    reject_assistant_in_extension,
+    resolve_thinking_retention,
+    should_rerender_for_thinking_retention,
+    trim_to_turn_close,
+)
+from renderers.configs import (
+    AutoRendererConfig,
+    BaseRendererConfig,
+    CustomRendererConfig,
+    DefaultRendererConfig,
+    RendererConfig,
+    config_from_name,
+    merge_chat_template_kwargs,
+    template_field_names,
+)
 from renderers.create import create_renderer
+from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
+from renderers.families import MODEL_RENDERER_MAP, MULTIMODAL_MODELS
+from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.messages import (
     Content,
     ContentPart,
@@ -18,23 +38,50 @@ from renderers.messages import (
 )
 from renderers.parse.response import ParsedResponse, ParsedToolCall, ToolCallParseStatus
 from renderers.pool import RendererPool, create_renderer_pool
-from renderers.protocols import ChatTemplateTokenizer, OffsetTokenizer, Tokenizer, is_multimodal
+from renderers.protocols import (
+    ChatTemplateTokenizer,
+    MultimodalRenderer,
+    OffsetTokenizer,
+    Renderer,
+    Tokenizer,
+    is_multimodal,
+)
 from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
+from renderers.segments import AttributedTextSegments, attribute_text_segments
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
+from renderers.training import (
+    RenderedConversation,
+    RenderedTrainingSample,
+    build_training_sample,
+    build_trajectory_step,
+)
 
 __all__ = [
+    "MODEL_RENDERER_MAP",
+    "MULTIMODAL_MODELS",
+    "RENDERER_REGISTRY",
     "TRUSTED_REVISIONS",
+    "AttributedTextSegments",
+    "AutoRendererConfig",
+    "BaseRendererConfig",
     "ChatTemplateTokenizer",
     "Content",
     "ContentPart",
+    "CustomRendererConfig",
+    "DefaultRendererConfig",
     "ImagePart",
     "Message",
     "MultiModalData",
+    "MultimodalRenderer",
     "OffsetTokenizer",
     "ParsedResponse",
     "ParsedToolCall",
     "PlaceholderRange",
+    "RenderedConversation",
     "RenderedTokens",
+    "RenderedTrainingSample",
+    "Renderer",
+    "RendererConfig",
     "RendererPool",
     "TextPart",
     "ThinkingPart",
@@ -44,9 +91,23 @@ __all__ = [
     "ToolCallParseStatus",
     "ToolSpec",
     "VideoPart",
+    "attribute_text_segments",
+    "build_training_sample",
+    "build_trajectory_step",
+    "config_from_name",
     "create_renderer",
     "create_renderer_pool",
+    "custom_renderer_config",
     "extract_message_tool_names",
+    "introduces_user_query",
     "is_multimodal",
+    "load_custom_renderer",
+    "load_target",
     "load_tokenizer",
+    "merge_chat_template_kwargs",
+    "reject_assistant_in_extension",
+    "resolve_thinking_retention",
+    "should_rerender_for_thinking_retention",
+    "template_field_names",
+    "trim_to_turn_close",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from renderers.choices import DEFAULT_DATE
 from renderers.families import Family, digest_of
 from renderers.families.find import NOT_FOUND, Found, FoundBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
@@ -70,6 +71,8 @@ def resolve(
     others = (tokenizer.eos_token_id, number)
     if grammar.tools is None and writes_calls(with_tools):
         conflicts = (*conflicts, "the template writes tool calls in a syntax that is not known: they stay content")
+    if "strftime_now" in ways.source and ways.now == DEFAULT_DATE:
+        conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
     if found.doubt is not None:
         conflicts = (*conflicts, found.doubt)
     if found.family.program is not None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.chat import read_template
-from renderers.choices import ContentTokens, ThinkingRetention
+from renderers.choices import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.configs import (
     CONFIG_CLASSES,
     AutoRendererConfig,
@@ -23,10 +23,7 @@ from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.tokenizer import adopt_tokenizer
 
-__all__ = ["DEFAULT_DATE", "moment_of", "settings_of"]
-
-DEFAULT_DATE = datetime.datetime(2024, 7, 26)
-"""What templates that ask for the time are told where nobody says: never the day on which a process was started."""
+__all__ = ["moment_of", "settings_of"]
 
 
 def settings_of(

@@ -31,6 +31,7 @@ from renderers.families.smollm import SMOLLM
 __all__ = [
     "FAMILIES",
     "MODEL_RENDERER_MAP",
+    "MULTIMODAL_MODELS",
     "Family",
     "Media",
     "Retains",
@@ -70,6 +71,11 @@ FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in _ALL}
 
 MODEL_RENDERER_MAP: dict[str, str] = {name: one.key for one in FAMILIES.values() for name in one.names}
 """The family of every model whose exact name is known."""
+
+MULTIMODAL_MODELS: dict[str, set[str]] = {
+    name: set(one.media) for one in FAMILIES.values() if one.media for name in one.names
+}
+"""What the models that take more than text take."""
 
 _BY_TEMPLATE = {digest: one for one in FAMILIES.values() for digest in one.templates}
 
