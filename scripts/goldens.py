@@ -15,13 +15,12 @@ from collections.abc import Iterator
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.families import Family, digest_of
-from renderers.forms import given_to
-from renderers.messages import plain_messages, plain_tools
-from tests.golden import CHANGELOG, FOLDER, KEPT, Case, Golden, Model, changelog_row, path_of, write_golden
+from renderers.forms import Data, given_to
+from tests.golden import CHANGELOG, FOLDER, KEPT, Case, Golden, Model, changelog_row, names_of, path_of, write_golden
 from tests.golden_conversations import TOOLS, Question, questions
 from tests.models import HUB_AT_HAND, hub_models, unpack_hub
 from tests.parity import NOW
-from tests.reference import Reference, reference_of
+from tests.reference import Reference, reference_of, time_is
 
 __all__ = ["golden_of"]
 
@@ -67,26 +66,31 @@ def _models(family: Family) -> Iterator[Model]:
         template = digest_of(renderer.template().source)
         if template in family.templates and template not in seen:
             seen.add(template)
+            print(f"{family.key}: {name}", file=sys.stderr)
             reference = reference_of(name)
-            given = given_to(renderer.template(tools=True), renderer.tokenizer.special_tokens_map, {})
-            tools = adapt_tools(renderer.template(tools=True), plain_tools(TOOLS), given=given) or []
-            cases = [_asked(renderer, reference, tools, question) for question in questions(family)]
-            yield Model(name, template, tools, cases)
+            cases = [_asked(renderer, reference, question) for question in questions(family)]
+            yield Model(name, template, _taken(renderer, TOOLS), cases)
 
 
-def _asked(renderer: ChatRenderer, reference: Reference, tools: list[dict[str, object]], question: Question) -> Case:
-    template = renderer.template(tools=question.with_tools)
+def _taken(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
+    """Returns tools in the form that the template takes."""
+    template = renderer.template(tools=True)
+    return adapt_tools(template, tools, given=given_to(template, renderer.tokenizer.special_tokens_map, {})) or []
+
+
+def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
+    template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
     given = given_to(template, renderer.tokenizer.special_tokens_map, switches)
-    messages = adapt_messages(template, plain_messages(question.messages), given=given)
-    asked = {"tools": tools if question.with_tools else None, "strftime_now": NOW.strftime, **question.settings}
+    messages = adapt_messages(template, question.messages, given=given)
     ids: list[int] | None
     try:
-        ids = list(reference(messages, **asked))
-    except Exception:  # a template may fail in any way, and each of them is a refusal
+        with time_is(NOW):
+            ids = list(reference(messages, tools=_taken(renderer, question.tools) or None, **question.settings))
+    except Exception as error:  # a template may fail in any way, and each of them is a refusal
+        print(f"refused: {question.title}: {type(error).__name__}: {error}", file=sys.stderr)
         ids = None
-    names = tuple(tool["function"]["name"] for tool in TOOLS) if question.with_tools else ()
-    return Case(question.title, names, question.settings, messages, ids)
+    return Case(question.title, names_of(question.tools), question.settings, messages, ids)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ __all__ = [
     "Model",
     "changelog_row",
     "digest_of_ids",
+    "names_of",
     "path_of",
     "read_golden",
     "row_in_changelog",
@@ -87,6 +88,15 @@ class Golden(NamedTuple):
     date: str
     """What templates that ask for the time are told."""
     models: list[Model]
+
+
+def names_of(tools: list[Data]) -> tuple[str, ...]:
+    """Returns the names of tools, which may be bare or in an envelope.
+
+    >>> names_of([{"type": "function", "function": {"name": "search"}}, {"name": "get_weather"}])
+    ('search', 'get_weather')
+    """
+    return tuple(tool.get("function", tool)["name"] for tool in tools)
 
 
 def path_of(key: str) -> Path:

@@ -19,7 +19,7 @@ class Question(NamedTuple):
 
     title: str
     messages: list[Data]
-    with_tools: bool
+    tools: list[Data]
     settings: Data
     """The generation prompt and the switches."""
 
@@ -109,17 +109,22 @@ CLOSED: dict[str, list[Data]] = {
 }
 """Conversations that end as they are."""
 
-WITH_TOOLS: dict[str, list[Data]] = {
-    "system, tools and a call": [system("Be brief."), user("Weather?"), *LOOKED_UP],
-    "parallel calls": [
-        user("Both?"),
-        answer("", reasoning="Two.", calls=[call("get_weather", {"city": "Rome"}, 1), call("search", {"limit": 3}, 2)]),
-        tool("clear", number=1),
-        tool("nothing\nfound", "search", 2),
-    ],
+PARALLEL = [call("search", {"limit": 3}, 1), call("search", {}, 2)]
+WITH_TOOLS: dict[str, tuple[list[Data], list[Data]]] = {
+    "system, tools and a call": ([system("Be brief."), user("Weather?"), *LOOKED_UP], TOOLS),
+    "parallel calls": (
+        [
+            user("Both?"),
+            answer("", reasoning="Two.", calls=PARALLEL),
+            tool("one\ntwo", "search", 1),
+            tool("nothing", "search", 2),
+        ],
+        TOOLS[1:],
+    ),
 }
-"""Conversations that the model is to go on with, with the tools."""
+"""Conversations that the model is to go on with, and the tools that it is given."""
 
+SEEN = [user([{"type": "text", "text": "Hi "}, {"type": "image"}]), *THOUGHT[1:]]
 IMAGES = [
     user([{"type": "text", "text": "Compare "}, {"type": "image"}, {"type": "image"}]),
     answer("Same."),
@@ -133,20 +138,18 @@ SAMPLES: dict[type, tuple[SwitchValue, ...]] = {bool: (False, True), int: (512,)
 def questions(family: Family) -> Iterator[Question]:
     """Yields what the reference of a family is asked: each conversation, and each other setting of each switch."""
     for title, messages in OPEN.items():
-        yield Question(title, messages, False, {"add_generation_prompt": True})
+        yield Question(title, messages, [], {"add_generation_prompt": True})
     for title, messages in CLOSED.items():
-        yield Question(title, messages, False, {"add_generation_prompt": False})
-    for title, messages in WITH_TOOLS.items():
-        yield Question(title, messages, True, {"add_generation_prompt": True})
-    switched = {"a call": THOUGHT}
-    if "image" in family.media:
-        yield Question("images", IMAGES, False, {"add_generation_prompt": True})
-        switched["images"] = IMAGES
+        yield Question(title, messages, [], {"add_generation_prompt": False})
+    for title, (messages, tools) in WITH_TOOLS.items():
+        yield Question(title, messages, tools, {"add_generation_prompt": True})
+    sees = "image" in family.media
+    if sees:
+        yield Question("images", IMAGES, [], {"add_generation_prompt": True})
     for switch in family.switches:
         for value in _others(switch):
             settings: Data = {"add_generation_prompt": True, switch.name: value}
-            for title, messages in switched.items():
-                yield Question(f"{title}, {switch.name}={json.dumps(value)}", messages, False, settings)
+            yield Question(f"{switch.name}={json.dumps(value)}", SEEN if sees else THOUGHT, [], settings)
 
 
 def _others(switch: Switch) -> list[SwitchValue]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import datetime
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import tiktoken
 from transformers import AutoTokenizer
-from transformers.utils.chat_template_utils import render_jinja_template
+from transformers.utils import chat_template_utils
 
 from tests.models import KIMI_PATTERN, hub_models, snapshot_of
 
-__all__ = ["Reference", "automatic", "reference_of", "reference_with"]
+__all__ = ["Reference", "automatic", "reference_of", "reference_with", "time_is"]
 
 Data = dict[str, Any]
 
@@ -60,7 +64,16 @@ def kimi_reference(name: str) -> Reference:
     tokens = {key: value for key, value in config.items() if key.endswith("_token")}
 
     def reference(messages: list[Data], **arguments: Any) -> list[int]:
-        texts, _ = render_jinja_template([messages], chat_template=template, **{**tokens, **arguments})
+        texts, _ = chat_template_utils.render_jinja_template(
+            [messages], chat_template=template, **{**tokens, **arguments}
+        )
         return encoding.encode(texts[0], allowed_special="all")
 
     return reference
+
+
+@contextlib.contextmanager
+def time_is(moment: datetime.datetime) -> Iterator[None]:
+    """Lets transformers tell templates this time; a `strftime_now` that it is given does not stay a function."""
+    with mock.patch.object(chat_template_utils, "datetime", SimpleNamespace(now=lambda: moment)):
+        yield

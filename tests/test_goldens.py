@@ -20,6 +20,7 @@ from tests.golden import (
     Model,
     changelog_row,
     digest_of_ids,
+    names_of,
     path_of,
     read_golden,
     row_in_changelog,
@@ -163,7 +164,7 @@ def differences(family: Family, golden: Golden, model: Model) -> list[str]:
     renderer = create_renderer(load_tokenizer(model.name), date=datetime.datetime.fromisoformat(golden.date))
     found = []
     for case, question in zip(model.cases, questions(family), strict=True):
-        tools = model.tools if case.tools else None
+        tools = [tool for tool in model.tools if names_of([tool])[0] in case.tools] or None
         for messages in (case.messages, question.messages):
             ids: list[int] | None
             try:
