@@ -82,14 +82,13 @@ def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> 
     template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
     given = given_to(template, renderer.tokenizer.special_tokens_map, switches)
-    messages = adapt_messages(template, question.messages, given=given)
-    ids: list[int] | None
+    messages, ids = question.messages, None
     try:
+        messages = adapt_messages(template, messages, given=given)
         with time_is(NOW):
             ids = list(reference(messages, tools=_taken(renderer, question.tools) or None, **question.settings))
     except Exception as error:  # a template may fail in any way, and each of them is a refusal
         print(f"refused: {question.title}: {type(error).__name__}: {error}", file=sys.stderr)
-        ids = None
     return Case(question.title, names_of(question.tools), question.settings, messages, ids)
 
 

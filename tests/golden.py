@@ -16,13 +16,15 @@ A file says which ids the reference gave for a few conversations. A person can r
     151644 872 198 ...
 
 A case has the names of the tools that it is given, what is set, its messages in the form that the template takes, and
-the ids; or `refused`, where the template does not render it.
+the ids; or `refused`, where the template does not render it. Ids that most cases of a model begin with, such as those of
+a long default system message, stand once below the model, and as the word `start` in the cases.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import textwrap
 from pathlib import Path
@@ -55,6 +57,8 @@ KEPT: dict[str, Family] = {
 }
 """The families whose ids are kept. The reference of a program is its vendor's encoder, and not a template."""
 WIDTH = 120
+LEAST_START = 40
+"""How many ids most cases of a model begin with, if these are written once."""
 TITLE = "Golden ids of {}: what the reference gives. Made by `make goldens` and not by hand; see CONTRIBUTING.md."
 
 
@@ -115,18 +119,37 @@ def write_golden(golden: Golden) -> str:
     blocks = [[TITLE.format(golden.family)], head]
     for model in golden.models:
         tools = [f"tool {_json(tool)}" for tool in model.tools]
-        blocks.append([f"model {model.name}", f"template {model.template}", *tools])
-        blocks += [_written(case) for case in model.cases]
+        start = _start(model.cases)
+        once = ["start", *_wrapped(start)] if start else []
+        blocks.append([f"model {model.name}", f"template {model.template}", *tools, *once])
+        blocks += [_written(case, start) for case in model.cases]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _written(case: Case) -> list[str]:
+def _start(cases: list[Case]) -> list[int]:
+    """Returns the ids that at least half of the cases begin with; none where these are few."""
+    found = [case.ids for case in cases if case.ids is not None]
+    if not found:
+        return []
+    shared = sorted(len(os.path.commonprefix([found[0], ids])) for ids in found)
+    start = found[0][: shared[len(shared) // 2]]
+    return start if len(start) >= LEAST_START else []
+
+
+def _wrapped(words: list[int] | list[int | str]) -> list[str]:
+    return textwrap.wrap(" ".join(map(str, words)), WIDTH)
+
+
+def _written(case: Case, start: list[int]) -> list[str]:
+    ids: list[int | str] | None = None if case.ids is None else [*case.ids]
+    if ids and start and ids[: len(start)] == start:
+        ids[: len(start)] = ["start"]
     return [
         f"# {case.title}",
         *([" ".join(["tools", *case.tools])] if case.tools else []),
         f"set {_json(case.settings)}",
         *map(_json, case.messages),
-        *(["refused"] if case.ids is None else textwrap.wrap(" ".join(map(str, case.ids)), WIDTH)),
+        *(["refused"] if ids is None else _wrapped(ids)),
     ]
 
 
@@ -143,22 +166,30 @@ def read_golden(text: str) -> Golden:
     _, head, *blocks = (block.split("\n") for block in text.removesuffix("\n").split("\n\n"))
     family, version, date = _values(head, "family", "version", "date")
     golden = Golden(family, int(version), date, [])
+    start: list[int] = []
     for block in blocks:
         if block[0].startswith("# "):
-            golden.models[-1].cases.append(_case(block))
+            golden.models[-1].cases.append(_case(block, start))
         else:
-            name, template, *tools = _values(block, "model", "template", *["tool"] * (len(block) - 2))
+            size = block.index("start") if "start" in block else len(block)
+            start = _ids(block[size + 1 :], [])
+            name, template, *tools = _values(block[:size], "model", "template", *["tool"] * (size - 2))
             golden.models.append(Model(name, template, [json.loads(tool) for tool in tools], []))
     return golden
 
 
-def _case(block: list[str]) -> Case:
+def _ids(lines: list[str], start: list[int]) -> list[int]:
+    words = [word for line in lines for word in line.split()]
+    return start + [int(word) for word in words[1:]] if words[:1] == ["start"] else [int(word) for word in words]
+
+
+def _case(block: list[str], start: list[int]) -> Case:
     title, *lines = block
     tools = lines.pop(0).split()[1:] if lines[0].startswith("tools ") else []
     (settings,) = _values(lines[:1], "set")
     messages = [json.loads(line) for line in lines if line.startswith("{")]
     last = lines[1 + len(messages) :]
-    ids = None if last == ["refused"] else [int(number) for line in last for number in line.split()]
+    ids = None if last == ["refused"] else _ids(last, start)
     return Case(title.removeprefix("# "), tuple(tools), json.loads(settings), messages, ids)
 
 

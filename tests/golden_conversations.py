@@ -104,8 +104,12 @@ OPEN: dict[str, list[Data]] = {
 
 CLOSED: dict[str, list[Data]] = {
     "no generation prompt": [user("Hi")],
-    "several turns": [user("Hi"), answer("Hello!"), user("What is 2 + 2?"), answer("It is 4.")],
-    "reasoning in the last turn": [user("Hi"), answer("Hello!", reasoning="They greet me.\n\nSo do I.")],
+    "several turns, reasoning in the last": [
+        user("Hi"),
+        answer("Hello!"),
+        user("What is 2 + 2?"),
+        answer("It is 4.", reasoning="Two and two.\n\nFour."),
+    ],
 }
 """Conversations that end as they are."""
 
@@ -124,15 +128,17 @@ WITH_TOOLS: dict[str, tuple[list[Data], list[Data]]] = {
 }
 """Conversations that the model is to go on with, and the tools that it is given."""
 
-SEEN = [user([{"type": "text", "text": "Hi "}, {"type": "image"}]), *THOUGHT[1:]]
 IMAGES = [
     user([{"type": "text", "text": "Compare "}, {"type": "image"}, {"type": "image"}]),
     answer("Same."),
     user([{"type": "image"}, {"type": "text", "text": "And it?"}]),
 ]
 
+SWITCHED = {"add_vision_id": IMAGES}
+"""What shows a switch that does nothing to the conversation that shows the others."""
+
 SAMPLES: dict[type, tuple[SwitchValue, ...]] = {bool: (False, True), int: (512,), float: (0.5,), str: ("low",)}
-"""What a switch is set to that may be anything of a type."""
+"""What a switch is set to that may be anything of a type. One that is a list or an object is data, and no setting."""
 
 
 def questions(family: Family) -> Iterator[Question]:
@@ -143,16 +149,15 @@ def questions(family: Family) -> Iterator[Question]:
         yield Question(title, messages, [], {"add_generation_prompt": False})
     for title, (messages, tools) in WITH_TOOLS.items():
         yield Question(title, messages, tools, {"add_generation_prompt": True})
-    sees = "image" in family.media
-    if sees:
+    if "image" in family.media:
         yield Question("images", IMAGES, [], {"add_generation_prompt": True})
     for switch in family.switches:
         for value in _others(switch):
             settings: Data = {"add_generation_prompt": True, switch.name: value}
-            yield Question(f"{switch.name}={json.dumps(value)}", SEEN if sees else THOUGHT, [], settings)
+            yield Question(f"{switch.name}={json.dumps(value)}", SWITCHED.get(switch.name, THOUGHT), [], settings)
 
 
 def _others(switch: Switch) -> list[SwitchValue]:
-    values = SAMPLES[switch.values] if isinstance(switch.values, type) else switch.values
+    values = SAMPLES.get(switch.values, ()) if isinstance(switch.values, type) else switch.values
     # 0 is equal to False, but not to a template.
     return [value for value in values if value is None or repr(value) != repr(switch.default)]

@@ -90,6 +90,16 @@ def test_a_file_that_is_not_as_it_was_written_is_an_error(part: str, other: str)
         read_golden(text.replace(part, other, 1))
 
 
+def test_ids_that_most_cases_begin_with_are_written_once() -> None:
+    start = list(range(5000, 5200))
+    cases = [Case(str(at), (), {}, [], [*start, at]) for at in range(5)]
+    others = [Case("other", (), {}, [], [1, 2]), Case("refused", (), {}, [], None), Case("start", (), {}, [], start)]
+    one = SMALL._replace(models=[Model("a", "b", [], [*cases, *others]), *SMALL.models])
+    text = write_golden(one)
+    assert text.count(" 5100 ") == 1
+    assert read_golden(text) == one
+
+
 # ==================
 # The changelog
 # ==================
