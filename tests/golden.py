@@ -16,15 +16,14 @@ A file says which ids the reference gave for a few conversations. A person can r
     151644 872 198 ...
 
 A case has the names of the tools that it is given, what is set, its messages in the form that the template takes, and
-the ids; or `refused`, where the template does not render it. Ids that most cases of a model begin with, such as those of
-a long default system message, stand once below the model, and as the word `start` in the cases.
+the ids; or `refused`, where the template does not render it. Ids that most cases of a model begin with, such as those
+of a long default system message, stand once below the model, and as the word `start` in the cases.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import textwrap
 from pathlib import Path
@@ -131,9 +130,15 @@ def _start(cases: list[Case]) -> list[int]:
     found = [case.ids for case in cases if case.ids is not None]
     if not found:
         return []
-    shared = sorted(len(os.path.commonprefix([found[0], ids])) for ids in found)
+    shared = sorted(_alike(found[0], ids) for ids in found)
     start = found[0][: shared[len(shared) // 2]]
     return start if len(start) >= LEAST_START else []
+
+
+def _alike(one: list[int], other: list[int]) -> int:
+    """Returns how many ids both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (here, there) in enumerate(pairs) if here != there), min(len(one), len(other)))
 
 
 def _wrapped(words: list[int] | list[int | str]) -> list[str]:
