@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table wheels format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens wheels format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -85,6 +85,10 @@ inverse: $(VENV)/.test
 # make bridge-table  how rollouts of every template are extended, and why not, as a table
 bridge-table: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/python -m scripts.bridge_table
+
+# make goldens the ids of every family as its reference gives them, to tests/goldens (FAMILIES="qwen3 glm-5"; all)
+goldens: $(VENV)/.test
+	SHARED=$(SHARED) $(BIN)/python -m scripts.goldens $(FAMILIES)
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

@@ -7,10 +7,7 @@ combinations of switches are compared as text in test_trace_template.py; here th
 
 from __future__ import annotations
 
-import base64
-import functools
 import itertools
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +15,7 @@ from types import UnionType
 from typing import Any
 
 import pytest
-import tiktoken
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
-from transformers.utils.chat_template_utils import render_jinja_template
+from transformers import PreTrainedTokenizerFast
 
 from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
 from renderers.adapt import adapt_messages, adapt_tools
@@ -29,15 +24,11 @@ from renderers.forms import given_to
 from renderers.messages import plain_messages, plain_tools
 from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
-from tests.models import KIMI_PATTERN, hub_models, one_model_per_template, snapshot_of
+from tests.models import one_model_per_template
 from tests.parity import CORPUS, DOCUMENTS, PLAIN_TOOL, Data, rotated
+from tests.reference import Reference, automatic, reference_of, reference_with
 from tests.standin import byte_tokenizer, stand_in
 
-Reference = Callable[..., list[int]]
-"""Gives the ids of messages and what `apply_chat_template` takes beside them, or raises whatever it raises."""
-
-FILES = ("tokenizer", "template", "config")
-"""What the hub's list says of a model that decides about its tokenizer."""
 WITH_TEMPLATE = one_model_per_template()
 SEVERAL = [
     "Qwen/Qwen3-8B",
@@ -48,45 +39,6 @@ SEVERAL = [
 STAND_INS = [EMBEDDED / "chat_template.jinja", *CORPUS]
 WITH_DOCUMENTS = [path for path in CORPUS if "documents" in path.read_text(encoding="utf-8")]
 WITH_IMAGES = ("image", "images")
-
-
-def reference_of(name: str) -> Reference:
-    """Returns the reference for a real model: transformers, or its templates and tiktoken where it has no class."""
-    model = hub_models()[name]
-    if model["tokenizer"] == "kimi-k2":
-        return kimi_reference(name)
-    same = [other for other, files in hub_models().items() if all(files[key] == model[key] for key in FILES)]
-    return reference_with(automatic(same[0]))
-
-
-@functools.lru_cache(maxsize=1)
-def automatic(name: str) -> Any:
-    """Returns the tokenizer that transformers loads; models that follow each other and have the same files share it."""
-    return AutoTokenizer.from_pretrained(name)
-
-
-def reference_with(tokenizer: Any) -> Reference:
-    return functools.partial(tokenizer.apply_chat_template, return_dict=False)
-
-
-def kimi_reference(name: str) -> Reference:
-    snapshot = snapshot_of(name)
-    template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
-    config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
-    lines = (snapshot / "tiktoken.model").read_bytes().splitlines()
-    encoding = tiktoken.Encoding(
-        "kimi",
-        pat_str=KIMI_PATTERN,
-        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)},
-        special_tokens={entry["content"]: int(at) for at, entry in config["added_tokens_decoder"].items()},
-    )
-    tokens = {key: value for key, value in config.items() if key.endswith("_token")}
-
-    def reference(messages: list[Data], **arguments: Any) -> list[int]:
-        texts, _ = render_jinja_template([messages], chat_template=template, **{**tokens, **arguments})
-        return encoding.encode(texts[0], allowed_special="all")
-
-    return reference
 
 
 def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
