@@ -10,7 +10,7 @@ from typing import NamedTuple
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.families import FAMILIES, Family, digest_of
 from tests.models import hub_models
-from tests.parity import CORPUS
+from tests.parity import CORPUS, HUB
 from tests.standin import stand_in
 
 __all__ = ["DATE", "Known", "known", "renderer_for"]
@@ -22,9 +22,18 @@ class Known(NamedTuple):
     """A template of a family: whose it is, and its file where there is no vocabulary for it."""
 
     family: Family
-    digest: str
+    text: str
     model: str
     path: Path | None
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.text)
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether its own vocabulary is at hand: that of Kimi K3 is another model's."""
+        return self.path is None and self.model != "moonshotai/Kimi-K3"
 
     def __str__(self) -> str:
         return f"{self.family.key} {self.model}"
@@ -37,11 +46,12 @@ def known() -> tuple[Known, ...]:
 
 
 def _of_hub() -> Iterator[Known]:
-    for name in hub_models():
-        for text in load_tokenizer(name).chat_templates.values():
-            family = _family_of(text)
-            if family is not None:
-                yield Known(family, digest_of(text), name, None)
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in HUB}
+    for name, model in hub_models().items():
+        text = texts.get(str(model["template"]), "")
+        family = _family_of(text)
+        if family is not None:
+            yield Known(family, text, name, None)
 
 
 def _of_corpus() -> Iterator[Known]:
@@ -49,14 +59,13 @@ def _of_corpus() -> Iterator[Known]:
         text = path.read_text(encoding="utf-8")
         family = _family_of(text)
         if family is not None:
-            yield Known(family, digest_of(text), path.stem, path)
+            yield Known(family, text, path.stem, path)
 
 
 def _family_of(text: str) -> Family | None:
     return next((one for one in FAMILIES.values() if digest_of(text) in one.templates), None)
 
 
-@functools.lru_cache(maxsize=8)
 def renderer_for(one: Known) -> ChatRenderer:
     """Returns a renderer for a template of a family."""
     tokenizer = load_tokenizer(one.model) if one.path is None else stand_in(one.path)

@@ -201,7 +201,7 @@ class MiniMaxM2Renderer(FamilyRenderer):
     family = "minimax-m2"
 
 
-class MiniMaxM3Renderer(FamilyRenderer):
+class MiniMaxM3Renderer(FamilyRenderer, MultimodalChatRenderer):
     family = "minimax-m3"
 
 

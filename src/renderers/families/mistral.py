@@ -83,7 +83,6 @@ DEVSTRAL = Family(
     verified="template",
     stops=_STOPS,
     syntax="mistral-args",
-    media=("image",),
 )
 
 MISTRAL = (MISTRAL_NEMO, MISTRAL_SMALL, MINISTRAL_3, DEVSTRAL)
