@@ -61,3 +61,27 @@ def test_the_installed_command_runs() -> None:
     command = Path(sys.executable).parent / "renderers"
     done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == renderers.__version__
+
+
+def test_the_models_are_listed_with_how_far_they_were_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["family", "checked", "against"]
+    assert len(lines) == len(renderers.FAMILIES) + 1
+    rows = {line.split()[0]: line for line in lines[1:]}
+    assert "template, vocabulary" in rows["qwen3"]
+    assert "nothing" in rows["inkling"]
+    assert "not read yet" in rows["gemma4"]
+
+
+@pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])
+def test_one_family_is_shown_whole(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", name]) == 0
+    shown = capsys.readouterr().out
+    for expected in ("<think>", "stops           <|im_end|> <|endoftext|>", "switches        enable_thinking=True"):
+        assert expected in shown
+
+
+def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "nope"]) == 1
+    assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err

@@ -5,12 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from renderers.forms import Data
 from renderers.probing import Ways, heads, think_markers
 from renderers.spans import Trace
 
-__all__ = ["keep_prefill"]
+__all__ = ["EmptyReasoning", "empty_reasoning", "keep_prefill"]
 
 
 def keep_prefill(trace: Trace, messages: Sequence[Data], ways: Ways) -> Trace:
@@ -24,23 +25,37 @@ def keep_prefill(trace: Trace, messages: Sequence[Data], ways: Ways) -> Trace:
     return _with_texts(trace, places) if places else trace
 
 
+class EmptyReasoning(NamedTuple):
+    """What a prompt writes where thinking is off: the turn's beginning, the marker that opens reasoning, and the rest.
+
+    The rest closes it.
+    """
+
+    before: str
+    opened: str
+    rest: str
+
+
+def empty_reasoning(ways: Ways, role: str) -> EmptyReasoning | None:
+    """Returns the empty reasoning that the prompt after a message of a role writes; None where it writes none."""
+    markers, head = think_markers(ways), next(iter(heads(ways, role)), None)
+    if markers is None or head is None or not head.chosen:
+        return None
+    found = EmptyReasoning(*head.prompt.partition(markers[0]))
+    return found if found.before and markers[1] in found.rest else None
+
+
 def _places(trace: Trace, messages: Sequence[Data], ways: Ways) -> Iterator[tuple[int, str]]:
-    """Yields where an empty pair is missing, and its text."""
-    markers = think_markers(ways)
-    if markers is None:
-        return
+    """Yields where empty reasoning is missing, and its text."""
     for at, message in enumerate(messages):
-        if message["role"] != "assistant":
+        own = [span for span in trace.spans if span.message == at]
+        if message["role"] != "assistant" or not own:
             continue
-        for head in heads(ways, messages[at - 1]["role"] if at else "")[:1]:
-            before, opened, rest = head.prompt.partition(markers[0])
-            if not head.chosen or not before or markers[1] not in rest:
-                continue
-            own = [span for span in trace.spans if span.message == at]
-            found = trace.text.find(before, own[0].start, own[-1].end) if own else -1
-            place = found + len(before)
-            if found >= 0 and not trace.text.startswith(markers[0], place):
-                yield place, opened + rest
+        empty = empty_reasoning(ways, messages[at - 1]["role"] if at else "")
+        found = trace.text.find(empty.before, own[0].start, own[-1].end) if empty else -1
+        place = found + len(empty.before) if empty else 0
+        if empty and found >= 0 and not trace.text.startswith(empty.opened, place):
+            yield place, empty.opened + empty.rest
 
 
 def _with_texts(trace: Trace, places: Iterable[tuple[int, str]]) -> Trace:

@@ -18,6 +18,7 @@ from renderers.texts import LEXEME, alike
 from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
+    "THINKING_SWITCHES",
     "Head",
     "Markers",
     "Ways",
@@ -30,7 +31,8 @@ __all__ = [
     "ways_of",
 ]
 
-_THINKING_SWITCHES = ("enable_thinking", "thinking")
+THINKING_SWITCHES = ("enable_thinking", "thinking")
+"""What templates call the switch that lets a model think."""
 _NEVER = datetime.datetime(2026, 1, 1)
 """The time for templates that do not ask for it."""
 _WORDS = ("Kiesel", "Wolke")
@@ -69,9 +71,7 @@ def heads(ways: Ways, before: str) -> tuple[Head, ...]:
     That of a template without a generation prompt may be empty.
     """
     switches = dict(ways.given)
-    others = [
-        {**switches, name: value} for name in _THINKING_SWITCHES if name in ways.source for value in (True, False)
-    ]
+    others = [{**switches, name: value} for name in THINKING_SWITCHES if name in ways.source for value in (True, False)]
     found = []
     for conversation in _ending_with(before):
         for at, arguments in enumerate((switches, *others)):

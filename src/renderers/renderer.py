@@ -25,6 +25,7 @@ from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
+from renderers.prefill import empty_reasoning
 from renderers.probing import placeholder
 from renderers.program import Program
 from renderers.proofs import BridgeReason, BridgeRefusal
@@ -367,7 +368,8 @@ class ChatRenderer:
 
     @functools.cached_property
     def _kept(self) -> ThinkingRetention | None:
-        return retention_of(self.found.family, self.chat_template_kwargs)
+        silent = empty_reasoning(self._writer.ways(tools=False), "user") is not None
+        return retention_of(self.found.family, self.chat_template_kwargs, silent=silent)
 
     @functools.cached_property
     def _tables(self) -> Tables:

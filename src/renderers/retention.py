@@ -8,6 +8,7 @@ from typing import Any
 from renderers.choices import ThinkingRetention
 from renderers.families import Family
 from renderers.forms import Data
+from renderers.probing import THINKING_SWITCHES
 from renderers.skeletons import EARLIER_THOUGHT, Feature, skeletons
 
 __all__ = ["find_contradiction", "retention_of"]
@@ -38,13 +39,19 @@ def find_contradiction(
     return None
 
 
-def retention_of(family: Family, switches: Mapping[str, Any]) -> ThinkingRetention | None:
+def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -> ThinkingRetention | None:
     """Returns what of the reasoning in a history a bridge keeps with some switches; None for what the template keeps.
 
+    `silent` says that the prompt lets the model not think, which counts where no switch says it.
+
     >>> from renderers.families import FAMILIES
-    >>> retention_of(FAMILIES["qwen3"], {"enable_thinking": False})
+    >>> retention_of(FAMILIES["qwen3"], {"enable_thinking": False}, silent=True)
     'all'
     """
-    values = {**{switch.name: switch.default for switch in family.switches}, **switches}
+    values = {
+        **dict.fromkeys(THINKING_SWITCHES, not silent),
+        **{switch.name: switch.default for switch in family.switches if switch.default is not None},
+        **switches,
+    }
     kept = [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value]
     return "all" if "all" in kept else None

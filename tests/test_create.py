@@ -1,0 +1,152 @@
+"""A renderer is of its model's family, with the family's config, and says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import renderers
+from renderers import (
+    EMBEDDED,
+    AutoRendererConfig,
+    DefaultMultimodalRenderer,
+    DefaultRenderer,
+    DefaultRendererConfig,
+    GLM5RendererConfig,
+    GptOssRendererConfig,
+    Qwen3Renderer,
+    Qwen3RendererConfig,
+    UnknownTemplateWarning,
+    UnsupportedModelError,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.settings import settings_of
+from tests.models import snapshot_of
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+def directory(tmp_path: Path, **config: Any) -> Path:
+    """A copy of the embedded model whose config says more."""
+    made = tmp_path / "model"
+    shutil.copytree(EMBEDDED, made)
+    said = json.loads((made / "config.json").read_text())
+    (made / "config.json").write_text(json.dumps({**said, **config}))
+    return made
+
+
+def test_a_model_of_no_family_has_the_default_class_and_config() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
+    assert type(renderer) is DefaultRenderer
+    assert renderer.config == DefaultRendererConfig(enable_thinking=False)
+    assert (renderer.resolution.family.key, renderer.resolution.found_by) == ("default", "nothing")
+
+
+def test_what_is_given_beside_a_config_counts_more_and_stands_in_it() -> None:
+    config = DefaultRendererConfig(date="2026-01-01", content_tokens="refuse", thinking_retention="tool_cycle")
+    renderer = create_renderer(
+        load_tokenizer(EMBEDDED),
+        config,
+        date=datetime.date(2026, 2, 3),
+        content_tokens="text",
+        thinking_retention="all",
+    )
+    assert renderer.config == DefaultRendererConfig(
+        date="2026-02-03T00:00:00", content_tokens="text", thinking_retention="all"
+    )
+    assert (renderer.date.day, renderer.content_tokens, renderer.thinking_retention) == (3, "text", "all")
+
+
+def test_what_a_config_without_a_family_says_is_kept() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), AutoRendererConfig(content_tokens="refuse"))
+    assert renderer.config == DefaultRendererConfig(content_tokens="refuse")
+
+
+def test_a_class_can_be_made_without_create_renderer() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer = Qwen3Renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
+    assert renderer.found.family.key == "qwen3"
+    assert renderer.chat_template_kwargs == {"enable_thinking": False}
+    assert renderer == create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
+    assert Qwen3Renderer(tokenizer).config == Qwen3RendererConfig()
+    for again in (pickle.loads(pickle.dumps(renderer)), dataclasses.replace(renderer)):
+        assert again == renderer
+        assert type(again) is Qwen3Renderer
+
+
+def test_a_class_takes_no_config_of_another_family() -> None:
+    with pytest.raises(ValueError, match="of the family qwen3 takes its own config, not one of glm-5"):
+        Qwen3Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig())
+
+
+def test_switches_that_a_family_does_not_have_are_refused_with_those_that_it_has() -> None:
+    with pytest.raises(ValueError, match="enable_thinknig.*may have enable_thinking"):
+        create_renderer(
+            load_tokenizer(EMBEDDED), Qwen3RendererConfig(), chat_template_kwargs={"enable_thinknig": False}
+        )
+
+
+def test_a_switch_that_holds_a_list_goes_to_the_template(hub: object) -> None:
+    renderer = create_renderer(
+        load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"), chat_template_kwargs={"custom_tools": []}
+    )
+    assert renderer.chat_template_kwargs["custom_tools"] == ()
+
+
+def test_what_only_a_program_reads_is_refused(hub: object) -> None:
+    tokenizer = load_tokenizer("openai/gpt-oss-20b")
+    with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss can only be had from the program 'harmony'"):
+        create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
+    renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
+    assert any("no program 'harmony'" in one for one in renderer.resolution.conflicts)
+
+
+def test_a_renamed_model_is_known_by_its_template(hub: object, tmp_path: Path) -> None:
+    shutil.copytree(snapshot_of("Qwen/Qwen3-0.6B"), tmp_path / "mine", symlinks=False)
+    renderer = create_renderer(load_tokenizer(tmp_path / "mine"))
+    assert type(renderer) is Qwen3Renderer
+    assert renderer.resolution.found_by == "template"
+    assert renderer.resolution.template_digest in renderer.resolution.family.templates
+
+
+def test_a_known_name_with_another_template_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    monkeypatch.setitem(renderers.MODEL_RENDERER_MAP, tokenizer.name_or_path, "qwen3")
+    with pytest.warns(UnknownTemplateWarning, match="is one of qwen3, but the template"):
+        renderer = create_renderer(tokenizer)
+    assert type(renderer) is DefaultRenderer
+    assert any("is one of qwen3" in one for one in renderer.resolution.conflicts)
+    # Who gives a template knows that it is another one.
+    create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
+
+
+def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
+    assert tokenizer.takes_images
+    with pytest.raises(UnsupportedModelError, match="takes images, and its chat template drops them"):
+        create_renderer(tokenizer)
+    assert type(create_renderer(tokenizer, DefaultRendererConfig())) is DefaultRenderer
+
+
+def test_a_template_that_takes_images_makes_a_renderer_that_does() -> None:
+    template = (
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+        "{% if p.type == 'image' %}<|result|>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
+    )
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    assert type(renderer) is DefaultMultimodalRenderer
+    assert isinstance(renderer, DefaultRenderer)
+
+
+def test_settings_need_a_config() -> None:
+    config: Any = "qwen3"
+    with pytest.raises(TypeError, match="config must be a renderer's config"):
+        settings_of(load_tokenizer(EMBEDDED), config)

@@ -1,0 +1,51 @@
+"""A family is found by what a config says, else by a name whose template fits, else by the template alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers.families import FAMILIES, MODEL_RENDERER_MAP
+from renderers.families.find import NOT_FOUND, UNKNOWN, Found, find_family
+
+QWEN3, GLM53 = FAMILIES["qwen3"], FAMILIES["glm-5.3"]
+
+
+def test_nothing_is_known_of_a_new_model() -> None:
+    assert find_family(key=None, name="my/model", templates=["{{ messages }}"]) == NOT_FOUND
+
+
+def test_a_config_decides_even_without_a_template() -> None:
+    assert find_family(key="qwen3", name="", templates=[]) == Found(QWEN3, "config")
+    assert find_family(key="default", name="Qwen/Qwen3-8B", templates=[]) == Found(UNKNOWN, "config")
+
+
+def test_a_config_for_a_template_that_its_family_is_not_known_for_is_taken_with_a_doubt() -> None:
+    found = find_family(key="qwen3", name="", templates=["{{ messages }}"])
+    assert (found.family, found.by) == (QWEN3, "config")
+    assert found.doubt is not None
+    assert found.doubt.startswith("the config is one of qwen3, but the template (")
+
+
+def test_a_known_name_with_an_unknown_template_is_what_its_template_is() -> None:
+    found = find_family(key=None, name="Qwen/Qwen3-8B", templates=["{{ messages }}"])
+    assert (found.family, found.by) == (UNKNOWN, "nothing")
+    assert found.doubt is not None
+    assert "Qwen/Qwen3-8B is one of qwen3" in found.doubt
+
+
+def test_a_name_alone_counts_where_there_is_no_template_to_ask() -> None:
+    assert find_family(key=None, name="Qwen/Qwen3-8B", templates=[]) == Found(QWEN3, "name")
+    found = find_family(key=None, name="zai-org/GLM-5.3", templates=["{{ messages }}"])
+    assert (found.family, found.by) == (GLM53, "name")
+    assert found.doubt is not None
+    assert "could not be checked" in found.doubt
+
+
+def test_a_name_that_a_user_added_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "glm-5.3")
+    assert find_family(key=None, name="my/glm", templates=[]).family == GLM53
+
+
+def test_a_config_of_no_family_says_what_to_do() -> None:
+    with pytest.raises(ValueError, match="no family 'mine'; a config of your own goes with a CustomRendererConfig"):
+        find_family(key="mine", name="", templates=[])
