@@ -88,7 +88,7 @@ def test_a_class_takes_no_config_of_another_family() -> None:
 
 
 def test_switches_that_a_family_does_not_have_are_refused_with_those_that_it_has() -> None:
-    with pytest.raises(ValueError, match="enable_thinknig.*may have enable_thinking"):
+    with pytest.raises(ValueError, match=r"enable_thinknig.*may have enable_thinking"):
         create_renderer(
             load_tokenizer(EMBEDDED), Qwen3RendererConfig(), chat_template_kwargs={"enable_thinknig": False}
         )
@@ -136,12 +136,13 @@ def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) ->
     assert type(create_renderer(tokenizer, DefaultRendererConfig())) is DefaultRenderer
 
 
-def test_a_template_that_takes_images_makes_a_renderer_that_does() -> None:
+def test_a_template_that_takes_images_makes_a_renderer_that_does(tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
         "{% if p.type == 'image' %}<|result|>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
     )
-    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
+    renderer = create_renderer(tokenizer, chat_template=template)
     assert type(renderer) is DefaultMultimodalRenderer
     assert isinstance(renderer, DefaultRenderer)
 
