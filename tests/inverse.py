@@ -7,16 +7,19 @@ never explains anything.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers.families import family_of_template
 from renderers.parse.normalise import Said, normalised
 from renderers.parse.response import ParsedResponse, ToolCallParseStatus
 from tests.models import hub_models, unpack_hub
+from tests.parity import HUB
 
 __all__ = ["MODELS", "Record", "read_back", "said"]
 
@@ -28,9 +31,10 @@ MARKERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What a template loses, in the order in which it does."""
+    """What is known of what a template loses."""
 
     normalisations: tuple[str, ...] = ()
+    """As the record of its family has them, in their order."""
     unlike: tuple[str, ...] = ()
     """Texts that a field cannot hold: markers that are no tokens here, or that the template looks for itself."""
     once: tuple[str, ...] = ()
@@ -39,45 +43,33 @@ class Record:
     """How many calls a turn may have."""
 
 
-QWEN3 = Record(
-    normalisations=("trims_lines_before_content", "trims_lines_around_reasoning"), once=("blank content before calls",)
-)
-NO_REASONING = Record(normalisations=("drops_reasoning",))
-QWEN35 = Record(normalisations=("trims_content", "trims_reasoning"), unlike=("</parameter>", "<parameter=a>"))
-GLM45 = Record(normalisations=("trims_content", "trims_reasoning"))
-KIMI_FAILS = Record(normalisations=("drops_reasoning",), calls=0)
-NEMOTRON = Record(
-    normalisations=("drops_blank_reasoning", "trims_end_of_content"),
-    unlike=("</parameter>", "<parameter=a>", "<think>", "</think>"),
-)
-LLAMA = Record(normalisations=("drops_reasoning", "drops_content_with_calls", "trims_content"), unlike=("{",), calls=1)
+UNQUOTED = Record(unlike=("</parameter>", "<parameter=a>"))
+KIMI_FAILS = Record(calls=0)
+NEMOTRON = Record(unlike=("</parameter>", "<parameter=a>", "<think>", "</think>"))
+LLAMA = Record(unlike=("{",), calls=1)
 
 RECORDS: dict[str, Record] = {
-    "qwen3": QWEN3,
-    "qwen3-instruct-2507": NO_REASONING,
-    "qwen2.5": NO_REASONING,
-    "qwen3-coder": Record(
-        normalisations=("drops_reasoning", "trims_content_before_calls"), unlike=("</parameter>", "<parameter=a>")
-    ),
-    "qwen3.5-think": QWEN35,
-    "qwen3.5-nothink": QWEN35,
-    "qwen3.6": QWEN35,
-    "qwen3.8": QWEN35,
-    "qwen3-vl": NO_REASONING,
-    "glm-4.5": GLM45,
-    "glm-4.6": GLM45,
-    "glm-4.7-flash": Record(normalisations=("trims_content", "trims_reasoning"), once=("blank reasoning",)),
-    "glm-5.1": Record(normalisations=("trims_content",)),
+    "qwen3": Record(once=("blank content before calls",)),
+    "qwen3-instruct-2507": Record(),
+    "qwen2.5": Record(),
+    "qwen3-coder": UNQUOTED,
+    "qwen3.5-think": UNQUOTED,
+    "qwen3.5-nothink": UNQUOTED,
+    "qwen3.6": UNQUOTED,
+    "qwen3.8": UNQUOTED,
+    "qwen3-vl": Record(),
+    "glm-4.5": Record(),
+    "glm-4.6": Record(),
+    "glm-4.7-flash": Record(once=("blank reasoning",)),
+    "glm-5.1": Record(),
     # Templates that append to lists, which the sandbox refuses.
     "kimi-k2": KIMI_FAILS,
     "kimi-k2-thinking": KIMI_FAILS,
-    "kimi-k2.5": Record(normalisations=("drops_reasoning_without_calls",)),
-    "deepseek-v3": Record(normalisations=("drops_reasoning",), unlike=("<think>", "</think>")),
-    "deepseek-r1-distill": Record(
-        normalisations=("drops_reasoning", "drops_calls"), unlike=("<think>", "</think>"), calls=2
-    ),
-    "deepseek-v3.1": Record(normalisations=("drops_reasoning",), unlike=("</think>",)),
-    "gpt-oss": Record(normalisations=("calls_content_reasoning", "keeps_first_call")),
+    "kimi-k2.5": Record(),
+    "deepseek-v3": Record(unlike=("<think>", "</think>")),
+    "deepseek-r1-distill": Record(unlike=("<think>", "</think>")),
+    "deepseek-v3.1": Record(unlike=("</think>",)),
+    "gpt-oss": Record(),
     "llama-3.2": LLAMA,
     "llama-3.1": LLAMA,
     # A turn without reasoning that begins with the marker looks as if the prompt had opened it.
@@ -86,20 +78,24 @@ RECORDS: dict[str, Record] = {
     "nemotron-3-super": NEMOTRON,
     "nemotron-3-ultra": NEMOTRON,
     "nemotron-3.5-lightning": NEMOTRON,
-    "granite-4.0": NO_REASONING,
-    "seed-oss": Record(normalisations=("trims_content", "trims_reasoning"), unlike=("</parameter>", "<parameter=a>")),
+    "granite-4.0": Record(),
+    "seed-oss": UNQUOTED,
     # Its tokenizer writes spaces as U+2581, and gives that character back as a space.
-    "gemma-3": Record(
-        normalisations=("drops_reasoning", "drops_calls", "trims_content"), unlike=("<｜tool▁call▁end｜>",)
-    ),
+    "gemma-3": Record(unlike=("<｜tool▁call▁end｜>",)),
 }
 """By the key of the template; those whose calls are of a syntax that is not known yet are not here."""
 
-MODELS: dict[str, Record] = {str(EMBEDDED): Record()} | {
-    name: RECORDS[template]
-    for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items()
-    if template in RECORDS
-}
+
+def _models() -> Iterator[tuple[str, Record]]:
+    """Yields a model for each template, and what it loses: what the record of its family says."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in HUB}
+    for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items():
+        family = family_of_template(texts.get(template, ""))
+        if template in RECORDS and family is not None:
+            yield name, replace(RECORDS[template], normalisations=family.normalisations)
+
+
+MODELS: dict[str, Record] = {str(EMBEDDED): Record(), **dict(_models())}
 """What is known of each model at hand, one for each template."""
 
 ASK = {"role": "user", "content": "What is the weather?"}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from renderers import ChatRenderer, Conventions, MessageError, RenderedTokens, TemplateError
+from renderers.families import FAMILIES
 from renderers.spans import Channel
 from tests.conversations import CONVERSATIONS
 from tests.parity import rotated
@@ -168,13 +169,7 @@ _THINK = re.compile(r"<think>\n{0,2}(?:</think>\n{0,2})?")
 _HEADS = ("assistant\n", "<|assistant|>\n", "]~b]ai\n")
 
 
-CONVENTIONS = {
-    **dict.fromkeys(
-        ("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "minimax-m2", *_NEMOTRON), Conventions(sampled_from="<think>")
-    ),
-    "glm-4.5": Conventions(sampled_from="<think>", given=r"\A\n"),
-    "gpt-oss": Conventions(given=r"<\|channel\|>.*?<\|message\|>"),
-}
+CONVENTIONS = {one.key: one.conventions for one in FAMILIES.values() if one.conventions != Conventions()}
 """How families of the incumbent draw the borders of what is sampled, where that is not our rule."""
 
 
