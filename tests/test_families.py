@@ -79,6 +79,23 @@ def test_a_template_is_what_the_record_of_its_family_says(one: Known) -> None:
     check_switches(one, renderer)
 
 
+READ = [
+    ("qwen3", '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'),
+    ("qwen3-coder", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"),
+    ("glm-4.5", "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"),
+]
+"""Calls as models of a family write them, by families."""
+
+
+@pytest.mark.parametrize(
+    ("one", "said"), [(one, said) for key, said in READ for one in known() if one.family.key == key]
+)
+def test_a_call_is_read_as_its_family_writes_it(one: Known, said: str) -> None:
+    renderer = renderer_for(one)
+    parsed = renderer.parse_response(renderer.tokenizer.encode(said, add_special_tokens=False))
+    assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("f", {"x": 1})]
+
+
 def check_stops(one: Known, renderer: ChatRenderer) -> None:
     """Stop tokens are tokens, and they are given in the order of the record."""
     if one.has_vocabulary:

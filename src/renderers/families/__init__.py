@@ -11,22 +11,17 @@ from renderers.families.family import Family, Media, Retains, Switch, SwitchValu
 from renderers.families.gemma import GEMMA
 from renderers.families.glm import GLM
 from renderers.families.gpt_oss import GPT_OSS
-from renderers.families.granite import GRANITE
 from renderers.families.hy3 import HY3
 from renderers.families.inkling import INKLING
 from renderers.families.kimi import KIMI
 from renderers.families.laguna import LAGUNA
-from renderers.families.lfm import LFM
 from renderers.families.llama import LLAMA
 from renderers.families.minimax import MINIMAX
 from renderers.families.mistral import MISTRAL
 from renderers.families.muse import MUSE
 from renderers.families.nemotron import NEMOTRON
-from renderers.families.olmo import OLMO
-from renderers.families.phi import PHI
+from renderers.families.others import OTHERS
 from renderers.families.qwen import QWEN
-from renderers.families.seed import SEED
-from renderers.families.smollm import SMOLLM
 
 __all__ = [
     "FAMILIES",
@@ -57,13 +52,8 @@ _ALL = (
     *INKLING,
     *MUSE,
     *MISTRAL,
-    *PHI,
-    *GRANITE,
-    *SMOLLM,
-    *SEED,
     *COMMAND,
-    *LFM,
-    *OLMO,
+    *OTHERS,
 )
 
 FAMILIES: Mapping[str, Family] = MappingProxyType({one.key: one for one in _ALL})
