@@ -83,6 +83,7 @@ READ = [
     ("qwen3", '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'),
     ("qwen3-coder", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"),
     ("glm-4.5", "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"),
+    ("step-3.5", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"),
 ]
 """Calls as models of a family write them, by families."""
 

@@ -149,6 +149,7 @@ if TYPE_CHECKING:
         RendererConfig,
         SeedOssRendererConfig,
         SmolLM3RendererConfig,
+        Step35RendererConfig,
         config_from_name,
         merge_chat_template_kwargs,
         template_field_names,
@@ -212,6 +213,7 @@ if TYPE_CHECKING:
         Qwen32507Renderer,
         SeedOssRenderer,
         SmolLM3Renderer,
+        Step35Renderer,
     )
     from renderers.parse.stream import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
@@ -403,6 +405,8 @@ __all__ = [
     "Source",
     "Span",
     "StateCall",
+    "Step35Renderer",
+    "Step35RendererConfig",
     "StopRead",
     "TemplateError",
     "TemplateLimitError",

@@ -67,6 +67,7 @@ __all__ = [
     "Qwen32507Renderer",
     "SeedOssRenderer",
     "SmolLM3Renderer",
+    "Step35Renderer",
 ]
 
 
@@ -311,6 +312,10 @@ class LFM2Renderer(FamilyRenderer):
 
 class Olmo3Renderer(FamilyRenderer):
     family = "olmo-3"
+
+
+class Step35Renderer(FamilyRenderer):
+    family = "step-3.5"
 
 
 RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {kind.family: kind for kind in FamilyRenderer.__subclasses__()}

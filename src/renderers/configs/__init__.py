@@ -58,6 +58,7 @@ from renderers.configs.others import (
     Phi4RendererConfig,
     SeedOssRendererConfig,
     SmolLM3RendererConfig,
+    Step35RendererConfig,
 )
 from renderers.configs.qwen import (
     PrimeQwen3RendererConfig,
@@ -133,6 +134,7 @@ __all__ = [
     "RendererConfig",
     "SeedOssRendererConfig",
     "SmolLM3RendererConfig",
+    "Step35RendererConfig",
     "config_from_name",
     "merge_chat_template_kwargs",
     "switches_of",
@@ -196,7 +198,8 @@ RendererConfig = Annotated[
     | LFM2RendererConfig
     | Olmo3RendererConfig
     | Phi4RendererConfig
-    | SmolLM3RendererConfig,
+    | SmolLM3RendererConfig
+    | Step35RendererConfig,
     Field(discriminator="name"),
 ]
 """Any config; `name` says which."""

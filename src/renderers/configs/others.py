@@ -22,6 +22,7 @@ __all__ = [
     "Phi4RendererConfig",
     "SeedOssRendererConfig",
     "SmolLM3RendererConfig",
+    "Step35RendererConfig",
 ]
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
@@ -168,3 +169,9 @@ class SmolLM3RendererConfig(BaseRendererConfig):
     name: Literal["smollm3"] = "smollm3"
     enable_thinking: bool | None = None
     """False writes an empty reasoning block into the generation prompt; `/think` in the system message wins."""
+
+
+class Step35RendererConfig(BaseRendererConfig):
+    """Step 3.5."""
+
+    name: Literal["step-3.5"] = "step-3.5"

@@ -1,4 +1,4 @@
-"""Families of one record each: Granite, LFM2, Olmo, Phi, Seed-OSS, SmolLM3."""
+"""Families of one record each: Granite, LFM2, Olmo, Phi, Seed-OSS, SmolLM3, Step."""
 
 from __future__ import annotations
 
@@ -126,4 +126,20 @@ SMOLLM_3 = Family(
     ),
 )
 
-OTHERS = (GRANITE_4, LFM_2, OLMO_3, PHI_4, SEED_OSS, SMOLLM_3)
+STEP_35 = Family(
+    key="step-3.5",
+    format="""
+    <|im_start|>{role}\\n{content}<|im_end|>\\n
+    reasoning  <think>\\n{reasoning}\\n</think>\\n, written after the last question only
+    call       <tool_call>\\n<function={name}>\\n<parameter={key}>\\n{value}\\n</parameter>\\n</function>\\n</tool_call>
+    result     a message of the role tool_response: <tool_response>{content}</tool_response>
+    prompt     <|im_start|>assistant\\n<think>\\n
+    """,
+    names=("stepfun-ai/Step-3.5-Flash",),
+    templates=("b18b99dff7261214",),
+    verified="template",
+    stops=("<|im_end|>",),
+    syntax="qwen_xml",
+)
+
+OTHERS = (GRANITE_4, LFM_2, OLMO_3, PHI_4, SEED_OSS, SMOLLM_3, STEP_35)
