@@ -11,6 +11,7 @@ import pytest
 
 import renderers
 from renderers import Limits, ToolCallParseStatus
+from renderers.cli.models import models
 from renderers.configs import RendererConfig
 from renderers.parse.syntax import SYNTAXES
 from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
@@ -53,6 +54,10 @@ def test_the_parsing_page_names_every_syntax_and_status() -> None:
     text = (ROOT / "docs" / "parsing.md").read_text()
     for name in (*SYNTAXES, *ToolCallParseStatus):
         assert f"| `{name}` |" in text, name
+
+
+def test_the_families_page_has_the_table_that_the_command_prints() -> None:
+    assert f"```text\n{models()}\n```" in (ROOT / "docs" / "families.md").read_text()
 
 
 def test_the_configs_page_has_every_config_with_its_switches() -> None:

@@ -1,4 +1,4 @@
-"""Families of one record each: Granite, LFM2, Olmo, Phi, Seed-OSS, SmolLM3, Step."""
+"""Families of one record each."""
 
 from __future__ import annotations
 
@@ -132,8 +132,7 @@ STEP_35 = Family(
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     reasoning  <think>\\n{reasoning}\\n</think>\\n, written after the last question only
     call       <tool_call>\\n<function={name}>\\n<parameter={key}>\\n{value}\\n</parameter>\\n</function>\\n</tool_call>
-    result     a message of the role tool_response: <tool_response>{content}</tool_response>
-    prompt     <|im_start|>assistant\\n<think>\\n
+    result     the role tool_response: <tool_response>{content}</tool_response>; prompt <|im_start|>assistant\\n<think>\\n
     """,
     names=("stepfun-ai/Step-3.5-Flash",),
     templates=("b18b99dff7261214",),
