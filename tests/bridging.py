@@ -23,10 +23,21 @@ from renderers.probing import closer
 from renderers.spans import Labelled, Trace
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.models import hub_models, unpack_hub
-from tests.parity import CORPUS
+from tests.parity import CORPUS, HUB
 from tests.standin import stand_in
 
-__all__ = ["FALSE", "ODD_RESULTS", "TEMPLATES", "UNKEPT", "Case", "cases", "keeping_all", "outcome_of", "renderer_of"]
+__all__ = [
+    "EACH_ONCE",
+    "FALSE",
+    "ODD_RESULTS",
+    "TEMPLATES",
+    "UNKEPT",
+    "Case",
+    "cases",
+    "keeping_all",
+    "outcome_of",
+    "renderer_of",
+]
 
 DATE = datetime.datetime(2026, 1, 1)
 WORDS = {
@@ -113,6 +124,10 @@ def templates() -> dict[str, Any]:
 
 
 TEMPLATES = templates()
+
+_OF_HUB = {path.read_bytes() for path in HUB}
+EACH_ONCE = [name for name, source in TEMPLATES.items() if source not in CORPUS or source.read_bytes() not in _OF_HUB]
+"""Those without the texts of the corpus that a model of the hub has as well."""
 
 
 def renderer_of(template: str, **options: Any) -> ChatRenderer | None:

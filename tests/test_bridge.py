@@ -24,7 +24,7 @@ from renderers import (
 )
 from renderers.questions import forget_answers
 from renderers.trace import ChatTemplate
-from tests.bridging import FALSE, ODD_RESULTS, TEMPLATES, UNKEPT, cases, keeping_all, outcome_of, renderer_of
+from tests.bridging import EACH_ONCE, FALSE, ODD_RESULTS, UNKEPT, cases, keeping_all, outcome_of, renderer_of
 from tests.models import HUB_AT_HAND
 
 HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="needs the models of ../shared")
@@ -72,7 +72,7 @@ def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **opt
 # ==================
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", EACH_ONCE)
 def test_what_is_added_is_what_rendering_it_all_would_add(template: str) -> None:
     default = renderer_of(template)
     if default is None:
