@@ -132,7 +132,8 @@ STEP_35 = Family(
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     reasoning  <think>\\n{reasoning}\\n</think>\\n, written after the last question only
     call       <tool_call>\\n<function={name}>\\n<parameter={key}>\\n{value}\\n</parameter>\\n</function>\\n</tool_call>
-    result     the role tool_response: <tool_response>{content}</tool_response>; prompt <|im_start|>assistant\\n<think>\\n
+    result     the role tool_response: <tool_response>{content}</tool_response>
+    prompt     <|im_start|>assistant\\n<think>\\n
     """,
     names=("stepfun-ai/Step-3.5-Flash",),
     templates=("b18b99dff7261214",),
