@@ -296,7 +296,7 @@ def outcome_of(renderer: ChatRenderer, case: Case) -> str:
     assert added == case.whole[len(case.whole) - len(added) :], case.name
     assert len(added) >= len(case.added), case.name
     if not case.keeps:
-        assert renderer.thinking_retention == "all", f"{case.name}: the history would be rewritten"
+        assert "all" in (renderer.thinking_retention, renderer._kept), f"{case.name}: the history would be rewritten"
         return "kept"
     assert added == case.added, case.name
     return "extended"

@@ -118,7 +118,7 @@ def test_without_control_text_all_modes_give_the_same(mode: Any) -> None:
 
 
 def test_a_choice_that_there_is_not_is_an_error() -> None:
-    with pytest.raises(ValueError, match="content_tokens must be one of 'template', 'text', 'refuse', not 'plain'"):
+    with pytest.raises(ValueError, match="Input should be 'template', 'text' or 'refuse'"):
         renderer_of("plain")
 
 

@@ -26,7 +26,7 @@ from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
 from tests.models import one_model_per_template
 from tests.parity import CORPUS, DOCUMENTS, PLAIN_TOOL, Data, rotated
-from tests.reference import Reference, automatic, reference_of, reference_with
+from tests.reference import Reference, automatic, reference_of, reference_with, time_is
 from tests.standin import byte_tokenizer, stand_in
 
 WITH_TEMPLATE = one_model_per_template()
@@ -100,12 +100,14 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
             assert name in WITH_IMAGES
             continue
         adapted_tools = adapt_tools(template, plain_tools(tools), given=given)
-        expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
+        with time_is(renderer.date):
+            expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
+            same = (adapted, adapted_tools) == (messages, tools)
+            raw = expected if same else outcome(reference, messages, tools=tools, **arguments)
         assert_same(got, expected, (name, arguments))
-        if (adapted, adapted_tools) == (messages, tools):
+        if same:
             counts["as given"] += 1
         else:
-            raw = outcome(reference, messages, tools=tools, **arguments)
             assert isinstance(raw, Exception) or not isinstance(expected, Exception), (name, arguments)
             # What transformers renders as it is, and without losing anything, is rendered so.
             everything = {**tokens, **arguments}
