@@ -23,6 +23,7 @@ from renderers import (
     GptOssRendererConfig,
     Qwen3Renderer,
     Qwen3RendererConfig,
+    TemplateMissingError,
     UnknownTemplateWarning,
     UnsupportedModelError,
     create_renderer,
@@ -107,6 +108,17 @@ def test_what_only_a_program_reads_is_refused(hub: object) -> None:
         create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
     renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
     assert any("no program 'harmony'" in one for one in renderer.resolution.conflicts)
+
+
+def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either(hub: object) -> None:
+    with pytest.raises(TemplateMissingError, match=r"deepseek-v4 have no chat template: .* the program 'deepseek-v4'"):
+        create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731"))
+
+
+def test_a_bare_tokenizer_with_a_family_says_how_to_pass_its_template(tmp_path: Path) -> None:
+    shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
+    with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template=, as text, as a path"):
+        create_renderer(load_tokenizer(tmp_path), Qwen3RendererConfig())
 
 
 def test_a_renamed_model_is_known_by_its_template(hub: object, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from renderers.configs import (
     switches_of,
 )
 from renderers.conventions import Conventions
+from renderers.errors import TemplateMissingError
 from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
@@ -45,6 +46,7 @@ def settings_of(
     stands in the config of the result. `others` are fields that no config has.
 
     Raises:
+        TemplateMissingError: The family is written by a program that is not there.
         TypeError: The config is none.
         ValueError: The config is of another family, or says what its family does not take.
     """
@@ -59,6 +61,11 @@ def settings_of(
         raise ValueError(f"a renderer of the family {family} takes its own config, not one of {asked}")
     templates = list(adopted.chat_templates.values()) if given is None else [given]
     found = find_family(key=family or asked, name=adopted.name_or_path, templates=templates)
+    if not templates and found.family.program is not None:
+        raise TemplateMissingError(
+            f"the models of {found.family.key} have no chat template: they are written by the program "
+            f"{found.family.program!r}, which this release does not have. Pass a template as chat_template=."
+        )
     told = None if date is None else moment_of(date).isoformat()
     said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
     whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
