@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
-from renderers.resolution import resolve_stops
+from renderers.resolution import UNREAD_CALLS, resolve_stops
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,18 @@ def test_a_turn_that_is_not_read_back_is_said(hub: object) -> None:
     assert any("'Kiesel<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_a_syntax_that_is_not_known_is_said(hub: object) -> None:
+def test_a_syntax_that_is_not_known_is_said(hub: object, caplog: pytest.LogCaptureFixture) -> None:
     renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
-    assert any("syntax that is not known" in conflict for conflict in renderer.resolution.conflicts)
+    assert UNREAD_CALLS in renderer.resolution.conflicts
+    assert not renderer.supports_tools
+    with caplog.at_level("WARNING", logger="renderers"):
+        renderer.parse_response([])
+        renderer.parse_response([])
+    assert caplog.messages == [f"google/gemma-4-31B-it: {UNREAD_CALLS}"]
+
+
+def test_a_syntax_that_is_known_is_read_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    assert renderer.supports_tools
+    renderer.parse_response([])
+    assert caplog.messages == []

@@ -30,7 +30,7 @@ from renderers.probing import placeholder
 from renderers.program import Program
 from renderers.proofs import BridgeReason, BridgeRefusal
 from renderers.rendered import MultiModalData, RenderedTokens
-from renderers.resolution import Resolution, resolve
+from renderers.resolution import UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, retention_of
 from renderers.spans import Trace
 from renderers.stability import PrefixStability, prefix_stability
@@ -371,8 +371,16 @@ class ChatRenderer:
         silent = empty_reasoning(self._writer.ways(tools=False), "user") is not None
         return retention_of(self.found.family, self.chat_template_kwargs, silent=silent)
 
+    @property
+    def supports_tools(self) -> bool:
+        """Whether tool calls are read from completions."""
+        return self.resolution.grammar.tools is not None
+
     @functools.cached_property
     def _tables(self) -> Tables:
+        if UNREAD_CALLS in self.resolution.conflicts:
+            # Reading never raises, and nobody should lose calls without having been told.
+            _LOG.warning("%s: %s", self.tokenizer.name_or_path, UNREAD_CALLS)
         return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
 
     @functools.cached_property

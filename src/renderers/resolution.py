@@ -16,7 +16,10 @@ from renderers.parse.tables import markers_within
 from renderers.probing import Ways, closer
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-__all__ = ["Resolution", "resolve", "resolve_stops"]
+__all__ = ["UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]
+
+UNREAD_CALLS = "the template writes tool calls in a syntax that is not known: they stay content"
+"""A conflict that is said once more when completions are read."""
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
 
@@ -70,7 +73,7 @@ def resolve(
     stops, source, conflicts = resolve_stops(tokenizer, named, record=_stops_of(found.family, tokenizer))
     others = (tokenizer.eos_token_id, number)
     if grammar.tools is None and writes_calls(with_tools):
-        conflicts = (*conflicts, "the template writes tool calls in a syntax that is not known: they stay content")
+        conflicts = (*conflicts, UNREAD_CALLS)
     if "strftime_now" in ways.source and ways.now == DEFAULT_DATE:
         conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
     if found.doubt is not None:
