@@ -206,7 +206,12 @@ def test_a_name_gives_its_config() -> None:
             assert config_from_name(name) == kind()
 
 
-@pytest.mark.parametrize("name", ["qwen9", "custom", ""])
+def test_a_renderer_of_ones_own_needs_more_than_its_name() -> None:
+    with pytest.raises(ValueError, match=r"CustomRendererConfig\(import_path=\.\.\.\)"):
+        config_from_name("custom")
+
+
+@pytest.mark.parametrize("name", ["qwen9", ""])
 def test_an_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
     with pytest.raises(ValueError, match=f"there is no renderer '{name}': known are auto, command-a, .*, qwen3,"):
         config_from_name(name)

@@ -16,15 +16,21 @@ import renderers
 from renderers import (
     EMBEDDED,
     AutoRendererConfig,
+    BaseRendererConfig,
+    CustomRendererConfig,
     DefaultMultimodalRenderer,
     DefaultRenderer,
     DefaultRendererConfig,
+    GLM5Renderer,
     GLM5RendererConfig,
+    GLM51Renderer,
+    GLM51RendererConfig,
     GptOssRendererConfig,
     Qwen3Renderer,
     Qwen3RendererConfig,
     TemplateMissingError,
     UnknownTemplateWarning,
+    UnreadSwitchWarning,
     UnsupportedModelError,
     create_renderer,
     load_tokenizer,
@@ -111,7 +117,7 @@ def test_what_only_a_program_reads_is_refused(hub: object) -> None:
 
 
 def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either(hub: object) -> None:
-    with pytest.raises(TemplateMissingError, match=r"deepseek-v4 have no chat template: .* the program 'deepseek-v4'"):
+    with pytest.raises(TemplateMissingError, match=r"has no chat template, and the program 'deepseek-v4'"):
         create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731"))
 
 
@@ -138,6 +144,53 @@ def test_a_known_name_with_another_template_is_warned_of(monkeypatch: pytest.Mon
     assert any("is one of qwen3" in one for one in renderer.resolution.conflicts)
     # Who gives a template knows that it is another one.
     create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
+
+
+def test_a_config_of_another_family_is_warned_of_and_does_not_take_the_stop_tokens_away(hub: object) -> None:
+    with pytest.warns(
+        UnknownTemplateWarning, match=r"the config is one of glm-5, but the template .* is that of qwen3"
+    ):
+        renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), GLM5RendererConfig())
+    assert renderer.get_stop_token_ids() == [151645, 151643]
+    assert any("'<|user|>', '<|observation|>'" in one for one in renderer.resolution.conflicts)
+
+
+def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> None:
+    tokenizer = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
+    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False changes nothing") as warned:
+        renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
+    assert warned[0].filename == __file__
+    assert isinstance(renderer, Qwen3Renderer)
+    assert renderer.render_ids(HI) == create_renderer(tokenizer).render_ids(HI)
+
+
+class Own(Qwen3Renderer):
+    """A class of a caller's own."""
+
+    config_class = Qwen3RendererConfig
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"chat_template": "{{ 1 }}"}, {"date": "2026-01-31"}, {"content_tokens": "text"}, {"thinking_retention": "all"}],
+)
+def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> None:
+    config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
+    assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
+    with pytest.raises(TypeError, match=f"{next(iter(given))} cannot be given beside a CustomRendererConfig"):
+        create_renderer(load_tokenizer(EMBEDDED), config, **given)
+
+
+def test_a_class_takes_the_config_of_a_family_that_it_is_derived_from() -> None:
+    renderer = GLM51Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig(clear_thinking=False))
+    assert isinstance(renderer, GLM5Renderer)
+    assert renderer.config == GLM51RendererConfig(clear_thinking=False)
+    assert renderer.found.family.key == "glm-5.1"
+
+
+def test_a_config_that_names_no_family_is_refused() -> None:
+    with pytest.raises(TypeError, match="BaseRendererConfig names no family"):
+        create_renderer(load_tokenizer(EMBEDDED), BaseRendererConfig())
 
 
 def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import chain
 from typing import Any
@@ -22,6 +23,9 @@ from tests.models import HUB_AT_HAND
 
 SOME = ("two", "system", "reasoning in history", "cycle then user")
 RECORDS = [pytest.param(one, id=one.key) for one in FAMILIES.values()]
+
+UNREAD = {("qwen3-2507", "enable_thinking")}
+"""What is taken for callers' sake, with a warning."""
 
 needs_hub = pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not at hand (set SHARED)")
 
@@ -57,7 +61,8 @@ def test_a_record_is_whole_and_short(family: Family) -> None:
 def test_a_record_says_how_far_it_could_be_checked(family: Family) -> None:
     found = [one for one in known() if one.family == family]
     assert {one.digest for one in found} == set(family.templates)
-    level = "tokens" if any(one.has_vocabulary for one in found) else "template" if found else "none"
+    whole = family.program is None and any(one.has_vocabulary for one in found)
+    level = "tokens" if whole else "template" if found else "none"
     assert family.verified == level
 
 
@@ -121,7 +126,8 @@ def check_switches(one: Known, renderer: ChatRenderer) -> None:
     asked = [(name, tools) for name in SOME for tools in (None, TOOLS)]
     plain = [text_of(renderer, name, tools) for name, tools in asked]
     for switch in one.family.switches:
-        assert one.family.program or any(switch.name in text for text in sources), switch.name
+        read = any(re.search(rf"\b{switch.name}\b", text) for text in sources)
+        assert read or one.family.program or (one.family.key, switch.name) in UNREAD, switch.name
         if switch.default is not None and switch.name in source:
             given = {switch.name: switch.default}
             assert [text_of(renderer, name, tools, **given) for name, tools in asked] == plain, switch.name

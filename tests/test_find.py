@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from renderers import load_tokenizer
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP
 from renderers.families.find import NOT_FOUND, UNKNOWN, Found, find_family
 
@@ -39,6 +40,24 @@ def test_a_name_alone_counts_where_there_is_no_template_to_ask() -> None:
     assert (found.family, found.by) == (GLM53, "name")
     assert found.doubt is not None
     assert "could not be checked" in found.doubt
+
+
+def test_a_template_of_another_family_counts_more_than_a_name_or_a_config(hub: object) -> None:
+    template = load_tokenizer("Qwen/Qwen3-8B").chat_templates["default"]
+    named = find_family(key=None, name="zai-org/GLM-5.3", templates=[template])
+    assert (named.family, named.by, named.other) == (QWEN3, "template", True)
+    asked = find_family(key="glm-5.3", name="", templates=[template])
+    assert (asked.family, asked.by, asked.other) == (GLM53, "config", True)
+    assert asked.doubt is not None
+    assert "is that of qwen3" in asked.doubt
+
+
+def test_a_name_that_a_user_added_for_no_family_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "glm-55")
+    with pytest.raises(ValueError, match="no family 'glm-55'; MODEL_RENDERER_MAP has it for my/glm"):
+        find_family(key=None, name="my/glm", templates=[])
+    monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "default")
+    assert find_family(key=None, name="my/glm", templates=[]) == NOT_FOUND
 
 
 def test_a_name_that_a_user_added_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

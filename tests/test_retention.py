@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from renderers.retention import find_contradiction
+from renderers.families import FAMILIES
+from renderers.retention import find_contradiction, retention_of
 from renderers.skeletons import EARLIER_THOUGHT
 
 
@@ -35,3 +36,18 @@ def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], ret
     found = find_contradiction(write, switches, retention)
     assert (found is not None) == wrong
     assert found is None or "keep" in found
+
+
+@pytest.mark.parametrize(
+    ("switches", "kept"),
+    [
+        ({}, "all"),
+        ({"thinking": True}, None),
+        ({"enable_thinking": True}, None),
+        ({"enable_thinking": False}, "all"),
+        ({"enable_thinking": True, "thinking": False}, "all"),
+        ({"enable_thinking": False, "thinking": True}, None),
+    ],
+)
+def test_two_names_of_one_switch_say_one_thing(switches: dict[str, bool], kept: str | None) -> None:
+    assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == kept

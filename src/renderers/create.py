@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from renderers.configs import (
 )
 from renderers.conventions import Conventions
 from renderers.custom import custom_renderer_config, load_custom_renderer
-from renderers.errors import UnknownTemplateWarning, UnsupportedModelError
+from renderers.errors import UnsupportedModelError
 from renderers.families.find import UNKNOWN
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer
 from renderers.forms import given_to, takes_form
@@ -47,7 +46,8 @@ def create_renderer(
     `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
     `adopt_tokenizer` takes it. `config` is that of a family, such as `Qwen3RendererConfig(enable_thinking=False)`; by
     default the family is found by the model's name, else by its template's text, and `renderer.resolution` says which
-    it is and why. What is given beside the config counts more than the config.
+    it is and why. What is given beside the config counts more than the config, and is refused beside that of a class
+    of your own.
 
     `chat_template` is a template's text, a path, or the name of one of the
     tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
@@ -63,7 +63,8 @@ def create_renderer(
     Raises:
         TemplateMissingError: There is no template.
         TemplateSourceError: The template is none.
-        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`.
+        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is given
+            beside a `CustomRendererConfig`.
         UnsupportedModelError: The model takes images, and its template drops them.
         ValueError: The date's text is none, or `chat_template_kwargs` has what the family does not take.
 
@@ -71,27 +72,28 @@ def create_renderer(
     >>> create_renderer(load_tokenizer(EMBEDDED), date="2026-01-31").date
     datetime.datetime(2026, 1, 31, 0, 0)
     """
+    options: dict[str, Any] = {
+        "chat_template": chat_template,
+        "date": date,
+        "verify": verify,
+        "content_tokens": content_tokens,
+        "conventions": conventions,
+        "thinking_retention": thinking_retention,
+    }
     if isinstance(config, CustomRendererConfig):
+        given = [name for name, value in {**options, "limits": None if limits == LIMITS else limits}.items() if value]
+        if given:
+            raise TypeError(
+                f"{', '.join(given)} cannot be given beside a CustomRendererConfig: a class of your own gets a "
+                "tokenizer and its config alone, so this has to be a field of the config"
+            )
         merged = merge_chat_template_kwargs(config, chat_template_kwargs)
         made: ChatRenderer = load_custom_renderer(merged.import_path)(tokenizer, custom_renderer_config(merged))
         return made
-    settings = settings_of(
-        tokenizer,
-        config,
-        chat_template=chat_template,
-        chat_template_kwargs=chat_template_kwargs,
-        date=date,
-        limits=limits,
-        verify=verify,
-        content_tokens=content_tokens,
-        conventions=conventions,
-        thinking_retention=thinking_retention,
-    )
-    found = settings["found"]
-    if found.by in ("template", "nothing") and found.doubt is not None and chat_template is None:
-        warnings.warn(found.doubt, UnknownTemplateWarning, stacklevel=2)
-    renderer = RENDERER_REGISTRY[found.family.key](**settings)
-    if found.family != UNKNOWN:
+    settings = settings_of(tokenizer, config, chat_template_kwargs=chat_template_kwargs, limits=limits, **options)
+    family = settings["found"].family
+    renderer = RENDERER_REGISTRY[family.key](**settings)
+    if family != UNKNOWN:
         return renderer
     if _takes_images(renderer):
         return DefaultMultimodalRenderer(**settings)

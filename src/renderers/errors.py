@@ -25,7 +25,8 @@ ValueError
     ├── TemplateLimitError        it uses more than it may
     └── TraceMismatchError        a traced run gave another text than a plain one (only with verify)
 UserWarning
-└── UnknownTemplateWarning        a known model has a template that its family is not known for
+├── UnknownTemplateWarning        a known model has a template that its family is not known for
+└── UnreadSwitchWarning           a switch is set that the template does not read
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ __all__ = [
     "UnencodableTextError",
     "UnknownFamilyError",
     "UnknownTemplateWarning",
+    "UnreadSwitchWarning",
     "UnsupportedModelError",
 ]
 
@@ -114,6 +116,10 @@ class UnsupportedModelError(ValueError):
 
 class UnknownTemplateWarning(UserWarning):
     """A model with a known name has a template that its family is not known for; the template is what counts."""
+
+
+class UnreadSwitchWarning(UserWarning):
+    """A switch of the family is set, and the model's own template does not read it: it changes no token."""
 
 
 class RendererPoolError(RuntimeError):

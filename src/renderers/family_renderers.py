@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from renderers.configs import BaseRendererConfig
@@ -65,6 +66,7 @@ __all__ = [
     "Qwen36Renderer",
     "Qwen38Renderer",
     "Qwen32507Renderer",
+    "Qwen32507ThinkingRenderer",
     "SeedOssRenderer",
     "SmolLM3Renderer",
     "Step35Renderer",
@@ -82,9 +84,12 @@ class FamilyRenderer(ChatRenderer):
     family: ClassVar[str]
 
     def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **settings: Any) -> None:
-        """`settings` are fields of the renderer that are to be other than the config says."""
+        """`settings` are fields of the renderer that are to be other than the config says.
+
+        The config may be that of a family that this one's class is derived from.
+        """
         if "found" not in settings:
-            settings = settings_of(tokenizer, config, family=self.family, **settings)
+            settings = settings_of(tokenizer, config, families=_families(type(self)), **settings)
         else:
             settings = {"tokenizer": tokenizer, "config": config, **settings}
         super().__init__(**settings)
@@ -106,8 +111,12 @@ class Qwen3Renderer(FamilyRenderer):
     family = "qwen3"
 
 
-class Qwen32507Renderer(FamilyRenderer):
+class Qwen32507Renderer(Qwen3Renderer):
     family = "qwen3-2507"
+
+
+class Qwen32507ThinkingRenderer(Qwen3Renderer):
+    family = "qwen3-2507-thinking"
 
 
 class Qwen3CoderRenderer(FamilyRenderer):
@@ -122,11 +131,11 @@ class Qwen35Renderer(FamilyRenderer, MultimodalChatRenderer):
     family = "qwen3.5"
 
 
-class Qwen36Renderer(FamilyRenderer, MultimodalChatRenderer):
+class Qwen36Renderer(Qwen35Renderer):
     family = "qwen3.6"
 
 
-class Qwen38Renderer(FamilyRenderer, MultimodalChatRenderer):
+class Qwen38Renderer(Qwen36Renderer):
     family = "qwen3.8"
 
 
@@ -150,11 +159,11 @@ class GLM5Renderer(FamilyRenderer):
     family = "glm-5"
 
 
-class GLM51Renderer(FamilyRenderer):
+class GLM51Renderer(GLM5Renderer):
     family = "glm-5.1"
 
 
-class GLM53Renderer(FamilyRenderer):
+class GLM53Renderer(GLM5Renderer):
     family = "glm-5.3"
 
 
@@ -182,7 +191,7 @@ class DeepSeekV3Renderer(FamilyRenderer):
     family = "deepseek-v3"
 
 
-class DeepSeekR1Renderer(FamilyRenderer):
+class DeepSeekR1Renderer(DeepSeekV3Renderer):
     family = "deepseek-r1"
 
 
@@ -210,11 +219,11 @@ class Nemotron3Renderer(FamilyRenderer):
     family = "nemotron-3"
 
 
-class Nemotron3UltraRenderer(FamilyRenderer):
+class Nemotron3UltraRenderer(Nemotron3Renderer):
     family = "nemotron-3-ultra"
 
 
-class Nemotron35Renderer(FamilyRenderer, MultimodalChatRenderer):
+class Nemotron35Renderer(Nemotron3Renderer, MultimodalChatRenderer):
     family = "nemotron-3.5"
 
 
@@ -246,15 +255,15 @@ class LagunaXS2Renderer(FamilyRenderer):
     family = "laguna-xs.2"
 
 
-class LagunaM1Renderer(FamilyRenderer):
+class LagunaM1Renderer(LagunaXS2Renderer):
     family = "laguna-m.1"
 
 
-class LagunaXS21Renderer(FamilyRenderer):
+class LagunaXS21Renderer(LagunaXS2Renderer):
     family = "laguna-xs-2.1"
 
 
-class LagunaS21Renderer(FamilyRenderer):
+class LagunaS21Renderer(LagunaXS21Renderer):
     family = "laguna-s-2.1"
 
 
@@ -318,5 +327,18 @@ class Step35Renderer(FamilyRenderer):
     family = "step-3.5"
 
 
-RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {kind.family: kind for kind in FamilyRenderer.__subclasses__()}
+def _families(kind: type[FamilyRenderer]) -> list[str]:
+    """Returns the key of a class's family, then those of the classes that it is derived from."""
+    return [one.__dict__["family"] for one in kind.__mro__ if "family" in one.__dict__]
+
+
+def _derived(kind: type[FamilyRenderer]) -> Iterator[type[FamilyRenderer]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _derived(one)
+
+
+RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {
+    kind.family: kind for kind in _derived(FamilyRenderer) if "family" in kind.__dict__
+}
 """The class of each family by its key."""

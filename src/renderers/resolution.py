@@ -70,7 +70,14 @@ def resolve(
     # What closes a message of a turn that has several does not end the turn.
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
-    stops, source, conflicts = resolve_stops(tokenizer, named, record=_stops_of(found.family, tokenizer))
+    record, missing = _stops_of(found.family, tokenizer)
+    if found.doubt is not None and named is not None and named[1] not in record:
+        # A model that nobody stops is worse than one that is stopped by what its files say.
+        record = ()
+    stops, source, conflicts = resolve_stops(tokenizer, named, record=record)
+    if missing:
+        said = ", ".join(map(repr, missing))
+        conflicts = (*conflicts, f"the record of {found.family.key} names stop tokens that are no tokens here: {said}")
     others = (tokenizer.eos_token_id, number)
     if grammar.tools is None and writes_calls(with_tools):
         conflicts = (*conflicts, UNREAD_CALLS)
@@ -89,7 +96,7 @@ def resolve(
         template_digest=digest_of(ways.source),
         stop_token_ids=stops,
         stops_from=source,
-        conflicts=conflicts,
+        conflicts=tuple(dict.fromkeys(conflicts)),
         ends=ends,
         grammar=grammar,
     )
@@ -122,7 +129,8 @@ def resolve_stops(
     return stops, source, tuple(conflicts)
 
 
-def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[int, ...]:
-    """Returns the ids of the stop tokens that a record names, of those that the vocabulary has."""
-    found = (tokenizer.added_tokens.get(text) for text in family.stops)
-    return tuple(one for one in found if one is not None)
+def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Returns the ids of the stop tokens that a record names, and those that the vocabulary does not have."""
+    known = tokenizer.added_tokens
+    ids = tuple(known[text] for text in family.stops if text in known)
+    return ids, tuple(text for text in family.stops if text not in known)

@@ -53,5 +53,9 @@ def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -
         **{switch.name: switch.default for switch in family.switches if switch.default is not None},
         **switches,
     }
+    # They are names of one switch, the last of which counts; one that is not given says nothing beside another.
+    for name in THINKING_SWITCHES:
+        if name in switches:
+            values |= dict.fromkeys(THINKING_SWITCHES, switches[name])
     kept = [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value]
     return "all" if "all" in kept else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +20,7 @@ from renderers.configs import (
     switches_of,
 )
 from renderers.conventions import Conventions
-from renderers.errors import TemplateMissingError
+from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
@@ -31,7 +33,7 @@ def settings_of(
     tokenizer: object,
     config: BaseRendererConfig | None,
     *,
-    family: str | None = None,
+    families: Sequence[str] = (),
     chat_template: str | os.PathLike[str] | None = None,
     chat_template_kwargs: Mapping[str, Any] | None = None,
     date: datetime.date | str | None = None,
@@ -42,8 +44,9 @@ def settings_of(
 ) -> dict[str, Any]:
     """Returns the fields of a renderer.
 
-    `family` is the key of the one that a class is of. What is given beside the config counts more than it, and
-    stands in the config of the result. `others` are fields that no config has.
+    `families` are the keys of the one that a class is of, and of those whose configs it takes as well. What is given
+    beside the config counts more than it, and stands in the config of the result. `others` are fields that no config
+    has.
 
     Raises:
         TemplateMissingError: The family is written by a program that is not there.
@@ -54,18 +57,25 @@ def settings_of(
         raise TypeError(
             f"config must be a renderer's config, such as Qwen3RendererConfig(), not a {type(config).__name__}"
         )
+    if config is not None and "name" not in type(config).model_fields:
+        raise TypeError(f"{type(config).__name__} names no family: a config of your own goes with CustomRendererConfig")
     adopted = adopt_tokenizer(tokenizer)
     given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
-    asked = None if config is None or isinstance(config, AutoRendererConfig) else str(config.model_dump()["name"])
-    if family is not None and asked not in (None, family):
-        raise ValueError(f"a renderer of the family {family} takes its own config, not one of {asked}")
+    asked = None if config is None or isinstance(config, AutoRendererConfig) else str(getattr(config, "name", ""))
+    if families and asked not in (None, *families):
+        raise ValueError(f"a renderer of the family {families[0]} takes its own config, not one of {asked}")
+    if config is not None and asked in families[1:]:
+        config = _made(CONFIG_CLASSES[families[0]], config)
     templates = list(adopted.chat_templates.values()) if given is None else [given]
-    found = find_family(key=family or asked, name=adopted.name_or_path, templates=templates)
+    found = find_family(key=families[0] if families else asked, name=adopted.name_or_path, templates=templates)
     if not templates and found.family.program is not None:
         raise TemplateMissingError(
-            f"the models of {found.family.key} have no chat template: they are written by the program "
-            f"{found.family.program!r}, which this release does not have. Pass a template as chat_template=."
+            f"{adopted.name_or_path} has no chat template, and the program {found.family.program!r}, which writes "
+            f"{found.family.key} without one, is not in this release: pass a template as chat_template="
         )
+    if found.doubt is not None and (found.other or (given is None and found.by != "config")):
+        # Who gives a template, or names the family, knows that it may be another one: but not that of another family.
+        warnings.warn(found.doubt, UnknownTemplateWarning, stacklevel=3)
     told = None if date is None else moment_of(date).isoformat()
     said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
     whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
@@ -76,7 +86,7 @@ def settings_of(
         "config": whole,
         "found": found,
         "chat_template": given,
-        "chat_template_kwargs": {**_read_by(templates, found.family, switches_of(whole)), **loose},
+        "chat_template_kwargs": {**_read_by(templates, found.family, whole), **loose},
         "date": DEFAULT_DATE if whole.date is None else moment_of(whole.date),
         "conventions": drawn if conventions is None else conventions,
         "content_tokens": whole.content_tokens,
@@ -90,10 +100,13 @@ def settings_of(
 def _resolved(config: BaseRendererConfig | None, found: Found, said: Mapping[str, Any]) -> BaseRendererConfig:
     """Returns the config of a family, with what is said beside it, and in one that left the family open."""
     if config is not None and not isinstance(config, AutoRendererConfig):
-        kind, before = type(config), config.model_fields_set
-    else:
-        kind, before = CONFIG_CLASSES[found.family.key], set() if config is None else config.model_fields_set
-    kept = {name: getattr(config, name) for name in before - {"name"}}
+        return _made(type(config), config, **said)
+    return _made(CONFIG_CLASSES[found.family.key], config, **said)
+
+
+def _made(kind: type[BaseRendererConfig], config: BaseRendererConfig | None, **said: Any) -> BaseRendererConfig:
+    """Makes a config of some class with what another one was given, and with what is said beside it."""
+    kept = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
     return kind(**{**kept, **said})
 
 
@@ -106,25 +119,31 @@ def _merged(
     return merge_chat_template_kwargs(config, {name: switches[name] for name in switches.keys() - loose.keys()}), loose
 
 
-def _read_by(templates: Sequence[str], family: Family, switches: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the switches of a family that its templates read.
+def _read_by(templates: Sequence[str], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
+    """Returns what the templates are given of the switches of a family.
 
-    Those that only its program reads are left out as long as they say what would be so anyway.
+    What somebody asked for, and no template reads, is warned of. What only the family's program reads is left out as
+    long as it says what would be so anyway.
 
     Raises:
-        ValueError: One says something else.
+        ValueError: What only the program reads says something else.
     """
-    read = {name: value for name, value in switches.items() if any(name in text for text in templates)}
+    switches, defaults = switches_of(config), {one.name: one.default for one in family.switches}
+    read = {name for name in defaults if any(re.search(rf"\b{name}\b", text) for text in templates)}
+    asked = switches.keys() & (defaults.keys() - read)
     if family.program is None:
-        return dict(switches)
-    defaults = {one.name: one.default for one in family.switches}
-    unread = [name for name, value in switches.items() if name not in read and value != defaults.get(name)]
+        for name in sorted(asked & config.model_fields_set) if templates else ():
+            if switches[name] != defaults[name]:
+                said = f"{name}={switches[name]!r} changes no render: the template does not read it"
+                warnings.warn(said, UnreadSwitchWarning, stacklevel=4)
+        return switches
+    unread = sorted(name for name in asked if switches[name] != defaults[name])
     if unread:
         raise ValueError(
             f"{', '.join(unread)} of {family.key} can only be had from the program {family.program!r}, which this "
             "release does not have; its chat template does not read them"
         )
-    return read
+    return {name: value for name, value in switches.items() if name not in asked}
 
 
 def _parsers_of(config: BaseRendererConfig) -> Parsers:

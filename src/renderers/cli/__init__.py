@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,22 +21,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets its escape, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if arguments.command == "demo":
-            from renderers.cli.demo import demo
-
-            print(demo())
-        elif arguments.command == "models":
-            from renderers.cli.models import models
-
-            print(models(arguments.name))
-        else:
-            from renderers.cli.inspect import inspect
-
-            print(inspect(arguments.model, revision=arguments.revision, text=arguments.text))
+        print(_answer(arguments), flush=True)
     except (TokenizerLoadError, UnencodableTextError, UnknownFamilyError) as error:
         print(f"renderers: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever reads, as `head` does, has seen enough; nothing is left to be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _answer(arguments: argparse.Namespace) -> str:
+    """Returns what a command prints; what only one of them needs is imported by it alone."""
+    if arguments.command == "demo":
+        from renderers.cli.demo import demo
+
+        return demo()
+    if arguments.command == "models":
+        from renderers.cli.models import models
+
+        return models(arguments.name)
+    from renderers.cli.inspect import inspect
+
+    return inspect(arguments.model, revision=arguments.revision, text=arguments.text)
 
 
 def _parser() -> argparse.ArgumentParser:

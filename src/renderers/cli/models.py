@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
+from renderers.families.find import UNKNOWN
 from renderers.parse.syntax import SYNTAXES
 
 __all__ = ["models"]
@@ -20,12 +21,13 @@ def models(name: str | None = None) -> str:
     """
     if name is None:
         return _table()
+    known = {**FAMILIES, UNKNOWN.key: UNKNOWN}
     key = MODEL_RENDERER_MAP.get(name, name)
-    if key not in FAMILIES:
+    if key not in known:
         raise UnknownFamilyError(
-            f"{name!r} is neither a family nor a model with a record; the families are {', '.join(FAMILIES)}"
+            f"{name!r} is neither a family nor a model with a record; the families are {', '.join(known)}"
         )
-    return _record(FAMILIES[key])
+    return _record(known[key])
 
 
 def _table() -> str:

@@ -70,6 +70,7 @@ from renderers.configs.qwen import (
     Qwen36RendererConfig,
     Qwen38RendererConfig,
     Qwen32507RendererConfig,
+    Qwen32507ThinkingRendererConfig,
 )
 from renderers.configs.special import AutoRendererConfig, CustomRendererConfig, DefaultRendererConfig
 from renderers.configs.switches import merge_chat_template_kwargs, switches_of, template_field_names
@@ -131,6 +132,7 @@ __all__ = [
     "Qwen36RendererConfig",
     "Qwen38RendererConfig",
     "Qwen32507RendererConfig",
+    "Qwen32507ThinkingRendererConfig",
     "RendererConfig",
     "SeedOssRendererConfig",
     "SmolLM3RendererConfig",
@@ -148,6 +150,7 @@ RendererConfig = Annotated[
     | Qwen25RendererConfig
     | Qwen3RendererConfig
     | Qwen32507RendererConfig
+    | Qwen32507ThinkingRendererConfig
     | Qwen3CoderRendererConfig
     | PrimeQwen3RendererConfig
     | Qwen3VLRendererConfig
@@ -220,6 +223,8 @@ def config_from_name(name: str) -> BaseRendererConfig | None:
     """
     if name == "auto":
         return None
+    if name == "custom":
+        raise ValueError("a renderer of your own needs more than its name: CustomRendererConfig(import_path=...)")
     known = sorted(CONFIG_CLASSES.keys() - {"custom"})
     if name not in known:
         raise ValueError(f"there is no renderer {name!r}: known are {', '.join(known)}")

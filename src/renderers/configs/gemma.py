@@ -24,6 +24,7 @@ class Gemma4RendererConfig(BaseRendererConfig):
     enable_thinking: bool = False
     """True lets the model think."""
     preserve_thinking: bool = False
-    """Keeps the reasoning of all turns that call tools."""
+    """Lets a bridge keep all reasoning, and a template that reads it that of turns that call tools; the templates of
+    the first models do not."""
     image_cache_max: int = 256
     """Has no effect, as images are not cached; taken because release 0.1 had it."""

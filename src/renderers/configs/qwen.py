@@ -16,6 +16,7 @@ __all__ = [
     "Qwen36RendererConfig",
     "Qwen38RendererConfig",
     "Qwen32507RendererConfig",
+    "Qwen32507ThinkingRendererConfig",
 ]
 
 
@@ -38,9 +39,19 @@ class Qwen3RendererConfig(BaseRendererConfig):
 
 
 class Qwen32507RendererConfig(BaseRendererConfig):
-    """Qwen3 of July 2025: Instruct and Thinking are models of their own, without a switch."""
+    """Qwen3 of July 2025, the Instruct models: they do not think."""
 
     name: Literal["qwen3-2507"] = "qwen3-2507"
+    enable_thinking: bool | None = None
+    """Changes nothing, as the template does not read it; taken, with a warning, because release 0.1 had it."""
+
+
+class Qwen32507ThinkingRendererConfig(BaseRendererConfig):
+    """Qwen3 of July 2025, the Thinking models: they always think."""
+
+    name: Literal["qwen3-2507-thinking"] = "qwen3-2507-thinking"
+    enable_thinking: bool | None = None
+    """Changes nothing, as the template does not read it; taken, with a warning, because release 0.1 had it."""
 
 
 class Qwen3CoderRendererConfig(BaseRendererConfig):

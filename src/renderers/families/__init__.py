@@ -63,7 +63,7 @@ MODEL_RENDERER_MAP: dict[str, str] = {name: one.key for one in FAMILIES.values()
 """The family of every model whose exact name is known."""
 
 MULTIMODAL_MODELS: dict[str, set[str]] = {
-    name: set(one.media) for one in FAMILIES.values() if one.media for name in one.names
+    name: set(one.media) for one in FAMILIES.values() for name in one.names if one.media and name not in one.text_alone
 }
 """What the models that take more than text take."""
 

@@ -56,7 +56,7 @@ COMMAND_R = Family(
     templates=("bf9e9ee8c0f2297c",),
     verified="template",
     stops=_STOPS,
-    syntax="command-r",
+    syntax="command_r",
 )
 
 COMMAND = (COMMAND_A, COMMAND_R)

@@ -15,7 +15,10 @@ Media = Literal["image", "video", "audio"]
 SwitchValue = bool | int | float | str | None
 
 Verified = Literal["tokens", "template", "none"]
-"""How far a record was checked: against template and vocabulary, against a template alone, or against nothing."""
+"""How far a record was checked: against template and vocabulary, against a template alone, or against nothing.
+
+A family that is written by a program is checked against it, so until then no further than against a template.
+"""
 
 
 class Switch(NamedTuple):
@@ -76,6 +79,8 @@ class Family:
     """Where release 0.1 of this package drew the borders of what is sampled, where that is not our rule."""
     media: tuple[Media, ...] = ()
     """What its messages may hold beside text."""
+    text_alone: tuple[str, ...] = ()
+    """The names of those of its models that take nothing but text all the same."""
     version: int = 1
     """Grows when ids change."""
 

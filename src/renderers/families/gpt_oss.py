@@ -21,7 +21,7 @@ _GPT_OSS = Family(
     """,
     names=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
     templates=("a4c9919cbbd4acdd", "6adda7cea0f63ef1"),
-    verified="tokens",
+    verified="template",
     stops=("<|return|>", "<|call|>"),
     switches=(
         Switch("reasoning_effort", ("low", "medium", "high"), "medium"),

@@ -82,7 +82,7 @@ KIMI_K3 = Family(
         Switch("thinking_effort", ("low", "high", "max"), "max"),
         Switch("tool_choice", ("auto", "required", "none"), "auto"),
     ),
-    syntax="kimi-k3",
+    syntax="kimi_k3",
     media=("image",),
 )
 

@@ -50,7 +50,7 @@ MINIMAX_M3 = Family(
         Switch("thinking_mode", ("enabled", "disabled", "adaptive"), "adaptive"),
         Switch("model_identity", str, "You are a helpful assistant."),
     ),
-    syntax="minimax-m3",
+    syntax="minimax_m3",
     media=("image", "video"),
 )
 

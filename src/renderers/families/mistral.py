@@ -40,7 +40,7 @@ MISTRAL_SMALL = Family(
     templates=("5b8f31f111986965",),
     verified="tokens",
     stops=_STOPS,
-    syntax="mistral-args",
+    syntax="mistral_args",
     media=("image",),
 )
 
@@ -64,7 +64,7 @@ MINISTRAL_3 = Family(
     templates=("39f03c383413f531",),
     verified="tokens",
     stops=_STOPS,
-    syntax="mistral-args",
+    syntax="mistral_args",
     media=("image",),
 )
 
@@ -82,7 +82,7 @@ DEVSTRAL = Family(
     templates=("039a4710e2aabaa7",),
     verified="template",
     stops=_STOPS,
-    syntax="mistral-args",
+    syntax="mistral_args",
 )
 
 MISTRAL = (MISTRAL_NEMO, MISTRAL_SMALL, MINISTRAL_3, DEVSTRAL)

@@ -75,6 +75,7 @@ NEMOTRON_35 = Family(
     normalisations=_NORMALISATIONS,
     conventions=_CONVENTIONS,
     media=("image",),
+    text_alone=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16",),
 )
 
 NEMOTRON = (NEMOTRON_3, NEMOTRON_3_ULTRA, NEMOTRON_35)

@@ -9,6 +9,8 @@ __all__ = ["QWEN"]
 
 _STOPS = ("<|im_end|>", "<|endoftext|>")
 _THINKING = Switch("enable_thinking", (True, False), True)
+_IGNORED = Switch("enable_thinking", (True, False))
+"""Not read by these templates; callers give it to all models of Qwen3, and it is taken with a warning."""
 _VISION_ID = Switch("add_vision_id", (True, False), False)
 _WITHOUT_THINKING = Retains("enable_thinking", False, "all")
 _PREFILLED_THINK = Conventions(sampled_from="<think>")
@@ -83,29 +85,40 @@ QWEN3 = Family(
 QWEN3_2507 = Family(
     key="qwen3-2507",
     format="""
-    As qwen3, with two kinds of models in place of a switch.
-    Instruct   no reasoning; the prompt is <|im_start|>assistant\\n
-    Thinking   reasoning as in qwen3; the prompt is <|im_start|>assistant\\n<think>\\n (its template was not at hand)
+    As qwen3, without reasoning and without the switch for it; the prompt is <|im_start|>assistant\\n
     """,
     names=(
         "Qwen/Qwen3-4B-Instruct-2507",
-        "Qwen/Qwen3-4B-Thinking-2507",
         "Qwen/Qwen3-30B-A3B-Instruct-2507",
-        "Qwen/Qwen3-30B-A3B-Thinking-2507",
         "Qwen/Qwen3-235B-A22B-Instruct-2507",
-        "Qwen/Qwen3-235B-A22B-Thinking-2507",
         "Qwen/Qwen3-4B-Instruct-2507-FP8",
-        "Qwen/Qwen3-4B-Thinking-2507-FP8",
         "Qwen/Qwen3-30B-A3B-Instruct-2507-FP8",
-        "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8",
         "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8",
-        "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8",
     ),
     templates=("64f85b198065d0fb", "48e17aa3caf5bf20"),
     verified="tokens",
     stops=_STOPS,
+    switches=(_IGNORED,),
     syntax="hermes",
     normalisations=("drops_reasoning",),
+)
+
+QWEN3_2507_THINKING = Family(
+    key="qwen3-2507-thinking",
+    format="""
+    As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n
+    """,
+    names=(
+        "Qwen/Qwen3-4B-Thinking-2507",
+        "Qwen/Qwen3-30B-A3B-Thinking-2507",
+        "Qwen/Qwen3-235B-A22B-Thinking-2507",
+        "Qwen/Qwen3-4B-Thinking-2507-FP8",
+        "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8",
+        "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8",
+    ),
+    stops=_STOPS,
+    switches=(_IGNORED,),
+    syntax="hermes",
     conventions=_PREFILLED_THINK,
 )
 
@@ -265,6 +278,7 @@ QWEN = (
     QWEN25,
     QWEN3,
     QWEN3_2507,
+    QWEN3_2507_THINKING,
     QWEN3_CODER,
     QWEN3_VL,
     QWEN35,
