@@ -229,9 +229,10 @@ def test_a_refusal_says_which_new_message_the_template_refuses_and_in_its_words(
     assert detail == "new message 1: There is no role critic: use system, user, assistant or tool."
 
 
-def test_no_new_messages_add_nothing() -> None:
+@pytest.mark.parametrize("new", [[], None])
+def test_no_new_messages_add_nothing(new: list[Any] | None) -> None:
     renderer = embedded()
-    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [])
+    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), new)
     assert isinstance(bridged, BridgeRefusal)
     assert bridged.reason is BridgeReason.NOTHING_NEW
 

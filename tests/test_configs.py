@@ -242,3 +242,10 @@ def test_a_default_config_takes_any_switch_but_its_own_fields() -> None:
     assert merged == DefaultRendererConfig(a=3, b=2, c=[1])
     with pytest.raises(ValueError, match=r"has name, tool_parser, .* any that is no field of the config"):
         merge_chat_template_kwargs(DefaultRendererConfig(), {"tool_parser": "qwen3", "name": "qwen3"})
+
+
+@pytest.mark.parametrize("config", [Qwen3RendererConfig(), DefaultRendererConfig()])
+def test_switches_that_are_no_mapping_are_refused(config: BaseRendererConfig) -> None:
+    pairs: Any = [("enable_thinking", False)]
+    with pytest.raises(TypeError, match="chat_template_kwargs must be a mapping, not a list"):
+        merge_chat_template_kwargs(config, pairs)

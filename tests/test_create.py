@@ -157,7 +157,7 @@ def test_a_config_of_another_family_is_warned_of_and_does_not_take_the_stop_toke
 
 def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> None:
     tokenizer = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
-    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False changes nothing") as warned:
+    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False changes no render") as warned:
         renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
     assert warned[0].filename == __file__
     assert isinstance(renderer, Qwen3Renderer)
@@ -182,9 +182,9 @@ def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> No
 
 
 def test_a_class_takes_the_config_of_a_family_that_it_is_derived_from() -> None:
-    renderer = GLM51Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig(clear_thinking=False))
+    renderer = GLM51Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig(enable_thinking=False))
     assert isinstance(renderer, GLM5Renderer)
-    assert renderer.config == GLM51RendererConfig(clear_thinking=False)
+    assert renderer.config == GLM51RendererConfig(enable_thinking=False)
     assert renderer.found.family.key == "glm-5.1"
 
 

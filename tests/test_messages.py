@@ -15,7 +15,16 @@ import pydantic
 import pytest
 
 from renderers.errors import MessageError
-from renderers.messages import plain_arguments, plain_messages, plain_tools
+from renderers.messages import (
+    ImagePart,
+    Message,
+    ToolCall,
+    ToolSpec,
+    VideoPart,
+    plain_arguments,
+    plain_messages,
+    plain_tools,
+)
 
 
 class Role(str, enum.Enum):  # noqa: UP042
@@ -286,3 +295,15 @@ def test_other_arguments_are_made_plain_too() -> None:
     }
     with pytest.raises(MessageError, match=r"^documents\.0 is a object"):
         plain_arguments({"documents": [object()]})
+
+
+def test_the_types_say_which_keys_are_required() -> None:
+    required = {one.__name__: one.__required_keys__ for one in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
+    assert required == {
+        "Message": {"role"},
+        "ToolSpec": {"name"},
+        "ToolCall": frozenset(),
+        "ImagePart": frozenset(),
+        "VideoPart": frozenset(),
+    }
+    assert {"reasoning", "reasoning_content", "tool_calls"} <= Message.__optional_keys__

@@ -48,6 +48,10 @@ def test_any_of_its_fields_make_one_and_the_others_are_empty() -> None:
         assert others == [[]] * len(others)
 
 
+def test_one_without_ids_has_no_content_of_any_role() -> None:
+    assert RenderedTokens(message_indices=[0], message_roles=["user"]).content_mask_for_roles({"user"}) == []
+
+
 @pytest.mark.parametrize("made", MADE.values(), ids=MADE)
 class TestOneOf:
     def test_counts_tokens_of_messages(self, made: RenderedTokens) -> None:

@@ -115,6 +115,14 @@ def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
     assert text(renderer, documents=[{"text": "D"}]).split()[-1] == "D"
 
 
+@pytest.mark.parametrize("verb", ["render", "render_ids", "trace"])
+def test_a_name_that_the_template_does_not_read_is_a_mistake(verb: str) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of a render nor a name that"):
+        getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
+    assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
+
+
 def test_the_callers_arguments_can_change_afterwards() -> None:
     kwargs = {"list": ["a"]}
     renderer = create_renderer(
@@ -161,7 +169,7 @@ def test_a_tokenizer_of_a_callers_own_will_do() -> None:
     renderer = create_renderer(Letters(), chat_template="<{{ messages[0].content }}>")
     assert renderer.render_ids(HI) == list(map(ord, "<Hi>"))
     rendered = renderer.render(HI)
-    assert (rendered.token_ids, rendered.message_indices) == (list(map(ord, "<Hi>")), [])
+    assert (rendered.token_ids, rendered.message_indices) == (list(map(ord, "<Hi>")), [-1, 0, 0, 0])
     assert rendered.message_roles == ["user"]
 
 

@@ -70,8 +70,21 @@ def test_control_text_that_is_refused_is_named() -> None:
         one.ids(run.trace)
 
 
-def test_a_tokenizer_that_does_not_say_where_its_tokens_are_attributes_nothing() -> None:
-    assert writer().attributes
-    foreign = writer(tokenizer=adopt_tokenizer(Letters()), chat_template="{{ messages[0].content }}")
-    assert not foreign.attributes
-    assert foreign.ids(foreign.run([ASK], tools=None, add_generation_prompt=False).trace) == list(map(ord, "Hi"))
+class Small(Letters):
+    """Has no capital letters, and cannot say where its tokens are in a text."""
+
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text if text.startswith("Is") else text.lower())
+
+
+@pytest.mark.parametrize(("kind", "runs"), [(Letters, 2), (Small, 0)])
+def test_a_tokenizer_whose_tokens_are_not_the_text_attributes_nothing(
+    kind: type[Letters], runs: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    foreign = writer(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
+    run = foreign.run([ASK], tools=None, add_generation_prompt=False)
+    encoded, injected = foreign.encoded(run.trace, foreign.labels(run))
+    assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run.trace), runs, [])
+    assert [message.partition(": ")[2] for message in caplog.messages] == [
+        "tokens have no attribution: token 1 is 'h', where the text has 'Hi'"
+    ] * (runs == 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from renderers.messages import REASONING_NAMES, plain_arguments, plain_messages,
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
 
-__all__ = ["apply_template", "choose_template", "plain_switches", "read_template", "run_chat"]
+__all__ = ["apply_template", "choose_template", "plain_switches", "read_template", "reads", "run_chat"]
 
 _OF_RENDER = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
 _TAKEN = {
@@ -64,6 +65,15 @@ def choose_template(named: Mapping[str, str], *, tools: bool, name: str) -> str:
         f"the tokenizer {name or 'that was given'} {has}: pass chat_template=, as text, as a path"
         + (" or as one of these names" if named else "")
     )
+
+
+def reads(template: str, name: str) -> bool:
+    """Says whether a template's text may read a name: whether it is a word of it.
+
+    >>> reads("{% if enable_thinking %}", "enable_thinking"), reads("{% if enable_thinking %}", "thinking")
+    (True, False)
+    """
+    return re.search(rf"\b{re.escape(name)}\b", template) is not None
 
 
 def plain_switches(arguments: Mapping[str, Any]) -> dict[str, Any]:

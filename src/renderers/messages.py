@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
 from renderers.errors import MessageError
 from renderers.spans import Path
@@ -51,20 +51,24 @@ class ThinkingPart(TypedDict):
     thinking: str
 
 
-class ImagePart(TypedDict):
+class ImagePart(TypedDict, total=False):
     """A part of a message's content that is an image, in one of the forms that callers use."""
 
     type: Literal["image", "image_url"]
-    image: NotRequired[Any]
-    image_url: NotRequired[Any]
+    image: Any
+    image_url: Any
+    url: str
+    path: str
 
 
-class VideoPart(TypedDict):
+class VideoPart(TypedDict, total=False):
     """A part of a message's content that is a video."""
 
     type: Literal["video", "video_url"]
-    video: NotRequired[Any]
-    video_url: NotRequired[Any]
+    video: Any
+    video_url: Any
+    url: str
+    path: str
 
 
 ContentPart = TextPart | ThinkingPart | ImagePart | VideoPart
@@ -78,31 +82,39 @@ class ToolCallFunction(TypedDict):
     arguments: dict[str, Any] | str
 
 
-class ToolCall(TypedDict):
+class ToolCall(TypedDict, total=False):
     """A tool call of an assistant's message."""
 
     function: ToolCallFunction
-    id: NotRequired[str]
-    type: NotRequired[Literal["function"]]
+    id: str
+    type: Literal["function"]
 
 
-class Message(TypedDict):
+# What is written as a text, as annotations here are, cannot say at run time which keys are not required.
+class _Role(TypedDict):
+    role: str
+
+
+class _Name(TypedDict):
+    name: str
+
+
+class Message(_Role, total=False):
     """A message. Templates may read other keys as well; all are passed on."""
 
-    role: str
-    content: NotRequired[Content]
-    reasoning_content: NotRequired[str | None]
-    tool_calls: NotRequired[Sequence[ToolCall] | None]
-    tool_call_id: NotRequired[str]
-    name: NotRequired[str]
+    content: Content
+    reasoning_content: str | None
+    reasoning: str | None
+    tool_calls: Sequence[ToolCall] | None
+    tool_call_id: str
+    name: str
 
 
-class ToolSpec(TypedDict):
+class ToolSpec(_Name, total=False):
     """A tool: a name, a description and a JSON schema. Also accepted in a `{"type": "function", "function": ...}`."""
 
-    name: str
-    description: NotRequired[str]
-    parameters: NotRequired[dict[str, Any]]
+    description: str
+    parameters: dict[str, Any]
 
 
 MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio")

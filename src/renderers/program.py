@@ -105,7 +105,5 @@ class Program:
         self, trace: Trace, labels: Sequence[Labelled]
     ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
         """Returns the ids of a text, their attribution where that is known, and control text of a caller's."""
-        if not self.writer.attributes:
-            return self.writer.ids(trace), (), ()
         encoded, injected = self.writer.encoded(trace, labels)
         return encoded.ids, encoded.runs, injected

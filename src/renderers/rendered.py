@@ -275,7 +275,7 @@ class RenderedTokens:
 
     def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
         """Returns for every token whether it is content of a message with one of the roles."""
-        if len(self.is_content) != len(self.token_ids):
+        if not len(self.is_content) == len(self.message_indices) == len(self.token_ids):
             return [False] * len(self.token_ids)
         wanted = [role in roles for role in self.message_roles]
         return [

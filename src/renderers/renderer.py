@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, get_args
 
 from renderers.bridge import Bridge, Prior, extend_prior
-from renderers.chat import plain_switches
+from renderers.chat import plain_switches, reads
 from renderers.choices import ContentTokens, Prefill, ThinkingRetention
 from renderers.configs import BaseRendererConfig
 from renderers.conventions import Conventions
@@ -144,13 +144,10 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=plain_switches(template_arguments),
+            switches=self._for_template(template_arguments),
         )
         _refuse_media(run.messages, process_multimodal=process_multimodal)
         names = extract_message_tool_names(run.messages)
-        if not self._writer.attributes:
-            alone = self._writer.ids(run.trace)
-            return RenderedTokens(token_ids=alone, message_roles=run.roles, message_tool_names=names)
         encoded, injected = self._writer.encoded(run.trace, self._writer.labels(run))
         return RenderedTokens.of_runs(
             *encoded,
@@ -177,7 +174,8 @@ class ChatRenderer:
         with another field that it names: `"reasoning_content"`.
         Images, video and audio are not processed: they are an error, unless `process_multimodal=False` asks
         for the placeholders that the template writes for them.
-        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`.
+        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`; names that it does not
+        read are a `TypeError`.
 
         Raises:
             MessageError: Something in the messages cannot be rendered; says which message.
@@ -191,7 +189,7 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=plain_switches(template_arguments),
+            switches=self._for_template(template_arguments),
         )
         _refuse_media(run.messages, process_multimodal=process_multimodal)
         return self._writer.ids(run.trace)
@@ -214,8 +212,16 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=plain_switches(template_arguments),
+            switches=self._for_template(template_arguments),
         ).trace
+
+    def _for_template(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what one render alone gives the template; a name that it does not read is a mistake."""
+        plain = plain_switches(arguments)
+        for name in plain:
+            if not any(reads(self.template(tools=tools).source, name) for tools in (False, True)):
+                raise TypeError(f"{name!r} is neither an option of a render nor a name that the chat template reads")
+        return plain
 
     def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         """Returns the text of messages with other switches; None where the template refuses them."""
@@ -256,7 +262,7 @@ class ChatRenderer:
         self,
         previous_prompt_ids: Iterable[Any],
         previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any],
+        new_messages: Iterable[Any] | None,
         *,
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
@@ -285,7 +291,7 @@ class ChatRenderer:
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
         prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
-        new = list(new_messages)
+        new = [] if new_messages is None else list(new_messages)
         if not prompt:
             return BridgeRefusal(BridgeReason.NO_PRIOR)
         if not new:
@@ -302,7 +308,7 @@ class ChatRenderer:
         self,
         previous_prompt_ids: Iterable[Any],
         previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any],
+        new_messages: Iterable[Any] | None,
         *,
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
@@ -419,7 +425,7 @@ class MultimodalChatRenderer(ChatRenderer):
         self,
         previous_prompt_ids: Iterable[Any],
         previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any],
+        new_messages: Iterable[Any] | None,
         *,
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,

@@ -131,6 +131,7 @@ def resolve_stops(
 
 def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns the ids of the stop tokens that a record names, and those that the vocabulary does not have."""
-    known = tokenizer.added_tokens
-    ids = tuple(known[text] for text in family.stops if text in known)
-    return ids, tuple(text for text in family.stops if text not in known)
+    find = tokenizer.token_of if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
+    found = {text: find(text) for text in family.stops}
+    missing = tuple(text for text, number in found.items() if number is None)
+    return tuple(number for number in found.values() if number is not None), missing

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from renderers.chat import read_template
+from renderers.chat import read_template, reads
 from renderers.choices import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.configs import (
     CONFIG_CLASSES,
@@ -24,7 +24,7 @@ from renderers.errors import TemplateMissingError, UnknownTemplateWarning, Unrea
 from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
-from renderers.tokenizer import adopt_tokenizer
+from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 __all__ = ["moment_of", "settings_of"]
 
@@ -61,6 +61,9 @@ def settings_of(
         raise TypeError(f"{type(config).__name__} names no family: a config of your own goes with CustomRendererConfig")
     adopted = adopt_tokenizer(tokenizer)
     given = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
+    if given is not None and isinstance(adopted, ForeignTokenizer):
+        # Which of its tokens are control tokens is seen in the template that is used.
+        adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": given})
     asked = None if config is None or isinstance(config, AutoRendererConfig) else str(getattr(config, "name", ""))
     if families and asked not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} takes its own config, not one of {asked}")
@@ -129,7 +132,7 @@ def _read_by(templates: Sequence[str], family: Family, config: BaseRendererConfi
         ValueError: What only the program reads says something else.
     """
     switches, defaults = switches_of(config), {one.name: one.default for one in family.switches}
-    read = {name for name in defaults if any(re.search(rf"\b{name}\b", text) for text in templates)}
+    read = {name for name in defaults if any(reads(text, name) for text in templates)}
     asked = switches.keys() & (defaults.keys() - read)
     if family.program is None:
         for name in sorted(asked & config.model_fields_set) if templates else ():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import logging
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from renderers.probing import Ways, ways_of
 from renderers.rendered import InjectedText
 from renderers.spans import Labelled, Mark, Span, Trace
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.tokenizer.alignment import UnalignedError
 from renderers.tokenizer.encode import (
     Cuts,
     EncodedRuns,
@@ -34,6 +37,7 @@ from renderers.turns import label
 
 __all__ = ["Run", "Writer"]
 
+_LOG = logging.getLogger("renderers")
 _WORD = 40
 """How long a switch's value is at most that is a word and not a text."""
 
@@ -126,11 +130,6 @@ class Writer:
             inline=self.content_tokens != "text",
         )
 
-    @property
-    def attributes(self) -> bool:
-        """Whether the tokenizer can say where its tokens are in a text."""
-        return not isinstance(self.tokenizer, ForeignTokenizer) or self.tokenizer.has_offsets
-
     def ids(self, trace: Trace) -> list[int]:
         """Returns the ids of what was written."""
         cuts, _ = self._control(trace)
@@ -138,11 +137,18 @@ class Writer:
             return encode_text(self.tokenizer, trace.text, cuts)
 
     def encoded(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
-        """Returns the ids of a text with their attribution, and the control text in it that is a caller's."""
+        """Returns the ids of a text with their attribution, and the control text in it that is a caller's.
+
+        There are no runs where a tokenizer of the caller's own does not say where its tokens are in the text.
+        """
         text, (cuts, injected) = trace.text, self._control(trace)
-        with _naming_fields(trace):
-            encoded = encode_labelled(self.tokenizer, text, cuts, labels)
-            places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
+        try:
+            with _naming_fields(trace):
+                encoded = encode_labelled(self.tokenizer, text, cuts, labels)
+                places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
+        except UnalignedError as error:
+            _LOG.warning("%s: tokens have no attribution: %s", self.tokenizer.name_or_path, error)
+            return EncodedRuns(array("I", encode_text(self.tokenizer, text, cuts)), (), ()), []
         pairs = zip(injected, places, strict=True)
         return encoded, [InjectedText(span.message, span.path, mark.text, *place) for (mark, span), place in pairs]
 

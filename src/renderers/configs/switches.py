@@ -40,6 +40,7 @@ def merge_chat_template_kwargs(config: _Config, chat_template_kwargs: Mapping[st
     """Returns the config with other switches, checked as if it were written so; without any, the config itself.
 
     Raises:
+        TypeError: The switches are no mapping.
         ValueError: A name is no switch of the config, or a value is none for it.
 
     >>> from renderers.configs import Qwen3RendererConfig
@@ -48,6 +49,8 @@ def merge_chat_template_kwargs(config: _Config, chat_template_kwargs: Mapping[st
     """
     if not chat_template_kwargs:
         return config
+    if not isinstance(chat_template_kwargs, Mapping):
+        raise TypeError(f"chat_template_kwargs must be a mapping, not a {type(chat_template_kwargs).__name__}")
     resolved = _resolved(config)
     names = type(resolved).template_field_names()
     takes_all = isinstance(resolved, DefaultRendererConfig)

@@ -33,9 +33,9 @@ class ToolCallParseStatus(enum.StrEnum):
     """The name is none of the tools that were given."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ParsedToolCall:
-    """An attempt to call a tool, whatever became of it."""
+    """An attempt to call a tool, whatever became of it. Nobody else holds it, and callers may change it."""
 
     raw: str
     """The text between the markers of the call."""
@@ -113,9 +113,9 @@ class CompletionState:
 _START = CompletionState(Region.START, None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ParsedResponse:
-    """A completion's message, and what every token of it is.
+    """A completion's message, and what every token of it is. Nobody else holds it, and callers may change it.
 
     >>> ParsedResponse("Hi").reasoning_content is None
     True

@@ -12,6 +12,7 @@ from typing import Any
 import tokenizers
 
 from renderers.errors import TokenizerCheckError
+from renderers.tokenizer.alignment import aligned_offsets
 from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions, read_templates
 from renderers.tokenizer.files import digest
@@ -25,6 +26,7 @@ __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
 
 _NEEDED = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
+_TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
 _CLONES: Once[LoadedTokenizer] = Once(keep=8)
 """By content, so that many renderers of one tokenizer share one clone."""
 
@@ -73,10 +75,14 @@ class ForeignTokenizer:
 
     @functools.cached_property
     def reserved_texts(self) -> frozenset[str]:
-        """The texts of all added tokens that are not there for layout, where the class tells; else the special ones."""
-        if not self.tells_added_tokens:
-            return self.control_texts
-        return reserved_among(map(str, self.wrapped.get_added_vocab()))
+        """The texts of all added tokens that are not there for layout.
+
+        Where the class does not tell, they are the special ones, and the tags in its templates that are tokens.
+        """
+        if self.tells_added_tokens:
+            return reserved_among(map(str, self.wrapped.get_added_vocab()))
+        spelled = (text for template in self.chat_templates.values() for text in _TAG.findall(template))
+        return self.control_texts | {text for text in spelled if self.token_of(text) is not None}
 
     @functools.cached_property
     def wire_texts(self) -> ForeignTexts:
@@ -86,8 +92,19 @@ class ForeignTokenizer:
     @functools.cached_property
     def added_tokens(self) -> Mapping[str, int]:
         """The ids of the tokens that are known to have a text of their own."""
-        ids = {text: self.convert_tokens_to_ids(text) for text in self.reserved_texts}
-        return {text: number for text, number in ids.items() if type(number) is int and number != self.unk_token_id}
+        ids = {text: self.token_of(text) for text in self.reserved_texts}
+        return {text: number for text, number in ids.items() if number is not None}
+
+    def token_of(self, text: str) -> int | None:
+        """Returns the id of the token that a text is; None where it is none, or several."""
+        try:
+            number = self.convert_tokens_to_ids(text)
+        except Exception:
+            # Whatever a caller's class raises for a text that it does not have.
+            return None
+        if type(number) is not int or number == self.unk_token_id:
+            return None
+        return number if self.encode(text, add_special_tokens=False) == [number] else None
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""
@@ -95,19 +112,16 @@ class ForeignTokenizer:
             return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
         return list(self.wrapped.encode(text))
 
-    @property
-    def has_offsets(self) -> bool:
-        """Whether the caller's class can say where its tokens are in a text."""
-        return callable(self.wrapped)
-
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Returns each token's first character in a text and the one after its last, where the class can tell.
+        """Returns each token's first character in a text and the one after its last.
+
+        A class that cannot be called, and so cannot say it, is asked what each token is.
 
         Raises:
-            TypeError: It cannot.
+            UnalignedError: The tokens are not those of the text, one after the other.
         """
-        if not self.has_offsets:
-            raise TypeError(f"{type(self.wrapped).__name__} cannot say where its tokens are in a text")
+        if not callable(self.wrapped):
+            return aligned_offsets(self.encode(text, add_special_tokens=False), text, decode=self.wire_texts.text_of)
         called = self.wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
         return [(int(start), int(end)) for start, end in called["offset_mapping"]]
 

@@ -25,7 +25,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds between attempts while somebody writes to the files."""
 
 
-def load_tokenizer(name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
+def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
     """Loads the tokenizer of a directory, a vocabulary file or a Hugging Face repository.
 
     Local paths come first, then the Hugging Face cache, then the hub. No code of a repository is run, and
@@ -33,7 +33,7 @@ def load_tokenizer(name_or_path: str | os.PathLike[str], *, revision: str | None
     until they change on disk.
 
     Args:
-        name_or_path: A directory with a vocabulary file, such a file, or a repository's name.
+        model_name_or_path: A directory with a vocabulary file, such a file, or a repository's name.
         revision: A branch, tag or commit of the repository. Without one, the commit pinned for it in
             `TRUSTED_REVISIONS`, else its main branch. A local path has no revisions.
 
@@ -44,7 +44,7 @@ def load_tokenizer(name_or_path: str | os.PathLike[str], *, revision: str | None
     >>> load_tokenizer(EMBEDDED).eos_token
     '<|end|>'
     """
-    name = os.fspath(name_or_path)
+    name = os.fspath(model_name_or_path)
     if not isinstance(name, str) or not isinstance(revision, str | None):
         raise TypeError("a name or path, and a revision, must be text")
     for pause in (*_PAUSES, None):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from tokenizers import Tokenizer
@@ -101,6 +101,12 @@ class ForeignTexts(dict[int, str]):
         self._tokenizer = tokenizer
         self._anchor = tokenizer.encode(_ANCHOR, add_special_tokens=False)
         self._alone = tokenizer.decode(self._anchor)
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """Returns the text of some tokens."""
+        if len(ids) == 1:
+            return from_wire(self[ids[0]])
+        return self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._alone)
 
     def __missing__(self, number: int) -> str:
         try:
