@@ -171,7 +171,8 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
         if isinstance(adapted, Exception):
             assert type(ids) is type(adapted), about
             continue
-        expected = outcome(reference_with(theirs), adapted, continue_final_message=True)
+        with time_is(renderer.date):
+            expected = outcome(reference_with(theirs), adapted, continue_final_message=True)
         assert_same(ids, expected, about, refusals=TemplateError | MessageError)
 
 

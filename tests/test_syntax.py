@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -142,12 +142,17 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
         (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
         (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
-        (hermes('{"name": null, "arguments": "x"}'), [(None, None, MISSING)]),
+        (hermes('{"name": null, "arguments": "x"}'), [(None, "x", MISSING)]),
         (hermes('{"name": ["a"]}'), [(None, {}, MISSING)]),
         (hermes('["a", {}]'), [(None, None, MISSING)]),
         (hermes('"a"'), [(None, None, MISSING)]),
-        (hermes('{"name": "a", "arguments": [1]}'), [("a", None, MALFORMED)]),
-        (hermes('{"name": "a", "arguments": 1}'), [("a", None, MALFORMED)]),
+        (hermes('{"arguments": [1]}'), [(None, "[1]", MISSING)]),
+        (hermes('{"name": "a", "arguments": [1]}'), [("a", "[1]", INVALID)]),
+        (hermes('{"name": "a", "arguments": 1}'), [("a", "1", INVALID)]),
+        (hermes('{"name": "a", "parameters": [1], "arguments": false}'), [("a", "false", INVALID)]),
+        (hermes(r'{ "x" : ["}\""] , "n\u0061me":"a","arguments" :[ 1,2 ] }'), [("a", "[ 1,2 ]", INVALID)]),
+        (hermes('{"arguments": {"x": 1}, "name": "a", "arguments": [1], "arguments": [2]}'), [("a", "[2]", INVALID)]),
+        (hermes('{"name": "a", "arguments": ""}'), [("a", "", OK)]),
         (hermes('{"name": "a", "arguments": null}'), [("a", None, OK)]),
         (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
         (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
@@ -209,7 +214,15 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
         ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),
         (glm(""), [(None, {}, MISSING)]),
-        (glm("<arg_key>query</arg_key><arg_value>Rome</arg_value>"), [(None, {}, MISSING)]),
+        (glm("<arg_key>query</arg_key><arg_value>Rome</arg_value>"), [(None, {"query": "Rome"}, MISSING)]),
+        (
+            glm("\n<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key><arg_value>2"),
+            [(None, {"a": 1}, MISSING)],
+        ),
+        (
+            "<tool_call><arg_key>query</arg_key><arg_value>Rome</arg_value>",
+            [(None, {"query": "Rome"}, UNCLOSED)],
+        ),
         (glm(" search \n"), [("search", {}, OK)]),
         (glm("unheard_of"), [("unheard_of", {}, UNKNOWN)]),
         (glm("unheard_of\n<arg_key>x</arg_key>"), [("unheard_of", {}, UNKNOWN)]),
@@ -243,7 +256,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<|tool_calls_section_begin|><|tool_calls_section_end|>", [(None, None, MALFORMED)]),
         ("<|tool_calls_section_begin|>search<|tool_calls_section_end|>", [(None, None, MALFORMED)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>{}")[: -len("<|tool_calls_section_end|>")], [("a", {}, OK)]),
-        (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", UNCLOSED)]),
+        (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", MALFORMED)]),
         ("<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0", [(None, None, UNCLOSED)]),
         (kimi("functions.a:0{}"), [(None, None, MALFORMED)]),
         (kimi("<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
@@ -251,8 +264,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi(":0<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>{} {}"), [("a", "{} {}", INVALID)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>[1]"), [("a", "[1]", INVALID)]),
-        (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", "null", INVALID)]),
-        (kimi('functions.a:0<|tool_call_argument_begin|>"{}"'), [("a", '"{}"', INVALID)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", None, OK)]),
+        (kimi('functions.a:0<|tool_call_argument_begin|>"{}"'), [("a", "{}", OK)]),
         (kimi('functions.a:0<|tool_call_argument_begin|>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
         (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
@@ -263,6 +276,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{",
             [("a", "{", UNCLOSED)],
         ),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁calls▁end｜>",
+            [("a", {}, MALFORMED)],
+        ),
         (deepseek("a\n```json\n{}\n```"), [(None, None, MALFORMED)]),
         (deepseek("function<｜tool▁sep｜>"), [(None, {}, MISSING)]),
         (deepseek("function<｜tool▁sep｜>\n```json\n{}\n```"), [(None, {}, MISSING)]),
@@ -270,13 +287,17 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
         (deepseek('<｜tool▁sep｜> a \n```json\n{"x": 1}```'), [("a", {"x": 1}, OK)]),
         (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1\n```'), [("a", '{"x": 1', INVALID)]),
-        (deepseek("function<｜tool▁sep｜>a\n```json\nnull\n```"), [("a", "null", INVALID)]),
+        (deepseek("function<｜tool▁sep｜>a\n```json\nnull\n```"), [("a", None, OK)]),
         (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1, "x": 2}\n```'), [("a", {"x": 2}, OK)]),
         (deepseek("function<｜tool▁sep｜>a\njunk"), [("a", "junk", INVALID)]),
     ],
     "deepseek_v31": [
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{", [("a", "{", UNCLOSED)]),
-        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, UNCLOSED)]),
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
+            [("a", {}, UNCLOSED)],
+        ),
         (deepseek("a{}"), [(None, None, MALFORMED)]),
         (deepseek(""), [(None, None, MALFORMED)]),
         (deepseek("<｜tool▁sep｜>{}"), [(None, {}, MISSING)]),
@@ -290,7 +311,12 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             '<minimax:tool_call>\n<invoke name="search">\n<parameter name="query">Ro',
             [("search", {"query": "Ro"}, UNCLOSED)],
         ),
-        ('<minimax:tool_call>\n<invoke name="search">\n</minimax:tool_call>', [("search", {}, UNCLOSED)]),
+        ('<minimax:tool_call>\n<invoke name="search">\n</minimax:tool_call>', [("search", {}, MALFORMED)]),
+        (
+            '<minimax:tool_call><invoke name="search"><parameter name="query">Rome</parameter></minimax:tool_call>',
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        ('<minimax:tool_call>\n<invoke name="search">\n<|stop|></minimax:tool_call>', [("search", {}, UNCLOSED)]),
         ("<minimax:tool_call>\n</minimax:tool_call>", [(None, None, MALFORMED)]),
         ("<minimax:tool_call>search</minimax:tool_call>", [(None, None, MALFORMED)]),
         (minimax('name="search"'), [(None, None, MALFORMED)]),
@@ -329,7 +355,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('{"name": "a", "parameters": {"x": 1}, "arguments": {"x": 2}}', [("a", {"x": 1}, OK)]),
         ('{"name": "a", "parameters": null}', [("a", None, OK)]),
         ('{"name": "a", "parameters": "{}"}', [("a", "{}", OK)]),
-        ('{"name": "a", "parameters": [1]}', [("a", None, MALFORMED)]),
+        ('{"name": "a", "parameters": [1]}', [("a", "[1]", INVALID)]),
+        (
+            '{"name": "a", "parameters": 1}; {"name": "b", "arguments": [2]}',
+            [("a", "1", INVALID), ("b", "[2]", INVALID)],
+        ),
         ('{"name": "a", "parameters": {"x": 1, "x": 2}}', [("a", {"x": 2}, OK)]),
     ],
     "harmony": [
@@ -344,8 +374,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (harmony("", "{}"), []),
         (harmony(" to=functions.a", ""), [("a", {}, OK)]),
         (harmony(" to=functions.a", "junk"), [("a", "junk", INVALID)]),
-        (harmony(" to=functions.a", "null"), [("a", "null", INVALID)]),
-        (harmony(" to=functions.a", '"{}"'), [("a", '"{}"', INVALID)]),
+        (harmony(" to=functions.a", " \n"), [("a", {}, OK)]),
+        (harmony(" to=functions.a", "null"), [("a", None, OK)]),
+        (harmony(" to=functions.a", '"{}"'), [("a", "{}", OK)]),
+        # Another message begins: the completion did not end within the call.
+        (harmony(" to=functions.a", "{}").replace("<|call|>", "<|start|>assistant"), [("a", {}, MALFORMED)]),
         (harmony(" to=functions.a", '{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
         (harmony(" to=functions.a", "{}") + harmony(" to=functions.b", "[]"), [("a", {}, OK), ("b", "[]", INVALID)]),
     ],
@@ -362,6 +395,39 @@ def test_every_syntax_has_a_table_of_broken_calls() -> None:
 def test_of_a_broken_call_all_is_said_that_is_known(key: str, text: str, expected: list[Read]) -> None:
     assert read_calls(key, text, TOOLS, marks=False) == expected
     assert read_calls(key, text, TOOLS, marks=True) == expected
+
+
+WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
+    "hermes": lambda value: hermes(f'{{"name": "a", "arguments": {value}}}'),
+    "llama": lambda value: f'{{"name": "a", "parameters": {value}}}',
+    "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
+    "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
+    "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
+}
+"""A call whose arguments are some JSON value, in the syntaxes that write them as one."""
+
+
+@pytest.mark.parametrize("key", WITH_ARGUMENTS)
+@pytest.mark.parametrize(
+    ("value", "arguments", "status"),
+    [
+        ('{"x": 1}', {"x": 1}, OK),
+        ("null", None, OK),
+        (r'"{\"x\": \u0031}"', '{"x": 1}', OK),
+        ('""', "", OK),
+        ('[1,  "é]"]', '[1,  "é]"]', INVALID),
+        ("[]", "[]", INVALID),
+        ("-1.50e+3", "-1.50e+3", INVALID),
+        ("NaN", "NaN", INVALID),
+        ("true", "true", INVALID),
+    ],
+)
+def test_arguments_that_are_no_object_are_read_by_one_rule(
+    key: str, value: str, arguments: Any, status: ToolCallParseStatus
+) -> None:
+    for marks in (True, False):
+        assert read_calls(key, WITH_ARGUMENTS[key](value), None, marks=marks) == [("a", arguments, status)]
 
 
 def test_a_name_is_only_unknown_where_tools_were_given() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, TextSkipped
 from renderers.parse.grammar import Edges
-from renderers.parse.response import Region
+from renderers.parse.response import Region, ToolCallParseStatus
 from renderers.parse.scanner import Scanner
 from renderers.parse.syntax.harmony import START, channel_of_header, recipient_of
 from renderers.parse.tables import Tables
@@ -122,7 +122,7 @@ class HarmonyScanner(Scanner):
         if found is None:
             self._text_of_chunk(self._marks.body, final, _PLAIN)
             if final and in_call:
-                self._end_call(window.at, closed=False)
+                self._end_call(window.at, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
         at, mark = found
         if mark == UNKNOWN or (mark in stops and not in_call and mark not in self._marks.ends):
@@ -130,10 +130,20 @@ class HarmonyScanner(Scanner):
             return True
         self._text_to(at, closed=_PLAIN)
         if in_call:
-            self._end_call(at, closed=mark in self._marks.ends or mark in stops)
+            self._end_call_at(mark, at)
         self._region, self._read = Region.START, self._in_start
         if mark in stops:
             self._end_at(mark, at, _PLAIN)
         elif mark in self._marks.ends:
             self._mark_to(at + len(mark))
         return True
+
+    def _end_call_at(self, mark: str, at: int) -> None:
+        """Ends a call at what closes it, or at what begins another message."""
+        if mark in self._tables.lexicon.stops:
+            # A stop token is told of as one, and is the call's where it is the marker that closes it.
+            self._end_call(at, through=at + len(mark) if mark in self._marks.ends else 0)
+        elif mark in self._marks.ends:
+            self._end_call(at + len(mark))
+        else:
+            self._end_call(at, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)

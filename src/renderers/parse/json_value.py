@@ -15,7 +15,7 @@ from typing import Any
 
 from renderers.messages import DEEPEST
 
-__all__ = ["JsonError", "read_json", "read_json_prefix"]
+__all__ = ["JsonError", "member_text", "read_json", "read_json_prefix"]
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _SIMPLE = re.compile(
@@ -75,6 +75,29 @@ def read_json_prefix(text: str, at: int) -> tuple[Any, int]:
     end = _end_of(text, start)
     # Only the value: an error of the decoder counts lines in all that it was given.
     return _decoded(text[start:end], start), end
+
+
+def member_text(text: str, key: str) -> str:
+    """Returns how the value of a key is written in a text that can be read as a JSON object and has that key.
+
+    Raises:
+        JsonError: The text is something else.
+
+    >>> member_text('{"a": 1, "b": [1,  2]}', "b")
+    '[1,  2]'
+    """
+    written = ""
+    at = _skip_space(text, 0)
+    while text[at : at + 1] in ("{", ","):
+        start = _skip_space(text, at + 1)
+        end = _end_of(text, start)
+        value = _skip_space(text, _skip_space(text, end) + len(":"))
+        at = _end_of(text, value)
+        if _decoded(text[start:end], start) == key:
+            # Of keys that are there twice the last one counts, as in reading.
+            written = text[value:at]
+        at = _skip_space(text, at)
+    return written
 
 
 def _decoded(piece: str, start: int) -> Any:

@@ -35,6 +35,7 @@ AFTER_STOP = "after the stop token"
 BESIDE_CALLS = "beside tool calls"
 NO_TOKEN = "not a token of the vocabulary"
 
+_UNCLOSED, _MALFORMED = ToolCallParseStatus.UNCLOSED_BLOCK, ToolCallParseStatus.MALFORMED_STRUCTURE
 _PLAIN = Edges()
 _BESIDE_CALLS = skipped_as(BESIDE_CALLS)
 _AFTER_STOP = skipped_as(AFTER_STOP)
@@ -205,7 +206,7 @@ class Scanner(Teller):
         if found is None:
             self._text_of_chunk(tables.within_call, final, _PLAIN)
             if final:
-                self._end_call(window.at, closed=False)
+                self._end_call(window.at, broken=_UNCLOSED)
             return False
         at, mark = found
         if mark == UNKNOWN:
@@ -213,13 +214,13 @@ class Scanner(Teller):
             return True
         self._text_to(at, closed=_PLAIN)
         if mark == tables.call_end:
-            self._end_call(at + len(mark), closed=True)
+            self._end_call(at + len(mark))
             self._begin_calls() if self._section else self._begin_after_calls()
         elif mark == tables.section_end:
-            self._end_call(at, closed=False)
+            self._end_call(at, broken=_MALFORMED)
             self._begin_calls()
         else:
-            self._end_call(at, closed=False)
+            self._end_call(at, broken=_UNCLOSED)
             self._end_at(mark, at, _PLAIN)
         return True
 
@@ -240,7 +241,7 @@ class Scanner(Teller):
         for first, last in places:
             self._begin_call(start + first, start + first)
             self._text_to(start + last, closed=_PLAIN)
-            self._end_call(start + last, closed=True)
+            self._end_call(start + last)
         self._mark_to(end)
         self._begin_after_calls()
         return True
@@ -295,16 +296,19 @@ class Scanner(Teller):
     def _tell_call(self, text: str, start: int, end: int) -> ToolCallDelta:
         return ToolCallDelta(len(self._calls), text, start, end)
 
-    def _end_call(self, end: int, *, closed: bool) -> None:
-        """Reads the call that ends at `end`, with its marker where it is closed."""
+    def _end_call(self, end: int, *, broken: ToolCallParseStatus | None = None, through: int = 0) -> None:
+        """Reads the call that ends at `end`, with its marker where it has one; `broken` is what is wrong with its end.
+
+        `through` is where a marker ends that is the call's and is told of as something else.
+        """
         tables = self._tables
         assert tables.syntax is not None
         lexicon = tables.lexicon
         payload = Payload("".join(self._payload), lexicon.mark, lexicon.text)
         attempt = tables.syntax.read(payload, self._schemas)
         status = attempt.status
-        if not closed:
-            status = ToolCallParseStatus.UNCLOSED_BLOCK
+        if broken is not None:
+            status = broken
         elif (
             attempt.name
             and tables.syntax.knows_tools
@@ -313,7 +317,7 @@ class Scanner(Teller):
         ):
             status = ToolCallParseStatus.UNKNOWN_TOOL
         first, last = self._read_to(end)
-        span = (max(self._called, 0), last)
+        span = (max(self._called, 0), max(last, self._window.token(through)) if through else last)
         call = ParsedToolCall("".join(self._raw), attempt.name, attempt.arguments, span, status, attempt.id)
         number = len(self._calls)
         self._calls.append(StateCall(attempt.id, attempt.name))
@@ -324,7 +328,7 @@ class Scanner(Teller):
         opened, self._section = self._section, None
         if opened is None or opened[1] < len(self._calls):
             return
-        status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
+        status = _MALFORMED if closed else _UNCLOSED
         span = max(opened[0], 0), max(self._window.token(end), 0)
         call = ParsedToolCall("", token_span=span, status=status)
         self._calls.append(StateCall(None, None))

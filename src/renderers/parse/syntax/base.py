@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.parse.grammar import Pair
-from renderers.parse.json_value import JsonError, read_json
+from renderers.parse.json_value import JsonError, member_text, read_json
 from renderers.parse.response import ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas, read_value
 from renderers.tokenizer.wire import from_wire, to_wire
@@ -22,6 +22,7 @@ __all__ = [
     "Payload",
     "Syntax",
     "call_of",
+    "name_of",
     "read_arguments",
     "read_parameters",
     "read_tagged",
@@ -114,34 +115,53 @@ class Syntax:
     """Reads what stands between the markers of a call. Never raises."""
 
 
-def call_of(value: Any, *, arguments: Sequence[str] = ("arguments",)) -> Attempt:
+def name_of(value: Any) -> str | None:
+    """Returns the name that a JSON value gives as a call; None where it gives none.
+
+    >>> name_of({"name": "get"}), name_of(["get"])
+    ('get', None)
+    """
+    name = value.get("name") if isinstance(value, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> Attempt:
     """Returns the call that a JSON object with a name and arguments is.
 
-    >>> call_of({"name": "get", "arguments": {"x": 1}})
+    `text` is what the object was read from, `arguments` are the keys that may hold them, the first one there counts.
+
+    >>> call_of({"name": "get", "args": {"x": 1}}, '{"name": "get", "args": {"x": 1}}', arguments=["args"])
     Attempt(name='get', arguments={'x': 1}, status=<ToolCallParseStatus.OK: 'ok'>, id=None)
     """
     if not isinstance(value, dict):
         return Attempt(None, None, ToolCallParseStatus.MISSING_NAME)
-    given: Any = next((value[key] for key in arguments if key in value), {})
-    name = value.get("name")
-    if not isinstance(name, str) or not name:
-        return Attempt(None, given if isinstance(given, dict) else None, ToolCallParseStatus.MISSING_NAME)
-    if given is not None and not isinstance(given, dict | str):
-        return Attempt(name, None, MALFORMED)
-    return Attempt(name, given)
+    key = next((key for key in arguments if key in value), None)
+    given: dict[str, Any] | str | None = value[key] if key is not None else {}
+    status = OK
+    if key is not None and not isinstance(given, dict):
+        given, status = read_arguments(member_text(text, key))
+    name = name_of(value)
+    return Attempt(name, given, status if name else ToolCallParseStatus.MISSING_NAME)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
-    """Returns arguments that are written as one JSON object; where they are none, their text.
+    """Returns arguments that are written as one JSON value; none are written where there is nothing but space.
 
-    >>> read_arguments('{"x": 1')
-    ('{"x": 1', <ToolCallParseStatus.INVALID_JSON: 'invalid_json'>)
+    They are an object. A string or null is passed on as it is; of any other value, and of what is no JSON, the text is.
+
+    >>> read_arguments('{"x": 1}'), read_arguments("null")
+    (({'x': 1}, <ToolCallParseStatus.OK: 'ok'>), (None, <ToolCallParseStatus.OK: 'ok'>))
+    >>> read_arguments("[1]")
+    ('[1]', <ToolCallParseStatus.INVALID_JSON: 'invalid_json'>)
     """
+    text = text.strip()
+    if not text:
+        return {}, OK
     try:
         value = read_json(text)
     except JsonError:
         return text, INVALID
-    return (value, OK) if isinstance(value, dict) else (text, INVALID)
+    return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
 
 
 def read_parameters(

@@ -47,7 +47,7 @@ def read_fenced(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG
     if found is None:
         return Attempt(None, None, MALFORMED)
     name, _, body = payload.text(found[1]).partition("\n")
-    text = body.strip().removeprefix(_FENCE.strip()).removesuffix(_FENCE_END.strip()).strip()
+    text = body.strip().removeprefix(_FENCE.strip()).removesuffix(_FENCE_END.strip())
     return _attempt(name.strip(), text)
 
 
@@ -62,11 +62,11 @@ def read_bare(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG00
     found = payload.find(_SEPARATOR)
     if found is None:
         return Attempt(None, None, MALFORMED)
-    return _attempt(payload.text(0, found[0]).strip(), payload.text(found[1]).strip())
+    return _attempt(payload.text(0, found[0]).strip(), payload.text(found[1]))
 
 
 def _attempt(name: str, text: str) -> Attempt:
-    arguments, status = read_arguments(text or "{}")
+    arguments, status = read_arguments(text)
     return Attempt(name, arguments, status) if name else Attempt(None, arguments, ToolCallParseStatus.MISSING_NAME)
 
 

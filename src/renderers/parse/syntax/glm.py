@@ -51,9 +51,9 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:
         if closed:
             pairs.append((payload.decode(key).strip(), payload.decode(value)))
         whole = bool(whole and closed and not (before.strip() or after.strip()))
-    if not name:
-        return Attempt(None, {}, ToolCallParseStatus.MISSING_NAME)
     arguments, status = read_parameters(pairs, name, schemas)
+    if not name:
+        return Attempt(None, arguments, ToolCallParseStatus.MISSING_NAME)
     return Attempt(name, arguments, status if whole else MALFORMED)
 
 

@@ -66,7 +66,7 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     """Reads a call: its header, and its body."""
     found = payload.find(MESSAGE)
     header, body = (payload.text(0, found[0]), payload.text(found[1])) if found else (payload.text(), "")
-    arguments, status = read_arguments(body or "{}")
+    arguments, status = read_arguments(body)
     name = recipient_of(header)
     return Attempt(name, arguments, status) if name else Attempt(None, arguments, ToolCallParseStatus.MISSING_NAME)
 

@@ -30,8 +30,9 @@ def write(calls: Sequence[Call]) -> str:
 
 def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     """Reads a call."""
+    text = payload.text()
     try:
-        return call_of(read_json(payload.text()), arguments=("arguments", "parameters"))
+        return call_of(read_json(text), text, arguments=("arguments", "parameters"))
     except JsonError:
         return Attempt(None, None, INVALID)
 

@@ -44,7 +44,7 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     number = payload.text(0, found[0]).strip()
     name = number.partition(":")[0]
     name = name.partition(".")[2] or name
-    arguments, status = read_arguments(payload.text(found[1]).strip() or "{}")
+    arguments, status = read_arguments(payload.text(found[1]))
     if not name:
         return Attempt(None, arguments, ToolCallParseStatus.MISSING_NAME)
     return Attempt(name, arguments, status, number)

@@ -13,7 +13,7 @@ from collections.abc import Container, Sequence
 
 from renderers.parse.json_value import JsonError, read_json_prefix
 from renderers.parse.schema import ToolSchemas
-from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, written_json
+from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, name_of, written_json
 
 __all__ = ["LLAMA", "PYTHON_TAG", "find_calls"]
 
@@ -33,11 +33,12 @@ def write(calls: Sequence[Call]) -> str:
 
 def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
     """Reads a call."""
+    text = payload.text()
     try:
-        value, _ = read_json_prefix(payload.text(), 0)
+        value, _ = read_json_prefix(text, 0)
+        return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
         return Attempt(None, None, INVALID)
-    return call_of(value, arguments=_ARGUMENTS)
 
 
 def find_calls(text: str, tools: Container[str] = ()) -> list[tuple[int, int]] | None:
@@ -55,7 +56,7 @@ def find_calls(text: str, tools: Container[str] = ()) -> list[tuple[int, int]] |
             value, end = read_json_prefix(text, between.end())
         except JsonError:
             return None
-        name = call_of(value).name
+        name = name_of(value)
         if name is None or not (name in tools or any(key in value for key in _ARGUMENTS)):
             return None
         places.append((between.end(), end))
