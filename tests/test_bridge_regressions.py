@@ -13,6 +13,7 @@ from renderers import (
     BridgeRefusal,
     ChatRenderer,
     ControlTextError,
+    Qwen3RendererConfig,
     create_renderer,
     load_tokenizer,
 )
@@ -278,3 +279,36 @@ def test_a_bridge_explains_itself(renderer: ChatRenderer, capsys: pytest.Capture
     assert isinstance(bridged, Bridge)
     bridged.tokens.explain()
     assert "Hi" in capsys.readouterr().out
+
+
+def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_again(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), Qwen3RendererConfig(enable_thinking=False))
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    new = [{"role": "user", "content": "Bye"}]
+    stopped, cut = (
+        renderer.tokenizer.encode(text, add_special_tokens=False) for text in ("A<|im_end|>", "A<|im_end|>\n")
+    )
+    expected = renderer.bridge_to_next_turn(prompt, stopped, new)
+    bridged = renderer.bridge_to_next_turn(prompt, cut, new)
+    assert bridged is not None
+    assert expected is not None
+    assert bridged.token_ids == expected.token_ids
+    # The line break was there before, so it is nobody's.
+    assert bridged.message_indices[len(prompt) + len(cut) - 1] == -1
+    assert bridged.message_indices[len(prompt) + len(cut) :] == expected.message_indices[len(prompt) + len(cut) :]
+    # Two of them are no line break that the template writes.
+    twice = renderer.bridge_to_next_turn(prompt, [*cut, cut[-1]], new)
+    assert twice is not None
+    assert twice.token_ids == [*prompt, *cut, cut[-1], *expected.token_ids[len(prompt) + len(stopped) :]]
+
+
+def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("zai-org/GLM-5"), thinking_retention="all")
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    call = "</think><tool_call>f<arg_key>x</arg_key><arg_value>y</arg_value></tool_call>"
+    late = [{"role": "system", "content": "Late."}]
+    stopped = renderer.tokenizer.encode(f"{call}<|observation|>", add_special_tokens=False)
+    refused = renderer.bridge(prompt, stopped, late)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.NO_STOP_TOKEN
+    assert "'</tool_call>'" in refused.detail

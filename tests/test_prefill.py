@@ -88,3 +88,14 @@ def test_a_bridge_without_thinking_equals_the_whole_render(hub: object, model: s
     bridge = renderer.bridge(prompt, completion, [ASK])
     assert isinstance(bridge, Bridge)
     assert bridge.tokens.token_ids == whole
+
+
+@pytest.mark.parametrize("said", [{"reasoning_content": "R"}, {"content": "<think>\nR\n</think>\n\nYes?"}])
+def test_a_turn_whose_reasoning_the_template_leaves_out_stays_as_it_is(said: dict[str, Any], hub: object) -> None:
+    tokenizer = load_tokenizer("Qwen/Qwen3-8B")
+    kept, plain = (
+        create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False, prefill=prefill))
+        for prefill in ("kept", "template")
+    )
+    messages = [ASK, {**SAY, **said}, ASK]
+    assert kept.render_ids(messages) == plain.render_ids(messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from renderers.forms import NOT_TAKEN, Data
 from renderers.kinds import kind_of
 from renderers.messages import extract_message_tool_names
 from renderers.parse.response import CompletionState, Region
+from renderers.patterns import any_of
 from renderers.precedents import follows_itself
 from renderers.program import Program
 from renderers.proofs import (
@@ -64,6 +66,14 @@ class Prior(NamedTuple):
     state: CompletionState
     said: str
     """The completion's content, beside reasoning and calls."""
+
+    @property
+    def at_stop(self) -> tuple[list[Any], list[Any]]:
+        """What of the completion is before the stop token that ended it, and what is after it."""
+        stop, place = self.state.stop, len(self.completion)
+        if stop is not None:
+            place = next((at for at, one in enumerate(self.completion) if type(one) is int and one == stop), place)
+        return self.completion[:place], self.completion[place + 1 :]
 
     def has(self, token: int | None) -> bool:
         """Says whether a token is in it."""
@@ -215,6 +225,11 @@ def _closing(
     if stop is not None:
         if not outcome.stop:
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
+        if stop not in ends and _holds(prior.at_stop[0][-1:], token_of.get(outcome.stop, -1)):
+            detail = (
+                f"the turn ends with {outcome.stop!r}, and the template does not write the stop token {stop} after it"
+            )
+            return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
         # What follows a stop token that begins the next message would be of that message.
         return "" if stop in ends and not outcome.stop_is_next else outcome.stop
     if not outcome.stop and any(message["role"] == "tool" for message in new):
@@ -271,7 +286,7 @@ def _written(
 def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) -> RenderedTokens:
     """Returns the tokens of a rollout and what is added to it."""
     ids, runs, injected = program.encode(added.trace, added.labels)
-    first = int(added.led)
+    first = int(added.led) + (_already_there(program, prior, added.trace.text) if added.led else 0)
     before = len(prior.prompt) + len(prior.completion)
     # Adding two lists makes one of just the right size: a long prompt is copied once, and not moved again.
     new_ids = [*prior.completion, *ids[first:]]
@@ -288,6 +303,23 @@ def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) 
         message_tool_names=names,
         decode=program.decode,
     )
+
+
+def _already_there(program: Program, prior: Prior, added: str) -> int:
+    """Returns how many of the tokens that are added after a stop token the completion has after its own.
+
+    A completion that was cut out of a render has the line break that the template writes there. It has to be all that
+    stands between that stop token and the next control token, as it would otherwise be in other tokens.
+    """
+    if prior.state.stop is None or _holds(prior.completion[-1:], prior.state.stop):
+        return 0
+    _, after = prior.at_stop
+    if not after or not all(type(one) is int and one >= 0 for one in after):
+        return 0
+    tokens = any_of(program.control)
+    places = [found.span() for found in itertools.islice(tokens.finditer(added), 2)] if tokens else []
+    between = added[places[0][1] : places[1][0]] if len(places) == 2 else ""
+    return len(program.ids(between)) if between and program.decode(after) == between else 0
 
 
 def _tool_names(state: CompletionState, new: Sequence[Data]) -> list[str | None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.forms import Data
+from renderers.messages import REASONING_NAMES
 from renderers.probing import Ways, heads, think_markers
 from renderers.spans import Trace
 
@@ -49,13 +50,20 @@ def _places(trace: Trace, messages: Sequence[Data], ways: Ways) -> Iterator[tupl
     """Yields where empty reasoning is missing, and its text."""
     for at, message in enumerate(messages):
         own = [span for span in trace.spans if span.message == at]
-        if message["role"] != "assistant" or not own:
+        if message["role"] != "assistant" or not own or _reasons(message, ways):
             continue
         empty = empty_reasoning(ways, messages[at - 1]["role"] if at else "")
         found = trace.text.find(empty.before, own[0].start, own[-1].end) if empty else -1
         place = found + len(empty.before) if empty else 0
         if empty and found >= 0 and not trace.text.startswith(empty.opened, place):
             yield place, empty.opened + empty.rest
+
+
+def _reasons(message: Data, ways: Ways) -> bool:
+    """Says whether a message has reasoning, which the template may leave out: in a field, or in its content."""
+    markers = think_markers(ways)
+    inline = markers is not None and markers[1] in str(message.get("content"))
+    return inline or any(message.get(name) for name in REASONING_NAMES)
 
 
 def _with_texts(trace: Trace, places: Iterable[tuple[int, str]]) -> Trace:

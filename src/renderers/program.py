@@ -70,10 +70,9 @@ class Program:
     @property
     def heads(self) -> Heads | None:
         """What messages begin with, if that can be told."""
-        encode = functools.partial(self.writer.tokenizer.encode, add_special_tokens=False)
         return ask(
             ("heads", self.key, self.header),
-            lambda: heads_of(self.write, header=self.header, control=self.control, encode=encode),
+            lambda: heads_of(self.write, header=self.header, control=self.control, encode=self.ids),
         )
 
     @property
@@ -93,13 +92,16 @@ class Program:
         """Returns the text of ids."""
         return self.writer.tokenizer.decode(ids)
 
+    def ids(self, text: str) -> list[int]:
+        """Returns the ids of a text."""
+        return self.writer.tokenizer.encode(text, add_special_tokens=False)
+
     def joins(self, ids: Sequence[Any], text: str) -> bool:
         """Says whether the last of some ids stay as they are where a text follows them."""
         if not all(type(number) is int and number >= 0 for number in ids):
             return False
-        encode = functools.partial(self.writer.tokenizer.encode, add_special_tokens=False)
-        joined = [*ids[-2:], *encode(text)]
-        return encode(self.decode(ids) + text)[-len(joined) :] == joined
+        joined = [*ids[-2:], *self.ids(text)]
+        return self.ids(self.decode(ids) + text)[-len(joined) :] == joined
 
     def encode(
         self, trace: Trace, labels: Sequence[Labelled]
