@@ -7,6 +7,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
+# Real models are laid out in a cache of the project's own.
+REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
 .PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens wheels format clean
@@ -55,40 +57,40 @@ unit: $(VENV)/.test
 
 # make stress  loading while files break (SECONDS=60), reading and extending anything (CASES=10000000, BRIDGES=1000000)
 stress: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
-	SHARED=$(SHARED) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
-	SHARED=$(SHARED) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
+	$(REAL) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
+	$(REAL) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
+	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
 # make bench   loading, rendering, parsing and bridging against transformers and peers, in one run each
 bench: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m benchmarks.load
-	SHARED=$(SHARED) $(BIN)/python -m benchmarks.render
-	SHARED=$(SHARED) $(BIN)/python -m benchmarks.parse
-	SHARED=$(SHARED) $(BIN)/python -m benchmarks.bridge
+	$(REAL) $(BIN)/python -m benchmarks.load
+	$(REAL) $(BIN)/python -m benchmarks.render
+	$(REAL) $(BIN)/python -m benchmarks.parse
+	$(REAL) $(BIN)/python -m benchmarks.bridge
 
 # make parity  every template at hand against transformers, in all combinations, as a table
 parity: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.parity
+	$(REAL) $(BIN)/python -m scripts.parity
 
 # make sampled what is sampled against tags that were placed by hand, as a table
 sampled: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.sampled
+	$(REAL) $(BIN)/python -m scripts.sampled
 
 # make ledger  attribution against the incumbent's, every difference explained, as tables
 ledger: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.ledger
+	$(REAL) $(BIN)/python -m scripts.ledger
 
 # make inverse what is rendered, read and rendered again, and what each template loses, as a table
 inverse: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.inverse
+	$(REAL) $(BIN)/python -m scripts.inverse
 
 # make bridge-table  how rollouts of every template are extended, and why not, as a table
 bridge-table: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.bridge_table
+	$(REAL) $(BIN)/python -m scripts.bridge_table
 
 # make goldens the ids of every family as its reference gives them, to tests/goldens (FAMILIES="qwen3 glm-5"; all)
 goldens: $(VENV)/.test
-	SHARED=$(SHARED) $(BIN)/python -m scripts.goldens $(FAMILIES)
+	$(REAL) $(BIN)/python -m scripts.goldens $(FAMILIES)
 
 # make wheels  does every dependency have a wheel for every Python that we support?
 wheels: $(VENV)/.test

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import tests.conftest  # noqa: F401 - the cache of the tests, before anything reads where the cache is
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.adapt import adapt_messages, adapt_tools
 from renderers.families import Family, digest_of
