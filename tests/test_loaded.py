@@ -71,6 +71,13 @@ def test_conversions_are_those_of_transformers(ours: LoadedTokenizer, theirs: Au
     assert ours.convert_ids_to_tokens([5, 870], skip_special_tokens=True) == ["&"]
 
 
+def test_batches_and_added_tokens_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
+    batch = [[1, 2, 3], [], list(ours.added_tokens.values())[:5]]
+    assert ours.batch_decode(batch) == theirs.batch_decode(batch)
+    assert ours.get_added_vocab() == theirs.get_added_vocab()
+    assert ours.is_fast == theirs.is_fast
+
+
 def test_encoding_and_decoding_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
     for text in nasty_texts(code_files=5):
         ids = ours.encode(text)

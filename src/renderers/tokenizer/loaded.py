@@ -202,6 +202,10 @@ class LoadedTokenizer:
         except OverflowError:
             _refuse_ids(ids)
 
+    def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
+        """Decodes several lists of ids, each as `decode` does."""
+        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+
     # ==================
     # Tokens and ids
     # ==================
@@ -239,6 +243,15 @@ class LoadedTokenizer:
     def get_vocab(self) -> dict[str, int]:
         """Returns a new dict of every token and its id, added tokens included."""
         return self._backend.get_vocab(with_added_tokens=True)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """Returns a new dict of the tokens that were added to the vocabulary, and their ids."""
+        return dict(self.added_tokens)
+
+    @property
+    def is_fast(self) -> bool:
+        """True: there is no other kind."""
+        return True
 
     @property
     def vocab_size(self) -> int:
