@@ -15,7 +15,7 @@ from pydantic import (
 from renderers.choices import ContentTokens, ThinkingRetention
 from renderers.families import FAMILIES
 
-__all__ = ["BaseRendererConfig"]
+__all__ = ["BaseRendererConfig", "CachedImagesConfig"]
 
 
 def _iso_text(date: object) -> object:
@@ -102,3 +102,12 @@ class BaseRendererConfig(BaseModel):
                     f"thinking_retention={self.thinking_retention!r}: give only one of the two"
                 )
         return self
+
+
+class CachedImagesConfig(BaseRendererConfig):
+    """What the configs of models that see have in common."""
+
+    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
+
+    image_cache_max: int = 256
+    """Has no effect, as images are not cached; taken because release 0.1 had it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from renderers.configs.base import BaseRendererConfig
+from renderers.configs.base import BaseRendererConfig, CachedImagesConfig
 
 __all__ = ["Gemma3RendererConfig", "Gemma4RendererConfig"]
 
@@ -15,10 +15,8 @@ class Gemma3RendererConfig(BaseRendererConfig):
     name: Literal["gemma3"] = "gemma3"
 
 
-class Gemma4RendererConfig(BaseRendererConfig):
+class Gemma4RendererConfig(CachedImagesConfig):
     """Gemma 4."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["gemma4"] = "gemma4"
     enable_thinking: bool = False
@@ -26,5 +24,3 @@ class Gemma4RendererConfig(BaseRendererConfig):
     preserve_thinking: bool = False
     """Lets a bridge keep all reasoning, and a template that reads it that of turns that call tools; the templates of
     the first models do not."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from renderers.configs.base import BaseRendererConfig
+from renderers.configs.base import BaseRendererConfig, CachedImagesConfig
 
 __all__ = [
     "KimiK2RendererConfig",
@@ -30,16 +30,12 @@ class KimiK2ThinkingRendererConfig(BaseRendererConfig):
     name: Literal["kimi-k2-thinking"] = "kimi-k2-thinking"
 
 
-class KimiK25RendererConfig(BaseRendererConfig):
+class KimiK25RendererConfig(CachedImagesConfig):
     """Kimi K2.5 and K2.6."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["kimi-k2.5"] = "kimi-k2.5"
     thinking: bool = True
     """False writes an empty reasoning block into the generation prompt."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""
 
 
 class KimiK3RendererConfig(BaseRendererConfig):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
-from renderers.configs.base import BaseRendererConfig
+from renderers.configs.base import BaseRendererConfig, CachedImagesConfig
 
 __all__ = [
     "CommandARendererConfig",
@@ -62,7 +62,7 @@ class Hy3RendererConfig(BaseRendererConfig):
     """The prompt of a retry after a tool call that could not be read."""
 
 
-class InklingRendererConfig(BaseRendererConfig):
+class InklingRendererConfig(CachedImagesConfig):
     """Inkling."""
 
     _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max", "audio_cache_max"})
@@ -70,8 +70,6 @@ class InklingRendererConfig(BaseRendererConfig):
     name: Literal["inkling"] = "inkling"
     reasoning_effort: str | float = 0.9
     """How much the model is asked to think: from 0 to 0.99, or none, minimal, low, medium, high or max."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""
     audio_cache_max: int = 256
     """Has no effect, as audio is not cached; taken because release 0.1 had it."""
 

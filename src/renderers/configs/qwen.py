@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from renderers.configs.base import BaseRendererConfig
+from renderers.configs.base import BaseRendererConfig, CachedImagesConfig
 
 __all__ = [
     "PrimeQwen3RendererConfig",
@@ -66,22 +66,16 @@ class PrimeQwen3RendererConfig(BaseRendererConfig):
     name: Literal["prime-qwen3"] = "prime-qwen3"
 
 
-class Qwen3VLRendererConfig(BaseRendererConfig):
+class Qwen3VLRendererConfig(CachedImagesConfig):
     """Qwen3-VL."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["qwen3-vl"] = "qwen3-vl"
     add_vision_id: bool = False
     """Numbers the images of a conversation: `Picture 1: `."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""
 
 
-class Qwen35RendererConfig(BaseRendererConfig):
+class Qwen35RendererConfig(CachedImagesConfig):
     """Qwen3.5."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["qwen3.5"] = "qwen3.5"
     enable_thinking: bool | None = None
@@ -89,14 +83,10 @@ class Qwen35RendererConfig(BaseRendererConfig):
     is False for the smallest models."""
     add_vision_id: bool = False
     """Numbers the images of a conversation: `Picture 1: `."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""
 
 
-class Qwen36RendererConfig(BaseRendererConfig):
+class Qwen36RendererConfig(CachedImagesConfig):
     """Qwen3.6."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["qwen3.6"] = "qwen3.6"
     enable_thinking: bool | None = None
@@ -105,14 +95,10 @@ class Qwen36RendererConfig(BaseRendererConfig):
     """Numbers the images of a conversation: `Picture 1: `."""
     preserve_thinking: bool = False
     """Keeps the reasoning of all turns."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""
 
 
-class Qwen38RendererConfig(BaseRendererConfig):
+class Qwen38RendererConfig(CachedImagesConfig):
     """Qwen3.8."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
 
     name: Literal["qwen3.8"] = "qwen3.8"
     enable_thinking: bool | None = None
@@ -123,5 +109,3 @@ class Qwen38RendererConfig(BaseRendererConfig):
     """Keeps the reasoning of all turns."""
     reasoning_effort: Literal["xhigh", "medium", "low"] = "xhigh"
     """How much the model is asked to think."""
-    image_cache_max: int = 256
-    """Has no effect, as images are not cached; taken because release 0.1 had it."""

@@ -13,6 +13,11 @@ _IGNORED = Switch("enable_thinking", (True, False))
 """Not read by these templates; callers give it to all models of Qwen3, and it is taken with a warning."""
 _VISION_ID = Switch("add_vision_id", (True, False), False)
 _WITHOUT_THINKING = Retains("enable_thinking", False, "all")
+_PRESERVING = (
+    Retains("preserve_thinking", True, "all"),
+    _WITHOUT_THINKING,
+    Retains("preserve_thinking", False, "tool_cycle"),
+)
 _PREFILLED_THINK = Conventions(sampled_from="<think>")
 
 QWEN25 = Family(
@@ -219,11 +224,7 @@ QWEN36 = Family(
     verified="tokens",
     stops=_STOPS,
     switches=(_THINKING, _VISION_ID, Switch("preserve_thinking", (True, False), False)),
-    retains=(
-        Retains("preserve_thinking", True, "all"),
-        _WITHOUT_THINKING,
-        Retains("preserve_thinking", False, "tool_cycle"),
-    ),
+    retains=_PRESERVING,
     syntax="qwen_xml",
     normalisations=("trims_content", "trims_reasoning"),
     conventions=_PREFILLED_THINK,
@@ -248,11 +249,7 @@ QWEN38 = Family(
         Switch("preserve_thinking", (True, False), True),
         Switch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
     ),
-    retains=(
-        Retains("preserve_thinking", True, "all"),
-        _WITHOUT_THINKING,
-        Retains("preserve_thinking", False, "tool_cycle"),
-    ),
+    retains=_PRESERVING,
     syntax="qwen_xml",
     normalisations=("trims_content", "trims_reasoning"),
     conventions=_PREFILLED_THINK,
