@@ -79,7 +79,7 @@ FALSE: dict[str, dict[str, int]] = {
     "kimi-k3": {"no_stop_token": 104, "suffix_varies": 2},
     "deepseek-v3": {"history_rewritten": 4},
     "deepseek-r1-distill": {"history_rewritten": 4, "suffix_varies": 2},
-    "gemma-4": {"history_rewritten": 2},
+    "gemma-4": {"suffix_varies": 2},
     "mistral-small-3.2": {"history_rewritten": 3},
     "smollm3": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Apertus-8B-Instruct": {"history_rewritten": 16},
@@ -87,7 +87,7 @@ FALSE: dict[str, dict[str, int]] = {
     "llamacpp__Bielik-11B-v3.0-Instruct": {"reasoning_open": 2, "history_rewritten": 38, "suffix_varies": 16},
     "llamacpp__Cohere2MoE": {"suffix_varies": 26},
     "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use": {"suffix_varies": 8},
-    "llamacpp__GLM-4.6": {"history_rewritten": 4},
+    "llamacpp__GLM-4.6": {"history_rewritten": 2},
     "llamacpp__HuggingFaceTB-SmolLM3-3B": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Kimi-K3": {"suffix_varies": 2},
     "llamacpp__LFM2.5-8B-A1B": {"reasoning_open": 2, "history_rewritten": 2},
@@ -96,7 +96,6 @@ FALSE: dict[str, dict[str, int]] = {
     "llamacpp__Reka-Edge": {"reasoning_open": 2},
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Llama-8B": {"history_rewritten": 4, "suffix_varies": 2},
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": {"history_rewritten": 4},
-    "llamacpp__deepseek-ai-DeepSeek-V3.2": {"history_rewritten": 2},
     "llamacpp__google-gemma-4-31B-it": {"no_stop_token": 2},
     "llamacpp__llama-cpp-rwkv-world": {"no_stop_token": 2, "history_rewritten": 2},
     "llamacpp__mistralai-Mistral-Nemo-Instruct-2407": {"history_rewritten": 22, "suffix_varies": 39},
@@ -107,7 +106,7 @@ FALSE: dict[str, dict[str, int]] = {
     "trl__deepseekv3_training": {"history_rewritten": 4},
     "trl__diffusion_gemma": {"no_stop_token": 24},
     "trl__diffusion_gemma_training": {"no_stop_token": 24},
-    "trl__glm4moe": {"history_rewritten": 4},
+    "trl__glm4moe": {"history_rewritten": 2},
 }
 """Turns that are not extended though rendering would keep them, by template and reason: see `docs/bridging.md`."""
 
