@@ -50,6 +50,43 @@ def test_bytes_of_a_character_have_its_place(text: str) -> None:
     assert offsets == places
 
 
+def test_a_character_that_is_composed_to_an_ascii_one_has_its_place() -> None:
+    assert aligned_offsets([0, 1], "\u212a!", decode=lambda ids: "".join("K!"[at] for at in ids)) == [(0, 1), (1, 2)]
+
+
+class Strict:
+    """A token for each byte; half a character is an error, and where tokens are is not told."""
+
+    name_or_path, eos_token_id, unk_token_id = "strict", None, None
+    chat_template = "-{{ messages[0].content }}"
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, ids: list[int]) -> str:
+        return bytes(ids).decode()
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        raise KeyError(token)
+
+
+class Slow(Strict):
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError("offsets are for fast tokenizers")
+
+
+class Other(Strict):
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return {"offset_mapping": [(0, 1)]}
+
+
+@pytest.mark.parametrize("kind", [Strict, Slow, Other])
+def test_a_class_that_does_not_tell_where_its_tokens_are_is_asked_what_they_are(kind: type[Strict]) -> None:
+    rendered = create_renderer(kind()).render([{"role": "user", "content": "日x"}])
+    assert rendered.token_ids == list("-日x".encode())
+    assert rendered.message_indices == [-1, 0, 0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("ids", "text", "why"),
     [

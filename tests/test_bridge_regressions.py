@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,8 @@ from renderers import (
 )
 from renderers.bridge import Prior
 from renderers.parse.response import CompletionState, Region
+from tests.test_alignment import Bare
+from tests.test_encode import Letters
 from tests.test_totality import NO_IDS
 
 ASK = [{"role": "user", "content": "Hi"}]
@@ -312,3 +317,48 @@ def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) 
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.NO_STOP_TOKEN
     assert "'</tool_call>'" in refused.detail
+
+
+class LettersOfATemplate(Letters):
+    """Writes the same as the embedded model, a token for each character."""
+
+    chat_template = load_tokenizer(EMBEDDED).chat_template
+
+
+def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
+    with_tokens, without = create_renderer(Bare(str(EMBEDDED))), create_renderer(LettersOfATemplate())
+    new = [{"role": "user", "content": "Bye"}]
+    for renderer, extended in ((with_tokens, True), (without, False)):
+        prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+        completion = renderer.tokenizer.encode("Yes<|end|>", add_special_tokens=False)
+        assert isinstance(renderer.bridge(prompt, completion, new), Bridge) == extended
+
+
+@pytest.mark.parametrize("junk", [[2**40], [-1], ["x"], [None], [5]])
+def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk: list[Any]) -> None:
+    prompt, completion = prior_of(renderer, "Yes<|end|>")
+    new = [{"role": "user", "content": "Bye"}]
+    plain = renderer.bridge_to_next_turn(prompt, completion, new)
+    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *junk], new)
+    assert plain is not None
+    assert bridged is not None
+    assert bridged.token_ids == [*prompt, *completion, *junk, *plain.token_ids[len(prompt) + len(completion) :]]
+
+
+def test_a_stop_token_that_takes_in_the_line_break_after_it_drops_nothing_else(tmp_path: Path) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    said = json.loads(file.read_text())
+    for token in said["added_tokens"]:
+        token["rstrip"] = token["content"] == "<|end|>"
+    file.write_text(json.dumps(said))
+    renderer = create_renderer(load_tokenizer(tmp_path / "model"))
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    stop, line = renderer.tokenizer.added_tokens["<|end|>"], renderer.tokenizer.encode("\n", add_special_tokens=False)
+    completion = [*renderer.tokenizer.encode("Yes", add_special_tokens=False), stop]
+    new = [{"role": "user", "content": "Bye"}]
+    plain = renderer.bridge_to_next_turn(prompt, completion, new)
+    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *line], new)
+    assert plain is not None
+    assert bridged is not None
+    assert bridged.token_ids == [*prompt, *completion, *line, *plain.token_ids[len(prompt) + len(completion) :]]

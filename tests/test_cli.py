@@ -85,3 +85,17 @@ def test_one_family_is_shown_whole(name: str, capsys: pytest.CaptureFixture[str]
 def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "nope"]) == 1
     assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err
+
+
+def test_who_has_seen_enough_of_it_may_go() -> None:
+    models = "from renderers.cli import main; raise SystemExit(main(['models']))"
+    shown = subprocess.Popen([sys.executable, "-c", models], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert shown.stdout is not None
+    shown.stdout.close()
+    _, errors = shown.communicate()
+    assert (shown.returncode, errors) == (0, b"")
+
+
+def test_what_is_of_no_family_is_shown_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "default"]) == 0
+    assert capsys.readouterr().out.startswith("default\n")

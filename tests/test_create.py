@@ -17,6 +17,7 @@ from renderers import (
     EMBEDDED,
     AutoRendererConfig,
     BaseRendererConfig,
+    Conventions,
     CustomRendererConfig,
     DefaultMultimodalRenderer,
     DefaultRenderer,
@@ -25,9 +26,16 @@ from renderers import (
     GLM5RendererConfig,
     GLM51Renderer,
     GLM51RendererConfig,
+    GLM53Renderer,
     GptOssRendererConfig,
+    Limits,
+    Nemotron3RendererConfig,
+    Nemotron35Renderer,
+    Nemotron35RendererConfig,
     Qwen3Renderer,
     Qwen3RendererConfig,
+    Qwen36RendererConfig,
+    Qwen38Renderer,
     TemplateMissingError,
     UnknownTemplateWarning,
     UnreadSwitchWarning,
@@ -161,7 +169,7 @@ def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> N
         renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
     assert warned[0].filename == __file__
     assert isinstance(renderer, Qwen3Renderer)
-    assert renderer.render_ids(HI) == create_renderer(tokenizer).render_ids(HI)
+    assert renderer.render_ids(HI, enable_thinking=True) == create_renderer(tokenizer).render_ids(HI)
 
 
 class Own(Qwen3Renderer):
@@ -172,7 +180,15 @@ class Own(Qwen3Renderer):
 
 @pytest.mark.parametrize(
     "given",
-    [{"chat_template": "{{ 1 }}"}, {"date": "2026-01-31"}, {"content_tokens": "text"}, {"thinking_retention": "all"}],
+    [
+        {"chat_template": "{{ 1 }}"},
+        {"date": "2026-01-31"},
+        {"content_tokens": "text"},
+        {"thinking_retention": "all"},
+        {"conventions": Conventions()},
+        {"verify": False},
+        {"limits": Limits(steps=1)},
+    ],
 )
 def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> None:
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
@@ -186,6 +202,34 @@ def test_a_class_takes_the_config_of_a_family_that_it_is_derived_from() -> None:
     assert isinstance(renderer, GLM5Renderer)
     assert renderer.config == GLM51RendererConfig(enable_thinking=False)
     assert renderer.found.family.key == "glm-5.1"
+
+
+def test_a_config_of_another_family_keeps_its_values_or_is_refused() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert Nemotron35Renderer(tokenizer, Nemotron3RendererConfig(enable_thinking=False)).config == (
+        Nemotron35RendererConfig(enable_thinking=False)
+    )
+    with pytest.raises(ValueError, match="enable_thinking of a GLM5RendererConfig is no field of GLM53RendererConfig"):
+        GLM53Renderer(tokenizer, GLM5RendererConfig(enable_thinking=False))
+
+
+def test_a_config_of_another_family_keeps_what_it_has_by_default() -> None:
+    with pytest.warns(UnreadSwitchWarning, match="preserve_thinking=False"):
+        renderer = Qwen38Renderer(load_tokenizer(EMBEDDED), Qwen36RendererConfig())
+    assert renderer.chat_template_kwargs["preserve_thinking"] is False
+
+
+def test_a_class_of_no_family_is_refused() -> None:
+    class Mine(Qwen3Renderer):
+        family = "mine"
+
+    with pytest.raises(ValueError, match="there is no family 'mine'"):
+        Mine(load_tokenizer(EMBEDDED), Qwen3RendererConfig())
+
+
+def test_a_switch_that_no_template_reads_goes_with_a_retention() -> None:
+    config = DefaultRendererConfig(foo=True)
+    assert create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all").thinking_retention == "all"
 
 
 def test_a_config_that_names_no_family_is_refused() -> None:

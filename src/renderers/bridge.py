@@ -203,7 +203,7 @@ def _extended(
         written = _written(program, outcome, turn, new, closing=closing)
     except NOT_TAKEN as error:
         return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
-    return written and _Added(*written, bool(outcome.stop), evidence)
+    return written and _Added(*written, outcome.stop in program.token_of, evidence)
 
 
 def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
@@ -225,7 +225,7 @@ def _closing(
     if stop is not None:
         if not outcome.stop:
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
-        if stop not in ends and _holds(prior.at_stop[0][-1:], token_of.get(outcome.stop, -1)):
+        if stop not in ends and outcome.stop in token_of and _holds(prior.at_stop[0][-1:], token_of[outcome.stop]):
             detail = (
                 f"the turn ends with {outcome.stop!r}, and the template does not write the stop token {stop} after it"
             )
@@ -286,7 +286,7 @@ def _written(
 def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) -> RenderedTokens:
     """Returns the tokens of a rollout and what is added to it."""
     ids, runs, injected = program.encode(added.trace, added.labels)
-    first = int(added.led) + (_already_there(program, prior, added.trace.text) if added.led else 0)
+    first = 1 + _already_there(program, prior, added.trace.text, ids) if added.led else 0
     before = len(prior.prompt) + len(prior.completion)
     # Adding two lists makes one of just the right size: a long prompt is copied once, and not moved again.
     new_ids = [*prior.completion, *ids[first:]]
@@ -305,21 +305,20 @@ def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) 
     )
 
 
-def _already_there(program: Program, prior: Prior, added: str) -> int:
+def _already_there(program: Program, prior: Prior, added: str, ids: Sequence[int]) -> int:
     """Returns how many of the tokens that are added after a stop token the completion has after its own.
 
     A completion that was cut out of a render has the line break that the template writes there. It has to be all that
-    stands between that stop token and the next control token, as it would otherwise be in other tokens.
+    stands between that stop token and the next control token, as it would otherwise be in other tokens. `ids` are
+    those of what is added, from the stop token on.
     """
     if prior.state.stop is None or _holds(prior.completion[-1:], prior.state.stop):
         return 0
-    _, after = prior.at_stop
-    if not after or not all(type(one) is int and one >= 0 for one in after):
-        return 0
     tokens = any_of(program.control)
     places = [found.span() for found in itertools.islice(tokens.finditer(added), 2)] if tokens else []
-    between = added[places[0][1] : places[1][0]] if len(places) == 2 else ""
-    return len(program.ids(between)) if between and program.decode(after) == between else 0
+    between = program.ids(added[places[0][1] : places[1][0]]) if len(places) == 2 else []
+    there = prior.at_stop[1] == between and list(ids[1 : 1 + len(between)]) == between
+    return len(between) if there else 0
 
 
 def _tool_names(state: CompletionState, new: Sequence[Data]) -> list[str | None]:

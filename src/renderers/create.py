@@ -81,7 +81,8 @@ def create_renderer(
         "thinking_retention": thinking_retention,
     }
     if isinstance(config, CustomRendererConfig):
-        given = [name for name, value in {**options, "limits": None if limits == LIMITS else limits}.items() if value]
+        beside = {**options, "limits": None if limits == LIMITS else limits}
+        given = [name for name, value in beside.items() if value is not None]
         if given:
             raise TypeError(
                 f"{', '.join(given)} cannot be given beside a CustomRendererConfig: a class of your own gets a "

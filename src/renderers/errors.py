@@ -25,7 +25,7 @@ ValueError
     ├── TemplateLimitError        it uses more than it may
     └── TraceMismatchError        a traced run gave another text than a plain one (only with verify)
 UserWarning
-├── UnknownTemplateWarning        a known model has a template that its family is not known for
+├── UnknownTemplateWarning        a template is not one that the family of the name or the config is known for
 └── UnreadSwitchWarning           a switch is set that the template does not read
 """
 
@@ -115,11 +115,12 @@ class UnsupportedModelError(ValueError):
 
 
 class UnknownTemplateWarning(UserWarning):
-    """A model with a known name has a template that its family is not known for; the template is what counts."""
+    """The template is none that the family is known for which the model's name says, or is that of another one than the
+    config's, or of the family none could be checked; the template is what is written."""
 
 
 class UnreadSwitchWarning(UserWarning):
-    """A switch of the family is set, and the model's own template does not read it: it changes no token."""
+    """A switch of the family is set, and the template that is run does not read it: it changes no render."""
 
 
 class RendererPoolError(RuntimeError):

@@ -86,7 +86,7 @@ class FamilyRenderer(ChatRenderer):
     def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **settings: Any) -> None:
         """`settings` are fields of the renderer that are to be other than the config says.
 
-        The config may be that of a family that this one's class is derived from.
+        The config may be that of a family that this one's class is derived from, if it has the fields that are given.
         """
         if "found" not in settings:
             settings = settings_of(tokenizer, config, families=_families(type(self)), **settings)

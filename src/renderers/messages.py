@@ -90,7 +90,8 @@ class ToolCall(TypedDict, total=False):
     type: Literal["function"]
 
 
-# What is written as a text, as annotations here are, cannot say at run time which keys are not required.
+# Parts and calls require no key, as in release 0.1. What is written as a text, as annotations here are, cannot say at
+# run time which keys are not required, so those that are have classes of their own.
 class _Role(TypedDict):
     role: str
 

@@ -61,8 +61,10 @@ def _places(trace: Trace, messages: Sequence[Data], ways: Ways) -> Iterator[tupl
 
 def _reasons(message: Data, ways: Ways) -> bool:
     """Says whether a message has reasoning, which the template may leave out: in a field, or in its content."""
-    markers = think_markers(ways)
-    inline = markers is not None and markers[1] in str(message.get("content"))
+    markers, content = think_markers(ways), message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    inline = markers is not None and any(isinstance(text, str) and markers[1] in text for text in texts)
     return inline or any(message.get(name) for name in REASONING_NAMES)
 
 

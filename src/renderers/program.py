@@ -36,7 +36,7 @@ class Program:
         writer, tokenizer = self.writer, self.writer.tokenizer
         # The ways are the same for switches that are lists, or long texts.
         template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions, writer.prefill
-        return (*template, tokenizer.control_texts, tokenizer.stop_texts)
+        return (*template, tokenizer.control_texts, tokenizer.stop_texts, tokenizer.known_by)
 
     @functools.cached_property
     def _ways(self) -> Ways:

@@ -216,9 +216,12 @@ class ChatRenderer:
         ).trace
 
     def _for_template(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what one render alone gives the template; a name that it does not read is a mistake."""
+        """Returns what one render alone gives the template; a name that it does not read is a mistake.
+
+        Switches of the family are not, as callers give them to all its models.
+        """
         plain = plain_switches(arguments)
-        for name in plain:
+        for name in plain.keys() - {switch.name for switch in self.found.family.switches}:
             if not any(reads(self.template(tools=tools).source, name) for tools in (False, True)):
                 raise TypeError(f"{name!r} is neither an option of a render nor a name that the chat template reads")
         return plain
@@ -226,7 +229,7 @@ class ChatRenderer:
     def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         """Returns the text of messages with other switches; None where the template refuses them."""
         try:
-            return self.trace(messages, add_generation_prompt=True, **switches).text
+            return self._writer.run(messages, tools=None, add_generation_prompt=True, switches=switches).trace.text
         except (MessageError, TemplateError):
             return None
 

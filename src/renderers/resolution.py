@@ -41,7 +41,7 @@ class Resolution:
     conflicts: tuple[str, ...]
     """Where what is known of the model does not agree, in words."""
     ends: frozenset[int]
-    """The tokens that end a completion for the parser: all that anybody named."""
+    """The tokens that end a completion for the parser: these, EOS, and what the template closes turns with."""
     grammar: Grammar
     """How turns are written, as derived from the template."""
 

@@ -67,8 +67,6 @@ def settings_of(
     asked = None if config is None or isinstance(config, AutoRendererConfig) else str(getattr(config, "name", ""))
     if families and asked not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} takes its own config, not one of {asked}")
-    if config is not None and asked in families[1:]:
-        config = _made(CONFIG_CLASSES[families[0]], config)
     templates = list(adopted.chat_templates.values()) if given is None else [given]
     found = find_family(key=families[0] if families else asked, name=adopted.name_or_path, templates=templates)
     if not templates and found.family.program is not None:
@@ -80,6 +78,8 @@ def settings_of(
         # Who gives a template, or names the family, knows that it may be another one: but not that of another family.
         warnings.warn(found.doubt, UnknownTemplateWarning, stacklevel=3)
     told = None if date is None else moment_of(date).isoformat()
+    if config is not None and asked in families[1:]:
+        config = _converted(config, CONFIG_CLASSES[families[0]])
     said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
     whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
     whole, loose = _merged(whole, found.family, chat_template_kwargs or {})
@@ -105,6 +105,19 @@ def _resolved(config: BaseRendererConfig | None, found: Found, said: Mapping[str
     if config is not None and not isinstance(config, AutoRendererConfig):
         return _made(type(config), config, **said)
     return _made(CONFIG_CLASSES[found.family.key], config, **said)
+
+
+def _converted(config: BaseRendererConfig, kind: type[BaseRendererConfig]) -> BaseRendererConfig:
+    """Returns the config of a family as one of another that has its switches; each has the value that it had.
+
+    Raises:
+        ValueError: One that was given is no field of the other.
+    """
+    lacking = sorted(config.model_fields_set - kind.model_fields.keys())
+    if lacking:
+        raise ValueError(f"{', '.join(lacking)} of a {type(config).__name__} is no field of {kind.__name__}: pass that")
+    shared = (type(config).model_fields.keys() & kind.model_fields.keys()) - {"name"}
+    return kind(**{name: getattr(config, name) for name in shared})
 
 
 def _made(kind: type[BaseRendererConfig], config: BaseRendererConfig | None, **said: Any) -> BaseRendererConfig:

@@ -147,7 +147,8 @@ class Writer:
                 encoded = encode_labelled(self.tokenizer, text, cuts, labels)
                 places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
         except UnalignedError as error:
-            _LOG.warning("%s: tokens have no attribution: %s", self.tokenizer.name_or_path, error)
+            _LOG.warning("%s: tokens do not spell their text, and have no attribution", self.tokenizer.name_or_path)
+            _LOG.debug("%s", error)
             return EncodedRuns(array("I", encode_text(self.tokenizer, text, cuts)), (), ()), []
         pairs = zip(injected, places, strict=True)
         return encoded, [InjectedText(span.message, span.path, mark.text, *place) for (mark, span), place in pairs]

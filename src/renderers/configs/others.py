@@ -65,7 +65,7 @@ class Hy3RendererConfig(BaseRendererConfig):
 class InklingRendererConfig(CachedImagesConfig):
     """Inkling."""
 
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max", "audio_cache_max"})
+    _internal_fields: ClassVar[frozenset[str]] = CachedImagesConfig._internal_fields | {"audio_cache_max"}
 
     name: Literal["inkling"] = "inkling"
     reasoning_effort: str | float = 0.9

@@ -71,7 +71,7 @@ def _doubt(family: Family, of_template: Family | None, templates: Sequence[str],
         return None
     digests = ", ".join(map(digest_of, templates))
     if of_template is not None:
-        return f"{known}, but the template ({digests}) is that of {of_template.key}: the template is what counts"
+        return f"{known}, but the template ({digests}) is that of {of_template.key}: the template is run"
     if not family.templates:
         return f"{known}, a family whose record could not be checked against a template yet: the template is run"
-    return f"{known}, but the template ({digests}) is none that this family is known for: the template is what counts"
+    return f"{known}, but the template ({digests}) is none that this family is known for: the template is run"

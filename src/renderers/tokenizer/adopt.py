@@ -81,7 +81,7 @@ class ForeignTokenizer:
         """
         if self.tells_added_tokens:
             return reserved_among(map(str, self.wrapped.get_added_vocab()))
-        spelled = (text for template in self.chat_templates.values() for text in _TAG.findall(template))
+        spelled = {text for template in self.chat_templates.values() for text in _TAG.findall(template)}
         return self.control_texts | {text for text in spelled if self.token_of(text) is not None}
 
     @functools.cached_property
@@ -95,16 +95,21 @@ class ForeignTokenizer:
         ids = {text: self.token_of(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 
+    @functools.cached_property
+    def known_by(self) -> frozenset[tuple[str, int]]:
+        """What is the same for tokenizers that have the same control tokens."""
+        return frozenset(self.added_tokens.items())
+
     def token_of(self, text: str) -> int | None:
         """Returns the id of the token that a text is; None where it is none, or several."""
         try:
             number = self.convert_tokens_to_ids(text)
+            alone = self.encode(text, add_special_tokens=False)
         except Exception:
-            # Whatever a caller's class raises for a text that it does not have.
+            # Whatever a caller's class raises for a text that it does not have, or does not take.
             return None
-        if type(number) is not int or number == self.unk_token_id:
-            return None
-        return number if self.encode(text, add_special_tokens=False) == [number] else None
+        known = type(number) is int and number != self.unk_token_id
+        return number if known and alone == [number] else None
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encodes text to token ids; a class that knows no `add_special_tokens` never adds any."""
@@ -115,15 +120,22 @@ class ForeignTokenizer:
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Returns each token's first character in a text and the one after its last.
 
-        A class that cannot be called, and so cannot say it, is asked what each token is.
+        A class that cannot say it when it is called is asked what each token is.
 
         Raises:
             UnalignedError: The tokens are not those of the text, one after the other.
         """
-        if not callable(self.wrapped):
-            return aligned_offsets(self.encode(text, add_special_tokens=False), text, decode=self.wire_texts.text_of)
-        called = self.wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
-        return [(int(start), int(end)) for start, end in called["offset_mapping"]]
+        ids = self.encode(text, add_special_tokens=False)
+        if callable(self.wrapped):
+            try:
+                called = self.wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
+                offsets = [(int(start), int(end)) for start, end in called["offset_mapping"]]
+            except Exception:
+                # A slow tokenizer of transformers raises, another class may take no such argument.
+                offsets = []
+            if len(offsets) == len(ids):
+                return offsets
+        return aligned_offsets(ids, text, decode=self.wire_texts.text_of)
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Decodes token ids to text."""

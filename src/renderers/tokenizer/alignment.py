@@ -56,7 +56,7 @@ def _size(piece: str, text: str, start: int) -> int | None:
     """Returns how many characters of a text are a piece of it as it was encoded; None where none are."""
     if text.startswith(piece, start):
         return len(piece)
-    if _HALF in piece or piece.isascii():
+    if _HALF in piece or text[start : start + len(piece)].isascii():
         return None
     most = min(_WIDEST * len(piece), len(text) - start)
     sizes = range(len(piece), most + 1)

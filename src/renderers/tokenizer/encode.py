@@ -71,7 +71,7 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
     A token that straddles a border belongs to the side of its first character.
 
     Raises:
-        TypeError: The tokenizer cannot say where its tokens are in a text.
+        UnalignedError: A caller's own tokenizer does not say where its tokens are in the text.
     """
     ids = array("I")
     runs: list[TokenRun] = []

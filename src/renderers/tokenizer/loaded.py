@@ -262,6 +262,11 @@ class LoadedTokenizer:
         return self._backend.get_vocab_size(with_added_tokens=True)
 
     @property
+    def known_by(self) -> str:
+        """What is the same for tokenizers of the same files."""
+        return self.source.digest
+
+    @property
     def hard_walls(self) -> bool:
         """Whether every control token is a hard wall."""
         return self.special_ids <= self.wall_ids

@@ -104,15 +104,15 @@ class ForeignTexts(dict[int, str]):
 
     def text_of(self, ids: Sequence[int]) -> str:
         """Returns the text of some tokens."""
-        if len(ids) == 1:
-            return from_wire(self[ids[0]])
-        return self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._alone)
+        return from_wire(self[ids[0]] if len(ids) == 1 else self._decoded(ids))
 
     def __missing__(self, number: int) -> str:
+        self[number] = self._decoded([number])
+        return self[number]
+
+    def _decoded(self, ids: Sequence[int]) -> str:
         try:
-            text = to_wire(self._tokenizer.decode([*self._anchor, number]).removeprefix(self._alone))
+            return to_wire(self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._alone))
         except Exception:
-            # Whatever a caller's class raises for an id that it does not have.
-            text = UNKNOWN
-        self[number] = text
-        return text
+            # Whatever a caller's class raises for an id that it does not have, or for half a character.
+            return UNKNOWN
