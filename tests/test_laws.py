@@ -137,7 +137,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> None:
     renderer = renderer_of(name)
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))
     def check(messages: list[dict[str, Any]], prompt: bool, with_tools: bool, switches: dict[str, Any]) -> None:
         tools = TOOLS if with_tools else None

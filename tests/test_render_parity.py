@@ -19,9 +19,11 @@ from transformers import PreTrainedTokenizerFast
 
 from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
 from renderers.adapt import adapt_messages, adapt_tools
+from renderers.chat import reads
 from renderers.errors import MessageError, TemplateError
 from renderers.forms import given_to
 from renderers.messages import plain_messages, plain_tools
+from renderers.probing import THINKING_SWITCHES
 from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
 from tests.models import one_model_per_template
@@ -87,8 +89,12 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
     """Compares a renderer with its reference; returns how often there were ids, and messages were left as they are."""
     tokens = renderer.tokenizer.special_tokens_map
     counts = Counter[str]()
-    for name, arguments in rotated(turns=2):
-        messages, tools = CONVERSATIONS[name], arguments.pop("tools")
+    sources = [renderer.template(tools=tools).source for tools in (False, True)]
+    for name, wanted in rotated(turns=2):
+        messages, tools = CONVERSATIONS[name], wanted.pop("tools")
+        taken = {"add_generation_prompt", *THINKING_SWITCHES}
+        # What a template does not read is a mistake for a renderer.
+        arguments = {key: wanted[key] for key in wanted if key in taken or any(reads(one, key) for one in sources)}
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}

@@ -26,7 +26,7 @@ from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
 from renderers.prefill import empty_reasoning
-from renderers.probing import placeholder
+from renderers.probing import THINKING_SWITCHES, placeholder
 from renderers.program import Program
 from renderers.proofs import BridgeReason, BridgeRefusal
 from renderers.rendered import MultiModalData, RenderedTokens
@@ -174,8 +174,8 @@ class ChatRenderer:
         with another field that it names: `"reasoning_content"`.
         Images, video and audio are not processed: they are an error, unless `process_multimodal=False` asks
         for the placeholders that the template writes for them.
-        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`; names that it does not
-        read are a `TypeError`.
+        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`; a name that it does not
+        read is a `TypeError`, unless it is a switch of the family, or one for thinking.
 
         Raises:
             MessageError: Something in the messages cannot be rendered; says which message.
@@ -218,10 +218,10 @@ class ChatRenderer:
     def _for_template(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Returns what one render alone gives the template; a name that it does not read is a mistake.
 
-        Switches of the family are not, as callers give them to all its models.
+        Switches of the family are not, nor those that let a model think: callers give these to all models.
         """
         plain = plain_switches(arguments)
-        for name in plain.keys() - {switch.name for switch in self.found.family.switches}:
+        for name in plain.keys() - {*THINKING_SWITCHES, *(switch.name for switch in self.found.family.switches)}:
             if not any(reads(self.template(tools=tools).source, name) for tools in (False, True)):
                 raise TypeError(f"{name!r} is neither an option of a render nor a name that the chat template reads")
         return plain
