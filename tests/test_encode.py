@@ -76,7 +76,7 @@ def test_real_tokenizers_give_the_ids_of_the_whole_text(name: str, hub: object) 
 def test_the_embedded_one_does() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     assert tokenizer.wall_texts
-    for text in ["", *with_control_texts(tokenizer, list(nasty_texts(code_files=2)))]:
+    for text in ["", *with_control_texts(tokenizer, list(nasty_texts(code_files=2, random_texts=80)))]:
         check_ids(tokenizer, text)
 
 

@@ -41,7 +41,7 @@ def test_ids_texts_and_offsets_equal_those_of_transformers(request: pytest.Fixtu
     ours = load_tokenizer(name)
     added = sorted(ours.added_tokens)
     around = [f"a {token} b\n{token}{token}" for token in added[:300]]
-    for text in (*nasty_texts(), *added, *around, "".join(added[::-1])[:50_000]):
+    for text in (*nasty_texts(code_files=8, random_texts=120), *added, *around, "".join(added[::-1])[:50_000]):
         ids = ours.encode(text, add_special_tokens=False)
         assert ids == theirs.encode(text, add_special_tokens=False), text[:80]
         assert ours.encode(text) == theirs.encode(text), text[:80]

@@ -80,7 +80,7 @@ EXCEPTIONS: dict[str, dict[str, int]] = {}
 def test_every_character_of_a_body_belongs_to_its_field(path: Path) -> None:
     template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
     found = Ownership()
-    for trace, messages, others in marked_runs(template, rotated(turns=2)):
+    for trace, messages, others in marked_runs(template, rotated(turns=1)):
         found += Bodies(messages, tools=others["tools"], documents=others["documents"]).check(trace)
         check_fields(trace, messages, others)
     assert found.strays == EXCEPTIONS.get(path.stem, {})
