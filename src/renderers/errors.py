@@ -115,8 +115,10 @@ class UnsupportedModelError(ValueError):
 
 
 class UnknownTemplateWarning(UserWarning):
-    """The template is none that the family is known for which the model's name says, or is that of another one than the
-    config's, or of the family none could be checked; the template is what is written."""
+    """A template is run that the family of the model's name is not known for, or that is not of the config's family.
+
+    A family of which no template was at hand is known for none.
+    """
 
 
 class UnreadSwitchWarning(UserWarning):

@@ -49,13 +49,15 @@ def empty_reasoning(ways: Ways, role: str) -> EmptyReasoning | None:
 def _places(trace: Trace, messages: Sequence[Data], ways: Ways) -> Iterator[tuple[int, str]]:
     """Yields where empty reasoning is missing, and its text."""
     for at, message in enumerate(messages):
-        own = [span for span in trace.spans if span.message == at]
-        if message["role"] != "assistant" or not own or _reasons(message, ways):
+        if message["role"] != "assistant" or _reasons(message, ways):
             continue
         empty = empty_reasoning(ways, messages[at - 1]["role"] if at else "")
-        found = trace.text.find(empty.before, own[0].start, own[-1].end) if empty else -1
-        place = found + len(empty.before) if empty else 0
-        if empty and found >= 0 and not trace.text.startswith(empty.opened, place):
+        own = [span for span in trace.spans if span.message == at]
+        if empty is None or not own:
+            continue
+        found = trace.text.find(empty.before, own[0].start, own[-1].end)
+        place = found + len(empty.before)
+        if found >= 0 and not trace.text.startswith(empty.opened, place):
             yield place, empty.opened + empty.rest
 
 

@@ -27,6 +27,7 @@ __all__ = ["ForeignTokenizer", "adopt_tokenizer"]
 _NEEDED = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
 _TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
+"""What control tokens look like in the text of a template."""
 _CLONES: Once[LoadedTokenizer] = Once(keep=8)
 """By content, so that many renderers of one tokenizer share one clone."""
 
