@@ -8,7 +8,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.parse.lexicon import Pieces
+from renderers.parse.pieces import Pieces
 from renderers.parse.tables import Watch
 from renderers.parse.window import Window
 
@@ -18,7 +18,7 @@ MARKS = Watch.of("\u0101", "bca")
 
 def filled(pieces: list[str]) -> Window:
     window = Window()
-    window.add(Pieces(list(pieces)))
+    window.add(Pieces.of(pieces))
     return window
 
 
@@ -59,19 +59,19 @@ def test_what_is_read_is_forgotten_and_numbers_stay(pieces: list[str], at: int) 
 def test_nothing_is_read_before_what_is_awaited_comes() -> None:
     window = filled(["x", "bc"])
     window.hold(MARKS)
-    assert not window.add(Pieces(["d"]))
-    assert not window.add(Pieces(["b"]))
+    assert not window.add(Pieces.of(["d"]))
+    assert not window.add(Pieces.of(["b"]))
     assert window.wire == ""
     # The mark is cut in two by the chunks.
-    assert not window.add(Pieces(["c"]))
-    assert window.add(Pieces(["a"]))
+    assert not window.add(Pieces.of(["c"]))
+    assert window.add(Pieces.of(["a"]))
     assert window.wire == "xbcdbca"
 
 
 def test_what_is_put_aside_can_be_taken_back() -> None:
     window = filled(["x"])
     window.hold(Watch.of())
-    assert not window.add(Pieces(["y"]))
+    assert not window.add(Pieces.of(["y"]))
     window.release()
     assert (window.wire, window.token(2)) == ("xy", 2)
 

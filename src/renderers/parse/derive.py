@@ -16,7 +16,8 @@ from renderers.channels import span_channel
 from renderers.forms import TOOL, Data
 from renderers.parse.assemble import Assembler
 from renderers.parse.grammar import SPACES, Edges, Grammar, Pair, ReasoningFormat
-from renderers.parse.lexicon import Lexicon, Pieces
+from renderers.parse.lexicon import Lexicon
+from renderers.parse.pieces import Pieces
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Syntax
@@ -268,7 +269,7 @@ class _NoTokens:
 def _read_text(grammar: Grammar, text: str) -> ParsedResponse:
     tables = Tables(grammar, Lexicon(_NoTokens(), marks=(), stops=()))
     scanner, assembler = new_scanner(tables, [TOOL]), Assembler()
-    assembler.add(scanner.feed(Pieces([to_wire(text)])))
+    assembler.add(scanner.feed(Pieces.of([to_wire(text)])))
     assembler.add(scanner.close())
     return assembler.response(scanner.state)
 

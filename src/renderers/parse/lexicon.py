@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import codecs
 import operator
 import re
-import sys
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from renderers.parse.pieces import Joiner, Pieces
 from renderers.patterns import any_of
 from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, from_wire, to_wire
 
-__all__ = ["NO_PIECES", "Lexicon", "LexiconTokenizer", "Pieces", "as_ids", "cut_at_marks"]
+__all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
 _MARKS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
-
-
-_characters = codecs.getdecoder({"little": "utf-32-le", "big": "utf-32-be"}[sys.byteorder])
 
 
 class LexiconTokenizer(Protocol):
@@ -43,38 +38,6 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
     return listed if isinstance(listed, list) else [listed]
 
 
-class Pieces:
-    """The wire text of each of some tokens, and where the marks among them are.
-
-    >>> Pieces(("a", "\\xc1", "b", "\\xc1")).place("\\xc1", after=0, skip=1)
-    3
-    """
-
-    __slots__ = ("_ids", "_marks", "_text_of_ids", "texts")
-
-    def __init__(self, texts: Sequence[str], ids: array[int] | None = None, marks: Mapping[str, int] | None = None):
-        self.texts = texts
-        self._ids = ids
-        self._marks = marks
-        self._text_of_ids = ""
-
-    def place(self, mark: str, *, after: int, skip: int) -> int:
-        """Returns which token a mark is, of those from one on, after as many of the same as are skipped."""
-        number = self._marks.get(mark) if self._marks else None
-        within: Sequence[str] = self.texts
-        if number is not None and self._ids is not None:
-            # A text with a character for each id is much faster to search than a list.
-            within = self._text_of_ids = self._text_of_ids or _characters(self._ids, "surrogatepass")[0]
-            mark = chr(number)
-        place = after - 1
-        for _ in range(skip + 1):
-            place = within.index(mark, place + 1)
-        return place
-
-
-NO_PIECES = Pieces(())
-
-
 class Lexicon:
     """A vocabulary, and the marks of a format in it, those first that are met most. Nothing about it changes.
 
@@ -95,17 +58,17 @@ class Lexicon:
         self._atomic = {
             text: characters[number] for text, number in tokenizer.added_tokens.items() if number in characters
         }
+        self._joiner: Joiner | None = None
+        self._overlaid: Mapping[int, str] = {}
         if isinstance(texts, dict):
-            self._lookup: Sequence[str] | _Overlaid = _Overlaid(texts, characters)
-            self._size = sys.maxsize
+            self._overlaid = _Overlaid(texts, characters)
         else:
-            size = max((len(texts), *(number + 1 for number in characters)))
-            listed = [*texts, *[UNKNOWN] * (size - len(texts))]
+            self._size = max((len(texts), *(number + 1 for number in characters)))
+            # The last one is none of the vocabulary's.
+            listed = [*texts, *[UNKNOWN] * (self._size + 1 - len(texts))]
             for number, character in characters.items():
                 listed[number] = character
-            self._lookup, self._size = listed, size
-        # Ids that are characters' numbers too can be looked up and searched for all at once.
-        self._dense = self._size <= sys.maxunicode + 1
+            self._joiner = Joiner(listed)
         self.stops = frozenset(characters[number] for number in stops if number in characters)
 
     def mark(self, text: str) -> str:
@@ -127,27 +90,15 @@ class Lexicon:
         return self._ids[mark]
 
     def pieces(self, ids: list[Any]) -> Pieces:
-        """Returns the wire text of each id; of what is no id of the vocabulary a mark that says so."""
-        if not self._dense or len(ids) < 2:
-            return Pieces(tuple(map(self._piece, ids)))
-        try:
-            # Negative ones would count from the end of the list.
-            numbers = array("I", ids)
-            # Much faster than asking for one after the other.
-            texts = operator.itemgetter(*ids)(self._lookup)
-        except Exception:
-            # What is no number may raise anything.
-            return Pieces(tuple(map(self._piece, ids)))
-        return Pieces(texts, numbers, self._ids)
-
-    def _piece(self, number: Any) -> str:
-        try:
-            index = operator.index(number)
-        except Exception:
-            return UNKNOWN
-        if index < 0 or index >= self._size:
-            return UNKNOWN
-        return self._lookup[index]
+        """Returns the wire text of ids; of what is no id of the vocabulary a mark that says so."""
+        if self._joiner is None:
+            return Pieces.of([self._overlaid[number] if number >= 0 else UNKNOWN for number in map(_number, ids)])
+        pieces = self._joiner.join(ids)
+        if pieces is None:
+            numbers = map(_number, ids)
+            pieces = self._joiner.join([number if 0 <= number < self._size else self._size for number in numbers])
+        assert pieces is not None
+        return pieces
 
     def text(self, wire: str) -> str:
         """Returns the text of wire text, marks included: those that only look like markers where they stand."""
@@ -160,6 +111,15 @@ class Lexicon:
                     return "".join(map(self.text, wire.split(mark)))
                 wire = wire.replace(mark, text)
         return from_wire(wire)
+
+
+def _number(value: Any) -> int:
+    """Returns the number that anything is; a negative one for what is none."""
+    try:
+        return operator.index(value)
+    except Exception:
+        # A stranger's class may raise anything.
+        return -1
 
 
 def cut_at_marks(wire: str) -> list[str]:

@@ -20,7 +20,7 @@ def prefill_of(tables: Tables, prompt_ids: list[Any]) -> list[str]:
     """
     header = tables.header
     for size in (_NEAR, len(prompt_ids)) if header else ():
-        wire = "".join(tables.lexicon.pieces(prompt_ids[-size:]).texts)
+        wire = tables.lexicon.pieces(prompt_ids[-size:]).wire
         found = wire.rfind(header)
         if found >= 0:
             rest = wire[found + len(header) :]

@@ -20,7 +20,7 @@ from renderers.parse.events import (
     ToolCallRead,
 )
 from renderers.parse.grammar import MOST_TRIMMED, SPACES, Edges
-from renderers.parse.lexicon import NO_PIECES, Pieces
+from renderers.parse.pieces import NO_PIECES, Pieces
 from renderers.parse.response import CompletionState, ParsedToolCall, Region, StateCall, Thought, ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax import Payload

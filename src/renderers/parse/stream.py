@@ -8,7 +8,8 @@ from typing import Any
 from renderers.parse.assemble import Assembler
 from renderers.parse.events import ParseEvent
 from renderers.parse.harmony import HarmonyScanner
-from renderers.parse.lexicon import Pieces, as_ids
+from renderers.parse.lexicon import as_ids
+from renderers.parse.pieces import Pieces
 from renderers.parse.response import CompletionState, ParsedResponse
 from renderers.parse.scanner import Scanner
 from renderers.parse.tables import Tables
@@ -86,7 +87,7 @@ def _started(tables: Tables, tools: Sequence[Any] | None, prefill: list[str]) ->
     scanner = new_scanner(tables, tools, first=-len(prefill))
     if not prefill:
         return scanner
-    scanner.feed(Pieces(prefill))
+    scanner.feed(Pieces.of(prefill))
     if scanner.state.stop is not None:
         # The prompt went on after that turn.
         return new_scanner(tables, tools)

@@ -128,8 +128,6 @@ class Teller:
             text = self._text(start, kept)
             if self._marked:
                 self._tell_markers()
-            # A mark's token is quickly found, and what comes before it from there.
-            window.token(end)
             first, last = self._read_to(kept)
             if last:
                 self._events.append(self._tell(text, first, last))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from renderers.parse.grammar import SPACES
-from renderers.parse.lexicon import NO_PIECES, Pieces
-from renderers.tokenizer.wire import FREE, UNKNOWN
+from renderers.parse.pieces import NO_PIECES, Pieces
 
 if TYPE_CHECKING:
     from renderers.parse.tables import Watch
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["Window"]
 
 _SPACE = re.compile(f"[{SPACES}]*")
-_FAR = 32
-_MARKS = frozenset({UNKNOWN, *FREE})
 
 
 class Window:
@@ -26,7 +24,7 @@ class Window:
     `at` is the first character that has not been read.
 
     >>> window = Window()
-    >>> window.add(Pieces(["Hel", "lo", "!"]))
+    >>> window.add(Pieces.of(["Hel", "lo", "!"]))
     True
     >>> window.wire, window.token(3), window.token(4)
     ('Hello!', 1, 2)
@@ -37,26 +35,22 @@ class Window:
         self.at = 0
         self.own = 0
         """The first character of the completion's own; those before it are of tokens below number 0, the prompt's."""
-        self._pieces = NO_PIECES
+        self._starts = NO_PIECES.starts
         self._first = first
         # Where marks were found, the next one each.
         self._places: dict[str, int] = {}
-        # A character that a token begins with, and that token's place: from there others are looked for.
-        self._near = (0, 0)
         # What is not looked at before a mark that is awaited comes; None while all is looked at.
-        self._held: list[str] | None = None
+        self._held: list[Pieces] | None = None
         self._awaited: Watch
         self._overlap = ""
 
     def add(self, pieces: Pieces) -> bool:
         """Adds tokens; says whether there is anything to read, which there is not while nothing awaited comes."""
-        text = "".join(pieces.texts)
         if self._held is None:
-            before = self._pieces.texts
-            self._set(Pieces([*before, *pieces.texts]) if before else pieces, self.wire + text)
+            self._set(Pieces.joined([self._pieces, pieces]) if self._starts else pieces)
             return True
-        self._held += pieces.texts
-        text = self._overlap + text
+        self._held.append(pieces)
+        text = self._overlap + pieces.wire
         if not self._awaited.within(text):
             self._overlap = self._awaited.end_of(text)
             return False
@@ -72,34 +66,40 @@ class Window:
         """Puts all tokens aside until one of some marks comes."""
         self.shrink()
         self._overlap = awaited.end_of(self.wire)
-        self._held, self._awaited = list(self._pieces.texts), awaited
-        self._set(NO_PIECES, "")
+        self._held, self._awaited = [self._pieces], awaited
+        self._set(NO_PIECES)
 
     def release(self) -> None:
         """Takes what was put aside back."""
         if self._held is not None:
-            self._set(Pieces(self._held), "".join(self._held))
+            self._set(Pieces.joined(self._held))
             self._held = None
 
     def shrink(self) -> None:
         """Forgets the tokens that have been read as a whole."""
-        place = self.token(self.at) - self._first
-        start = self._near[0]
+        place = bisect_left(self._starts, self.at)
+        start = self._start(place)
         if start > self.at:
             # The token that is read in part stays.
             place -= 1
-            start -= len(self._pieces.texts[place])
+            start = self._start(place)
         if place:
-            rest = self._pieces.texts[place:]
             self._first += place
-            self._set(Pieces(rest) if rest else NO_PIECES, self.wire[start:])
+            self._set(self._pieces.after(place))
             self.at -= start
 
-    def _set(self, pieces: Pieces, wire: str) -> None:
-        self._pieces, self.wire = pieces, wire
-        self._near = (0, 0)
+    @property
+    def _pieces(self) -> Pieces:
+        return Pieces(self.wire, self._starts)
+
+    def _start(self, place: int) -> int:
+        """Returns where a token begins, or where the next one would."""
+        return self._starts[place] if place < len(self._starts) else len(self.wire)
+
+    def _set(self, pieces: Pieces) -> None:
+        self.wire, self._starts = pieces
         self._places.clear()
-        self.own = len("".join(pieces.texts[: -self._first])) if self._first < 0 else 0
+        self.own = self._start(-self._first) if self._first < 0 else 0
 
     def find(self, watch: Watch, at: int | None = None) -> tuple[int, str] | None:
         """Returns the first of some marks from a character on, by default the first that has not been read.
@@ -120,7 +120,7 @@ class Window:
     @property
     def end(self) -> int:
         """The number of the token that would be added next."""
-        return self._first + len(self._pieces.texts)
+        return self._first + len(self._starts)
 
     def skip_spaces(self, most: int) -> int:
         """Returns the first character from `at` on that is no space, looking at so many at most."""
@@ -129,25 +129,4 @@ class Window:
 
     def token(self, at: int) -> int:
         """Returns the number of the first token that begins at a character or after it."""
-        start, place = self._near
-        if start != at:
-            texts = self._pieces.texts
-            if at == len(self.wire):
-                start, place = at, len(texts)
-            elif at - start >= _FAR and (mark := self.wire[at]) in _MARKS:
-                # Marks are searched for, which is faster than counting characters.
-                skip = 0
-                while (start := self.wire.find(mark, start)) < at:
-                    skip += 1
-                    start += 1
-                place = self._pieces.place(mark, after=place, skip=skip)
-            while start < at:
-                start += len(texts[place])
-                place += 1
-            while start > at and start - len(texts[place - 1]) >= at:
-                place -= 1
-                start -= len(texts[place])
-            while place and start == at and not texts[place - 1]:
-                place -= 1
-            self._near = (start, place)
-        return self._first + place
+        return self._first + bisect_left(self._starts, at)

@@ -1,0 +1,153 @@
+/* The texts of many tokens as one text, and where each of them begins.
+
+   `renderers.parse.pieces` does the same in Python where this could not be built. Nothing is trusted: whatever the
+   buffers hold, nothing outside of them is read. No Python code runs in here, so what is given does not change. */
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <string.h>
+
+typedef uint16_t Unit;  /* a character */
+typedef uint32_t Place; /* where a character is */
+
+#define STRIDE 8 /* characters that are copied at once: few tokens are longer */
+
+static Place place_at(const char *places, Py_ssize_t number)
+{
+    Place place;
+    memcpy(&place, places + number * sizeof(Place), sizeof(Place));
+    return place;
+}
+
+/* Fills in which tokens these are and where each begins; returns the length of their text, or -1 where one is none. */
+static int64_t measure(PyObject *ids, Py_ssize_t count, const char *ends, Py_ssize_t size, Py_ssize_t units,
+                       Place *numbers, char *starts)
+{
+    uint64_t length = 0;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *id = PyList_GetItem(ids, at);
+        if (!PyLong_Check(id))
+            return -1;
+        int overflow;
+        long number = PyLong_AsLongAndOverflow(id, &overflow);
+        if (overflow || number < 0 || number >= size)
+            return -1;
+        Place start = place_at(ends, number), end = place_at(ends, number + 1);
+        if (start > end || end > (uint64_t)units || length > UINT32_MAX)
+            return -1;
+        Place begins = (Place)length;
+        memcpy(starts + at * sizeof(Place), &begins, sizeof(Place));
+        numbers[at] = (Place)number;
+        length += end - start;
+    }
+    return length > UINT32_MAX ? -1 : (int64_t)length;
+}
+
+/* Copies texts one after the other; returns all bits that are in any of their characters. `text` has room for a stride
+   more than they take. */
+static Unit copy(const Place *numbers, Py_ssize_t count, const char *texts, const char *ends, Py_ssize_t units,
+                 Unit *text)
+{
+    Unit *to = text;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        Place start = place_at(ends, numbers[at]);
+        size_t length = place_at(ends, (Py_ssize_t)numbers[at] + 1) - start;
+        const char *from = texts + start * sizeof(Unit);
+        if (length <= STRIDE && (uint64_t)start + STRIDE <= (uint64_t)units)
+            memcpy(to, from, STRIDE * sizeof(Unit));
+        else
+            memcpy(to, from, length * sizeof(Unit));
+        to += length;
+    }
+    Unit bits = 0;
+    for (const Unit *unit = text; unit < to; unit++)
+        bits |= *unit;
+    return bits;
+}
+
+static PyObject *text_of(Unit *text, Py_ssize_t length, Unit bits)
+{
+    if (bits > 0xFF) {
+        const uint16_t one = 1;
+        int order = *(const char *)&one ? -1 : 1;
+        return PyUnicode_DecodeUTF16((const char *)text, length * (Py_ssize_t)sizeof(Unit), "surrogatepass", &order);
+    }
+    /* Each byte is written where characters are that have been read. */
+    char *bytes = (char *)text;
+    for (Py_ssize_t at = 0; at < length; at++) {
+        Unit unit;
+        memcpy(&unit, bytes + at * sizeof(Unit), sizeof(Unit));
+        bytes[at] = (char)unit;
+    }
+    return PyUnicode_DecodeLatin1(bytes, length, "strict");
+}
+
+static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *ends)
+{
+    Py_ssize_t count = PyList_Size(ids);
+    Py_ssize_t units = texts->len / (Py_ssize_t)sizeof(Unit);
+    Py_ssize_t size = ends->len / (Py_ssize_t)sizeof(Place) - 1;
+    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Place));
+    Place *numbers = PyMem_Calloc((size_t)count + 1, sizeof(Place));
+    Unit *text = NULL;
+    PyObject *wire = NULL, *result = NULL;
+    if (starts == NULL || numbers == NULL)
+        goto end;
+    int64_t length = measure(ids, count, ends->buf, size, units, numbers, PyBytes_AsString(starts));
+    if (length < 0) {
+        result = Py_NewRef(Py_None);
+        goto end;
+    }
+    text = PyMem_Malloc(((size_t)length + STRIDE) * sizeof(Unit));
+    if (text == NULL)
+        goto end;
+    Unit bits = copy(numbers, count, texts->buf, ends->buf, units, text);
+    wire = text_of(text, (Py_ssize_t)length, bits);
+    if (wire != NULL)
+        result = PyTuple_Pack(2, wire, starts);
+end:
+    if (result == NULL && !PyErr_Occurred())
+        PyErr_NoMemory();
+    PyMem_Free(text);
+    PyMem_Free(numbers);
+    Py_XDECREF(wire);
+    Py_XDECREF(starts);
+    return result;
+}
+
+static PyObject *join(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *ids;
+    Py_buffer texts, ends;
+    if (!PyArg_ParseTuple(args, "O!y*y*", &PyList_Type, &ids, &texts, &ends))
+        return NULL;
+    PyObject *result = joined(ids, &texts, &ends);
+    PyBuffer_Release(&texts);
+    PyBuffer_Release(&ends);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"join", join, METH_VARARGS,
+     "join(ids, texts, ends): the text of all ids, and where each begins as uint32; None where one is no id.\n\n"
+     "`texts` are the texts of the vocabulary as uint16, `ends` is where each begins in them, and where the last ends."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_join",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__join(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,3 @@
+from array import array
+
+def join(ids: list[object], texts: bytes, ends: array[int], /) -> tuple[str, bytes] | None: ...

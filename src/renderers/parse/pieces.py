@@ -1,0 +1,108 @@
+"""Tokens as one text, and where each of them begins in it: in C where that could be built, else in Python."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["COMPILED", "NO_PIECES", "Joiner", "Pieces"]
+
+try:
+    from renderers.parse._join import join as _join
+except ImportError:
+    COMPILED = False
+else:
+    COMPILED = True
+"""Whether the part in C is there."""
+
+_UTF_16 = {"little": "utf-16-le", "big": "utf-16-be"}[sys.byteorder]
+
+
+class Pieces(NamedTuple):
+    """The wire text of some tokens, and where in it each of them begins.
+
+    >>> Pieces.of(["Hel", "lo", "", "!"])
+    Pieces(wire='Hello!', starts=array('I', [0, 3, 5, 5]))
+    """
+
+    wire: str
+    starts: array[int]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Pieces:
+        """Returns the pieces of some tokens, by the text of each."""
+        return cls("".join(texts), _starts_of(texts)[:-1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pieces]) -> Pieces:
+        """Returns pieces one after the other.
+
+        >>> Pieces.joined([Pieces.of(["a", "b"]), Pieces.of(["c"])]) == Pieces.of(["a", "b", "c"])
+        True
+        """
+        starts = array("I")
+        size = 0
+        for part in parts:
+            starts.extend(_moved(part.starts, size))
+            size += len(part.wire)
+        return cls("".join([part.wire for part in parts]), starts)
+
+    def after(self, place: int) -> Pieces:
+        """Returns the pieces without the first ones.
+
+        >>> Pieces.of(["a", "b", "c"]).after(1) == Pieces.of(["b", "c"])
+        True
+        """
+        starts = self.starts[place:]
+        return Pieces(self.wire[starts[0] :], _moved(starts, -starts[0])) if starts else NO_PIECES
+
+
+NO_PIECES = Pieces("", array("I"))
+
+
+class Joiner:
+    """The wire texts of a vocabulary, for ids to be put together by. Nothing about it changes.
+
+    >>> Joiner(["Hel", "lo", "!"]).join([0, 1, 2])
+    Pieces(wire='Hello!', starts=array('I', [0, 3, 5]))
+    >>> Joiner(["Hel", "lo", "!"]).join([-1]) is None
+    True
+    """
+
+    def __init__(self, texts: Sequence[str], *, compiled: bool = COMPILED) -> None:
+        self.join: Callable[[list[Any]], Pieces | None]
+        """Returns the pieces of some ids; None where anything among them is no id."""
+        if compiled:
+            self._blob, self._ends = "".join(texts).encode(_UTF_16), _starts_of(texts)
+            self.join = self._join_in_c
+        else:
+            self._texts = texts
+            self.join = self._join_in_python
+
+    def _join_in_c(self, ids: list[Any]) -> Pieces | None:
+        found = _join(ids, self._blob, self._ends)
+        if found is None:
+            return None
+        starts = array("I")
+        starts.frombytes(found[1])
+        return Pieces(found[0], starts)
+
+    def _join_in_python(self, ids: list[Any]) -> Pieces | None:
+        try:
+            # Negative ones would count from the end.
+            return Pieces.of([self._texts[number] for number in array("I", ids)])
+        except Exception:
+            # What is no number may raise anything.
+            return None
+
+
+def _starts_of(texts: Iterable[str]) -> array[int]:
+    """Returns where each of some texts begins, and where the last one ends."""
+    return array("I", itertools.accumulate(map(len, texts), initial=0))
+
+
+def _moved(starts: array[int], by: int) -> array[int]:
+    return array("I", [start + by for start in starts]) if by else starts

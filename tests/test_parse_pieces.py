@@ -1,0 +1,79 @@
+"""Ids become one text with the place of each of them, in C as in Python."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from renderers.parse.pieces import COMPILED, NO_PIECES, Joiner, Pieces
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+
+TEXTS = st.lists(st.text(st.characters(max_codepoint=0x1000), max_size=20), max_size=12)
+NARROW = st.lists(st.text(st.characters(max_codepoint=0xFF), max_size=20), max_size=12)
+ODD = [None, "1", 1.5, object(), [1], -1, -(2**70), 2**32, 2**63, 2**70, True]
+
+
+def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
+    return Pieces.of([texts[number] for number in ids]) if all(number in range(len(texts)) for number in ids) else None
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@given(texts=TEXTS | NARROW, ids=st.lists(st.integers(-2, 13), max_size=30))
+@example(texts=["a" * 9], ids=[0])
+@example(texts=["a" * 8, "b"], ids=[0, 0, 1])
+@example(texts=["", "\u0fff"], ids=[1, 0, 1])
+@example(texts=[], ids=[])
+def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) -> None:
+    assert Joiner(texts, compiled=compiled).join(ids) == expected(texts, ids)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
+    joiner = Joiner(["a", "b"], compiled=compiled)
+    assert joiner.join([0, odd, 1]) == (Pieces.of(["a", "b", "b"]) if odd is True else None)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+def test_long_texts_are_put_together(compiled: bool) -> None:
+    texts = [chr(65 + size % 26) * size for size in range(200)]
+    ids = list(range(200)) * 50
+    assert Joiner(texts, compiled=compiled).join(ids) == expected(texts, ids)
+
+
+@needs_c
+@given(
+    ids=st.lists(st.integers(-1, 6)),
+    texts=st.binary(max_size=40),
+    ends=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=6),
+)
+def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, ends: list[int]) -> None:
+    from renderers.parse._join import join
+
+    found = join(ids, texts, array("I", ends))
+    units = len(texts) // 2
+    fits = all(0 <= number < len(ends) - 1 and ends[number] <= ends[number + 1] <= units for number in ids)
+    assert (found is not None) == fits
+    if found is not None:
+        assert len(found[0]) <= sum(ends[number + 1] - ends[number] for number in ids)
+
+
+@needs_c
+def test_only_lists_are_read() -> None:
+    from renderers.parse._join import join
+
+    with pytest.raises(TypeError):
+        join((1, 2), b"", array("I"))  # type: ignore[arg-type]
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "bc"]))), st.integers(0, 40))
+def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
+    texts = [text for part in parts for text in part]
+    whole = Pieces.joined([Pieces.of(part) for part in parts])
+    assert whole == Pieces.of(texts)
+    assert whole.after(place) == (Pieces.of(texts[place:]) if texts[place:] else NO_PIECES)
