@@ -15,7 +15,7 @@ needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 
 TEXTS = st.lists(st.text(st.characters(max_codepoint=0x1000), max_size=20), max_size=12)
 NARROW = st.lists(st.text(st.characters(max_codepoint=0xFF), max_size=20), max_size=12)
-ODD = [None, "1", 1.5, object(), [1], -1, -(2**70), 2**32, 2**63, 2**70, True]
+ODD = [None, "1", 1.5, object(), [1], -1, -(2**70), 2**32, 2**63, 2**70]
 
 
 def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
@@ -35,8 +35,7 @@ def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
-    joiner = Joiner(["a", "b"], compiled=compiled)
-    assert joiner.join([0, odd, 1]) == (Pieces.of(["a", "b", "b"]) if odd is True else None)
+    assert Joiner(["a", "b"], compiled=compiled).join([0, odd, 1]) is None
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])

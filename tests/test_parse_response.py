@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import pickle
 from typing import Any
 
@@ -350,3 +351,24 @@ def test_a_call_of_gpt_oss_may_end_with_the_stop_token(hub: object) -> None:
 
 def test_the_real_models_are_there(hub: object) -> None:
     assert {name for name, *_ in REAL} <= {*hub_models()}
+
+
+def garbage_after_reading(renderer: ChatRenderer) -> int:
+    """Returns how many objects reading leaves that only the garbage collector frees."""
+    ids = renderer.tokenizer.encode(f"<|channel|>analysis<|message|>A<|end|><|think|>A<|/think|>B{CALL}<|end|>")
+    renderer.parse_response(ids, tools=TOOLS)
+    gc.collect()
+    gc.disable()
+    try:
+        renderer.parse_response(ids, tools=TOOLS)
+        return gc.collect()
+    finally:
+        gc.enable()
+
+
+def test_reading_leaves_nothing_for_the_garbage_collector() -> None:
+    assert garbage_after_reading(embedded()) == 0
+
+
+def test_reading_several_messages_leaves_nothing_for_the_garbage_collector(hub: object) -> None:
+    assert garbage_after_reading(create_renderer(load_tokenizer("openai/gpt-oss-20b"))) == 0

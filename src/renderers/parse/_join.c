@@ -29,7 +29,7 @@ static int64_t measure(PyObject *ids, Py_ssize_t count, const char *ends, Py_ssi
     uint64_t length = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *id = PyList_GetItem(ids, at);
-        if (!PyLong_Check(id))
+        if (!PyLong_CheckExact(id))
             return -1;
         int overflow;
         long number = PyLong_AsLongAndOverflow(id, &overflow);
@@ -91,7 +91,7 @@ static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *
     Py_ssize_t units = texts->len / (Py_ssize_t)sizeof(Unit);
     Py_ssize_t size = ends->len / (Py_ssize_t)sizeof(Place) - 1;
     PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Place));
-    Place *numbers = PyMem_Calloc((size_t)count + 1, sizeof(Place));
+    Place *numbers = PyMem_Malloc(((size_t)count + 1) * sizeof(Place));
     Unit *text = NULL;
     PyObject *wire = NULL, *result = NULL;
     if (starts == NULL || numbers == NULL)

@@ -74,7 +74,7 @@ class Joiner:
 
     def __init__(self, texts: Sequence[str], *, compiled: bool = COMPILED) -> None:
         self.join: Callable[[list[Any]], Pieces | None]
-        """Returns the pieces of some ids; None where anything among them is no id."""
+        """Returns the pieces of some ids; None where anything among them is no id, or an unusual number."""
         if compiled:
             self._blob, self._ends = "".join(texts).encode(_UTF_16), _starts_of(texts)
             self.join = self._join_in_c

@@ -41,6 +41,11 @@ _BESIDE_CALLS = skipped_as(BESIDE_CALLS)
 _AFTER_STOP = skipped_as(AFTER_STOP)
 
 
+def _over(final: bool) -> bool:  # noqa: ARG001
+    """Reads nothing more."""
+    return False
+
+
 class Scanner(Teller):
     """Reads one completion. `feed` takes what its tokens are as wire text, and returns what that tells.
 
@@ -83,6 +88,8 @@ class Scanner(Teller):
         if self._window.end > self._told:
             # Tokens without any text.
             self._events.append(MarkerRead(max(self._told, 0), self._window.end))
+        # A scanner that refers to its own methods would be kept until garbage is collected.
+        self._read, self._tell = _over, _AFTER_STOP
         return self._taken()
 
     def _run(self, *, final: bool) -> None:
@@ -91,7 +98,8 @@ class Scanner(Teller):
         if not self._window.holds:
             if self._marked:
                 self._tell_markers()
-            self._window.shrink()
+            if not final:
+                self._window.shrink()
 
     def _taken(self) -> list[ParseEvent]:
         events, self._events = self._events, []

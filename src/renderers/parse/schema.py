@@ -22,7 +22,6 @@ Other than in most of them, on purpose:
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 import re
@@ -68,6 +67,7 @@ _PYTHON = re.compile(
 )
 """What Python writes in another way than JSON. A string without an end reaches to the end, not to be tried again."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_NOTHING = object()
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "\n": ""}
 
 
@@ -129,22 +129,25 @@ class ToolSchemas:
 
     def __init__(self, tools: Sequence[Any] | None) -> None:
         self._tools = tools
+        self._read: dict[str, Mapping[str, Any]] | None = None
 
     @property
     def names(self) -> Set[str] | None:
         """The names of the tools; None where no tools were given."""
         return None if self._tools is None else self._roots.keys()
 
-    @functools.cached_property
+    @property
     def _roots(self) -> dict[str, Mapping[str, Any]]:
-        roots: dict[str, Mapping[str, Any]] = {}
-        for tool in _sequence(self._tools):
-            outer = _mapping(tool)
-            function = _mapping(outer.get("function")) or outer
-            name = function.get("name")
-            if isinstance(name, str):
-                roots.setdefault(name, _mapping(function.get("parameters")))
-        return roots
+        """The schema of each tool's parameters, by its name."""
+        if self._read is None:
+            self._read = {}
+            for tool in _sequence(self._tools):
+                outer = _mapping(tool)
+                function = _mapping(outer.get("function")) or outer
+                name = function.get("name")
+                if isinstance(name, str):
+                    self._read.setdefault(name, _mapping(function.get("parameters")))
+        return self._read
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Returns what is said about a parameter of a tool; None where nothing is known about it."""
@@ -194,8 +197,9 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
 
 def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     """Yields what a text can be read as: JSON, and loosely as well what Python would read."""
-    with suppress(JsonError):
-        yield read_json(text)
+    value = _json_or(text, _NOTHING)
+    if value is not _NOTHING:
+        yield value
     if not loose:
         return
     if text.lower() in _WORDS:
@@ -207,8 +211,16 @@ def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     with suppress(ValueError):
         yield float(text)
     if text.startswith(("[", "{")):
-        with suppress(JsonError):
-            yield read_json(_PYTHON.sub(_in_json, text))
+        value = _json_or(_PYTHON.sub(_in_json, text), _NOTHING)
+        if value is not _NOTHING:
+            yield value
+
+
+def _json_or(text: str, default: Any) -> Any:
+    try:
+        return read_json(text)
+    except JsonError:
+        return default
 
 
 def _in_json(found: re.Match[str]) -> str:

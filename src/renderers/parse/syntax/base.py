@@ -54,8 +54,7 @@ class Attempt(NamedTuple):
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """What stands between the markers of a call, as wire text.
 
     `mark` gives a marker as it stands there, `decode` the text of a part of it.
