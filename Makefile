@@ -24,7 +24,7 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 endif
 
-$(VENV)/.package: pyproject.toml | $(BIN)/python
+$(VENV)/.package: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --editable .
 else
@@ -32,7 +32,7 @@ else
 endif
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
+$(VENV)/.test: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --group test --editable .
 else
@@ -103,4 +103,4 @@ format: $(VENV)/.test
 
 # make clean   removes what the other commands made
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info src/renderers/parse/*.so .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -25,12 +25,15 @@ class Watch:
     texts: tuple[str, ...]
     """Those of them that are more than one character, and may be cut in two."""
     longest: int
+    in_ascii: bool
+    """Whether any of them can be in ASCII text."""
 
     @classmethod
     def of(cls, *marks: str) -> Watch:
         """Returns a watch for some marks; empty ones are none."""
         wanted = tuple(sorted({*marks} - {""}))
-        return cls(wanted, tuple(mark for mark in wanted if len(mark) > 1), max(map(len, wanted), default=1))
+        texts = tuple(mark for mark in wanted if len(mark) > 1)
+        return cls(wanted, texts, max(map(len, wanted), default=1), any(map(str.isascii, wanted)))
 
     def within(self, text: str) -> bool:
         """Says whether any of the marks is in a text."""

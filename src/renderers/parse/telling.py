@@ -157,6 +157,8 @@ def whole_characters(wire: str, start: int, end: int) -> int:
     >>> whole_characters("aÃ", 0, 2), whole_characters("aÃ©", 0, 3)
     (1, 3)
     """
+    if wire.isascii():
+        return end
     for at in range(end - 1, max(start, end - 3) - 1, -1):
         byte = ord(wire[at])
         if byte < 0x80 or byte in (0xC0, 0xC1) or byte > 0xF4:

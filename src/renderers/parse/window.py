@@ -106,6 +106,8 @@ class Window:
 
         Each is looked for once and then remembered, so that finding all of them takes one pass for each.
         """
+        if not watch.in_ascii and self.wire.isascii():
+            return None
         start = self.at if at is None else at
         first, found = sys.maxsize, ""
         for mark in watch.marks:
