@@ -7,9 +7,11 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
 
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
-from renderers.tokenizer.wire import UNKNOWN, from_wire, to_wire
+from renderers.tokenizer.wire import UNKNOWN, from_wire, texts_of_bytes, to_wire
 from tests.models import one_model_per_vocabulary
 
 
@@ -53,6 +55,13 @@ def _decoded(tokenizer: object, ids: list[int]) -> str:
 def test_an_id_that_there_is_not_has_a_sign_of_its_own() -> None:
     texts = load_tokenizer(EMBEDDED).wire_texts
     assert set(texts).isdisjoint({UNKNOWN}) or texts.count(UNKNOWN) < len(texts)
+
+
+@pytest.mark.parametrize("vocabulary", [{}, {"a\uffffb": 0, "\u0120c": 2}])
+def test_any_vocabulary_of_bytes_has_texts(vocabulary: dict[str, int]) -> None:
+    backend = Tokenizer(BPE(vocab=vocabulary, merges=[]))
+    expected = {0: to_wire("a\uffffb"), 2: " c"} if vocabulary else {}
+    assert texts_of_bytes(backend, {"<x>": 3}) == [expected.get(number, UNKNOWN) for number in range(3)] + ["<x>"]
 
 
 class Letters:

@@ -7,7 +7,6 @@ that are known by their ids. The former are better, as a text with none of the l
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -52,10 +51,11 @@ def from_wire(wire: str) -> str:
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
     """Returns the wire text of every id of a vocabulary whose tokens are bytes; ids that there are not have none."""
     vocabulary = backend.get_vocab(with_added_tokens=False)
-    # Tokens with low ids come up most, and so their texts are made next to each other: that is faster to read.
-    vocabulary = dict(sorted(vocabulary.items(), key=operator.itemgetter(1)))
     # In such a vocabulary each byte is written as one character. One long text is translated much faster than many.
     translated = _BETWEEN.join(vocabulary).translate(_BYTES).split(_BETWEEN)
+    if len(translated) != len(vocabulary):
+        # There are no tokens, or one has that character.
+        translated = [token.translate(_BYTES) for token in vocabulary]
     texts = (
         # A token with other characters than those for bytes is its own text.
         text if text.isascii() or max(text) <= "\xff" else to_wire(token)
