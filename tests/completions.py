@@ -19,7 +19,7 @@ from renderers.parse.response import ParsedResponse, Region
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Call
 from renderers.parse.tables import Tables, markers_within, tables_for
-from renderers.tokenizer.wire import to_wire
+from renderers.tokenizer.wire import WireTexts, to_wire
 from tests.standin import byte_tokenizer
 
 __all__ = [
@@ -161,8 +161,12 @@ Chunks = Iterable[Sequence[Any]]
 class Vocabulary(NamedTuple):
     """A vocabulary that is only good for reading."""
 
-    wire_texts: list[str]
+    texts: list[str]
     added_tokens: dict[str, int]
+
+    @property
+    def wire_texts(self) -> WireTexts:
+        return WireTexts(self.texts)
 
     @property
     def reserved_texts(self) -> frozenset[str]:
@@ -219,7 +223,7 @@ def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, mar
         tables_for(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
         tools,
         lambda text: tokenizer.encode(text).ids,
-        len(vocabulary.wire_texts),
+        len(vocabulary.texts),
     )
 
 

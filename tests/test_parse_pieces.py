@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.parse.pieces import COMPILED, NO_PIECES, Joiner, Pieces
+from renderers.tokenizer.wire import WireTexts
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 
@@ -29,37 +30,44 @@ def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
 @example(texts=["", "\u0fff"], ids=[1, 0, 1])
 @example(texts=[], ids=[])
 def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) -> None:
-    assert Joiner(texts, compiled=compiled).join(ids) == expected(texts, ids)
+    assert Joiner(WireTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
-    assert Joiner(["a", "b"], compiled=compiled).join([0, odd, 1]) is None
+    assert Joiner(WireTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 def test_long_texts_are_put_together(compiled: bool) -> None:
     texts = [chr(65 + size % 26) * size for size in range(200)]
     ids = list(range(200)) * 50
-    assert Joiner(texts, compiled=compiled).join(ids) == expected(texts, ids)
+    assert Joiner(WireTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
 
 
 @needs_c
 @given(
     ids=st.lists(st.integers(-1, 6)),
     texts=st.binary(max_size=40),
-    ends=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=6),
+    spans=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=11),
 )
-def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, ends: list[int]) -> None:
+def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, spans: list[int]) -> None:
     from renderers.parse._join import join
 
-    found = join(ids, texts, array("I", ends))
+    found = join(ids, texts, array("I", spans))
     units = len(texts) // 2
-    fits = all(0 <= number < len(ends) - 1 and ends[number] <= ends[number + 1] <= units for number in ids)
+    pairs = list(zip(spans[::2], spans[1::2], strict=False))
+    fits = all(0 <= number < len(pairs) and pairs[number][0] <= pairs[number][1] <= units for number in ids)
     assert (found is not None) == fits
     if found is not None:
-        assert len(found[0]) <= sum(ends[number + 1] - ends[number] for number in ids)
+        assert len(found[0]) <= sum(pairs[number][1] - pairs[number][0] for number in ids)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+def test_some_ids_have_other_texts(compiled: bool) -> None:
+    joiner = Joiner(WireTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
+    assert joiner.join([0, 1, 2, 3, 4]) == Pieces.of(["a", "other", "c", "\u0100", "more"])
 
 
 @needs_c

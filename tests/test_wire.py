@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
-from renderers.tokenizer.wire import UNKNOWN, from_wire, texts_of_bytes, to_wire
+from renderers.tokenizer.wire import UNKNOWN, WireTexts, from_wire, texts_of_bytes, to_wire
 from tests.models import one_model_per_vocabulary
 
 
@@ -53,7 +53,7 @@ def _decoded(tokenizer: object, ids: list[int]) -> str:
 
 
 def test_an_id_that_there_is_not_has_a_sign_of_its_own() -> None:
-    texts = load_tokenizer(EMBEDDED).wire_texts
+    texts = list(load_tokenizer(EMBEDDED).wire_texts)
     assert set(texts).isdisjoint({UNKNOWN}) or texts.count(UNKNOWN) < len(texts)
 
 
@@ -61,7 +61,15 @@ def test_an_id_that_there_is_not_has_a_sign_of_its_own() -> None:
 def test_any_vocabulary_of_bytes_has_texts(vocabulary: dict[str, int]) -> None:
     backend = Tokenizer(BPE(vocab=vocabulary, merges=[]))
     expected = {0: to_wire("a\uffffb"), 2: " c"} if vocabulary else {}
-    assert texts_of_bytes(backend, {"<x>": 3}) == [expected.get(number, UNKNOWN) for number in range(3)] + ["<x>"]
+    assert list(texts_of_bytes(backend, {"<x>": 3})) == [expected.get(number, UNKNOWN) for number in range(3)] + ["<x>"]
+
+
+def test_texts_are_had_by_number() -> None:
+    texts = WireTexts(["a", "", "bc"])
+    assert [texts[0], texts[1], texts[2], list(texts)] == ["a", "", "bc", ["a", "", "bc"]]
+    for number in (-1, 3):
+        with pytest.raises(IndexError, match=str(number)):
+            texts[number]
 
 
 class Letters:

@@ -15,15 +15,21 @@ typedef uint32_t Place; /* where a character is */
 
 #define STRIDE 8 /* characters that are copied at once: few tokens are longer */
 
-static Place place_at(const char *places, Py_ssize_t number)
+/* Where the text of a token begins, and where it ends. */
+typedef struct {
+    Place start;
+    Place end;
+} Span;
+
+static Span span_of(const char *spans, Py_ssize_t number)
 {
-    Place place;
-    memcpy(&place, places + number * sizeof(Place), sizeof(Place));
-    return place;
+    Span span;
+    memcpy(&span, spans + (size_t)number * sizeof(Span), sizeof(Span));
+    return span;
 }
 
 /* Fills in which tokens these are and where each begins; returns the length of their text, or -1 where one is none. */
-static int64_t measure(PyObject *ids, Py_ssize_t count, const char *ends, Py_ssize_t size, Py_ssize_t units,
+static int64_t measure(PyObject *ids, Py_ssize_t count, const char *spans, Py_ssize_t size, Py_ssize_t units,
                        Place *numbers, char *starts)
 {
     uint64_t length = 0;
@@ -35,28 +41,28 @@ static int64_t measure(PyObject *ids, Py_ssize_t count, const char *ends, Py_ssi
         long number = PyLong_AsLongAndOverflow(id, &overflow);
         if (overflow || number < 0 || number >= size)
             return -1;
-        Place start = place_at(ends, number), end = place_at(ends, number + 1);
-        if (start > end || end > (uint64_t)units || length > UINT32_MAX)
+        Span span = span_of(spans, number);
+        if (span.start > span.end || span.end > (uint64_t)units || length > UINT32_MAX)
             return -1;
         Place begins = (Place)length;
-        memcpy(starts + at * sizeof(Place), &begins, sizeof(Place));
+        memcpy(starts + (size_t)at * sizeof(Place), &begins, sizeof(Place));
         numbers[at] = (Place)number;
-        length += end - start;
+        length += span.end - span.start;
     }
     return length > UINT32_MAX ? -1 : (int64_t)length;
 }
 
 /* Copies texts one after the other; returns all bits that are in any of their characters. `text` has room for a stride
    more than they take. */
-static Unit copy(const Place *numbers, Py_ssize_t count, const char *texts, const char *ends, Py_ssize_t units,
+static Unit copy(const Place *numbers, Py_ssize_t count, const char *texts, const char *spans, Py_ssize_t units,
                  Unit *text)
 {
     Unit *to = text;
     for (Py_ssize_t at = 0; at < count; at++) {
-        Place start = place_at(ends, numbers[at]);
-        size_t length = place_at(ends, (Py_ssize_t)numbers[at] + 1) - start;
-        const char *from = texts + start * sizeof(Unit);
-        if (length <= STRIDE && (uint64_t)start + STRIDE <= (uint64_t)units)
+        Span span = span_of(spans, numbers[at]);
+        size_t length = span.end - span.start;
+        const char *from = texts + span.start * sizeof(Unit);
+        if (length <= STRIDE && (uint64_t)span.start + STRIDE <= (uint64_t)units)
             memcpy(to, from, STRIDE * sizeof(Unit));
         else
             memcpy(to, from, length * sizeof(Unit));
@@ -79,24 +85,24 @@ static PyObject *text_of(Unit *text, Py_ssize_t length, Unit bits)
     char *bytes = (char *)text;
     for (Py_ssize_t at = 0; at < length; at++) {
         Unit unit;
-        memcpy(&unit, bytes + at * sizeof(Unit), sizeof(Unit));
+        memcpy(&unit, bytes + (size_t)at * sizeof(Unit), sizeof(Unit));
         bytes[at] = (char)unit;
     }
     return PyUnicode_DecodeLatin1(bytes, length, "strict");
 }
 
-static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *ends)
+static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *spans)
 {
     Py_ssize_t count = PyList_Size(ids);
     Py_ssize_t units = texts->len / (Py_ssize_t)sizeof(Unit);
-    Py_ssize_t size = ends->len / (Py_ssize_t)sizeof(Place) - 1;
+    Py_ssize_t size = spans->len / (Py_ssize_t)sizeof(Span);
     PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Place));
     Place *numbers = PyMem_Malloc(((size_t)count + 1) * sizeof(Place));
     Unit *text = NULL;
     PyObject *wire = NULL, *result = NULL;
     if (starts == NULL || numbers == NULL)
         goto end;
-    int64_t length = measure(ids, count, ends->buf, size, units, numbers, PyBytes_AsString(starts));
+    int64_t length = measure(ids, count, spans->buf, size, units, numbers, PyBytes_AsString(starts));
     if (length < 0) {
         result = Py_NewRef(Py_None);
         goto end;
@@ -104,7 +110,7 @@ static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *
     text = PyMem_Malloc(((size_t)length + STRIDE) * sizeof(Unit));
     if (text == NULL)
         goto end;
-    Unit bits = copy(numbers, count, texts->buf, ends->buf, units, text);
+    Unit bits = copy(numbers, count, texts->buf, spans->buf, units, text);
     wire = text_of(text, (Py_ssize_t)length, bits);
     if (wire != NULL)
         result = PyTuple_Pack(2, wire, starts);
@@ -122,19 +128,19 @@ static PyObject *join(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *ids;
-    Py_buffer texts, ends;
-    if (!PyArg_ParseTuple(args, "O!y*y*", &PyList_Type, &ids, &texts, &ends))
+    Py_buffer texts, spans;
+    if (!PyArg_ParseTuple(args, "O!y*y*", &PyList_Type, &ids, &texts, &spans))
         return NULL;
-    PyObject *result = joined(ids, &texts, &ends);
+    PyObject *result = joined(ids, &texts, &spans);
     PyBuffer_Release(&texts);
-    PyBuffer_Release(&ends);
+    PyBuffer_Release(&spans);
     return result;
 }
 
 static PyMethodDef methods[] = {
     {"join", join, METH_VARARGS,
-     "join(ids, texts, ends): the text of all ids, and where each begins as uint32; None where one is no id.\n\n"
-     "`texts` are the texts of the vocabulary as uint16, `ends` is where each begins in them, and where the last ends."},
+     "join(ids, texts, spans): the text of all ids, and where each begins as uint32; None where one is no id.\n\n"
+     "`texts` are the texts of the vocabulary as uint16, `spans` where each begins and ends in them as uint32."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -26,7 +26,7 @@ from renderers.patterns import any_of
 from renderers.probing import Ways, fields, heads, think_markers, turn_of
 from renderers.spans import Channel, Trace
 from renderers.texts import LEXEME
-from renderers.tokenizer.wire import to_wire
+from renderers.tokenizer.wire import WireTexts, to_wire
 
 __all__ = ["derive_grammar", "misread", "writes_calls"]
 
@@ -262,7 +262,7 @@ def _without_end(turn: str, grammar: Grammar, control: frozenset[str]) -> str:
 class _NoTokens:
     """A vocabulary without any tokens: all markers are text."""
 
-    wire_texts: list[str] = []  # noqa: RUF012
+    wire_texts = WireTexts([])
     added_tokens: dict[str, int] = {}  # noqa: RUF012
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from renderers.parse.pieces import Joiner, Pieces
 from renderers.patterns import any_of
-from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, from_wire, to_wire
+from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, WireTexts, from_wire, to_wire
 
 __all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
@@ -20,7 +20,7 @@ class LexiconTokenizer(Protocol):
     """What a lexicon needs of a tokenizer."""
 
     @property
-    def wire_texts(self) -> list[str] | ForeignTexts: ...
+    def wire_texts(self) -> WireTexts | ForeignTexts: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
 
@@ -64,11 +64,9 @@ class Lexicon:
             self._overlaid = _Overlaid(texts, characters)
         else:
             self._size = max((len(texts), *(number + 1 for number in characters)))
-            # The last one is none of the vocabulary's.
-            listed = [*texts, *[UNKNOWN] * (self._size + 1 - len(texts))]
-            for number, character in characters.items():
-                listed[number] = character
-            self._joiner = Joiner(listed)
+            # One more, which is none of the vocabulary's.
+            gaps = dict.fromkeys(range(len(texts), self._size + 1), UNKNOWN)
+            self._joiner = Joiner(texts, gaps | characters)
         self.stops = frozenset(characters[number] for number in stops if number in characters)
 
     def mark(self, text: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from renderers.tokenizer.wire import WireTexts
 
 __all__ = ["COMPILED", "NO_PIECES", "Joiner", "Pieces"]
 
@@ -34,7 +36,7 @@ class Pieces(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pieces:
         """Returns the pieces of some tokens, by the text of each."""
-        return cls("".join(texts), _starts_of(texts)[:-1])
+        return cls("".join(texts), array("I", itertools.accumulate(map(len, texts), initial=0))[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:
@@ -66,24 +68,34 @@ NO_PIECES = Pieces("", array("I"))
 class Joiner:
     """The wire texts of a vocabulary, for ids to be put together by. Nothing about it changes.
 
-    >>> Joiner(["Hel", "lo", "!"]).join([0, 1, 2])
-    Pieces(wire='Hello!', starts=array('I', [0, 3, 5]))
-    >>> Joiner(["Hel", "lo", "!"]).join([-1]) is None
+    Some ids have other texts than the vocabulary says, and there may be more of them than it has.
+
+    >>> joiner = Joiner(WireTexts(["Hel", "lo"]), {1: "p", 2: "!"})
+    >>> joiner.join([0, 1, 2])
+    Pieces(wire='Help!', starts=array('I', [0, 3, 4]))
+    >>> joiner.join([-1]) is None
     True
     """
 
-    def __init__(self, texts: Sequence[str], *, compiled: bool = COMPILED) -> None:
-        self.join: Callable[[list[Any]], Pieces | None]
+    def __init__(self, texts: WireTexts, others: Mapping[int, str], *, compiled: bool = COMPILED) -> None:
+        size = max(len(texts), *(number + 1 for number in others), 0)
+        # Where each text begins, and where it ends.
+        self._spans = array("I", bytes(2 * size * array("I").itemsize))
+        self._spans[0 : 2 * len(texts) : 2] = (array("I", [0]) + texts.ends)[: len(texts)]
+        self._spans[1 : 2 * len(texts) : 2] = texts.ends
+        end = len(texts.joined)
+        for number, text in others.items():
+            self._spans[2 * number], self._spans[2 * number + 1] = end, end + len(text)
+            end += len(text)
+        self._text = "".join([texts.joined, *others.values()])
+        self.join: Callable[[list[Any]], Pieces | None] = self._join_in_python
         """Returns the pieces of some ids; None where anything among them is no id, or an unusual number."""
         if compiled:
-            self._blob, self._ends = "".join(texts).encode(_UTF_16), _starts_of(texts)
+            self._units = self._text.encode(_UTF_16)
             self.join = self._join_in_c
-        else:
-            self._texts = texts
-            self.join = self._join_in_python
 
     def _join_in_c(self, ids: list[Any]) -> Pieces | None:
-        found = _join(ids, self._blob, self._ends)
+        found = _join(ids, self._units, self._spans)
         if found is None:
             return None
         starts = array("I")
@@ -91,17 +103,14 @@ class Joiner:
         return Pieces(found[0], starts)
 
     def _join_in_python(self, ids: list[Any]) -> Pieces | None:
+        spans = self._spans
         try:
             # Negative ones would count from the end.
-            return Pieces.of([self._texts[number] for number in array("I", ids)])
+            numbers = array("I", ids)
+            return Pieces.of([self._text[spans[2 * number] : spans[2 * number + 1]] for number in numbers])
         except Exception:
             # What is no number may raise anything.
             return None
-
-
-def _starts_of(texts: Iterable[str]) -> array[int]:
-    """Returns where each of some texts begins, and where the last one ends."""
-    return array("I", itertools.accumulate(map(len, texts), initial=0))
 
 
 def _moved(starts: array[int], by: int) -> array[int]:

@@ -17,7 +17,7 @@ from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
 from renderers.tokenizer.shapes import Encoded, Source
-from renderers.tokenizer.wire import texts_of_bytes, texts_of_pieces
+from renderers.tokenizer.wire import WireTexts, texts_of_bytes, texts_of_pieces
 from renderers.tokenizer.words import WordEncoder, encode_by_words, word_encoder
 
 __all__ = ["LoadedTokenizer", "reserved_among"]
@@ -174,8 +174,8 @@ class LoadedTokenizer:
         return sizes
 
     @functools.cached_property
-    def wire_texts(self) -> list[str]:
-        """The text of each token by id, with one character for each byte; shared, and not to be changed."""
+    def wire_texts(self) -> WireTexts:
+        """The text of each token by id, with one character for each byte."""
         if self.byte_level:
             return texts_of_bytes(self._backend, self.added_tokens)
         return texts_of_pieces(self._backend)

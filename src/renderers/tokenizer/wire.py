@@ -7,15 +7,17 @@ that are known by their ids. The former are better, as a text with none of the l
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tokenizers import Tokenizer
 
 from renderers.tokenizer.ranks import BYTE_SYMBOLS
 
-__all__ = ["FREE", "UNKNOWN", "ForeignTexts", "from_wire", "texts_of_bytes", "texts_of_pieces", "to_wire"]
+__all__ = ["FREE", "UNKNOWN", "ForeignTexts", "WireTexts", "from_wire", "texts_of_bytes", "texts_of_pieces", "to_wire"]
 
 _NO_TEXT = (0xC0, 0xC1, *range(0xF5, 0x100))
 """The bytes that are in no UTF-8 text. Each is U+FFFD when it is decoded, whatever is around it."""
@@ -48,7 +50,32 @@ def from_wire(wire: str) -> str:
     return wire if wire.isascii() else wire.encode("latin-1").decode("utf-8", "replace")
 
 
-def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
+class WireTexts:
+    """The wire text of every id of a vocabulary, all of them in one text; nothing about it changes.
+
+    >>> texts = WireTexts(["Hel", "lo"])
+    >>> len(texts), texts[1], texts.joined, list(texts.ends)
+    (2, 'lo', 'Hello', [3, 5])
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.joined = "".join(texts)
+        self.ends = array("I", itertools.accumulate(map(len, texts)))
+        """Where each text ends, and the next one begins."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < len(self.ends):
+            raise IndexError(f"there is no token {number}")
+        return self.joined[self.ends[number - 1] if number else 0 : self.ends[number]]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.__getitem__, range(len(self)))
+
+
+def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> WireTexts:
     """Returns the wire text of every id of a vocabulary whose tokens are bytes; ids that there are not have none."""
     vocabulary = backend.get_vocab(with_added_tokens=False)
     # In such a vocabulary each byte is written as one character. One long text is translated much faster than many.
@@ -65,7 +92,7 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> list[str]:
     return _listed(known | {number: to_wire(text) for text, number in added.items()})
 
 
-def texts_of_pieces(backend: Tokenizer) -> list[str]:
+def texts_of_pieces(backend: Tokenizer) -> WireTexts:
     """Returns the wire text of every id of another vocabulary, as the tokenizer itself decodes it after a letter."""
     vocabulary = backend.get_vocab(with_added_tokens=True)
     anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
@@ -78,11 +105,11 @@ def texts_of_pieces(backend: Tokenizer) -> list[str]:
     return _listed(dict(zip(vocabulary.values(), texts, strict=True)))
 
 
-def _listed(known: Mapping[int, str]) -> list[str]:
+def _listed(known: Mapping[int, str]) -> WireTexts:
     listed = [UNKNOWN] * (max(known, default=-1) + 1)
     for number, text in known.items():
         listed[number] = text
-    return listed
+    return WireTexts(listed)
 
 
 class _Tokenizer(Protocol):
