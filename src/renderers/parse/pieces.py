@@ -87,12 +87,15 @@ class Joiner:
         for number, text in others.items():
             self._spans[2 * number], self._spans[2 * number + 1] = end, end + len(text)
             end += len(text)
-        self._text = "".join([texts.joined, *others.values()])
-        self.join: Callable[[list[Any]], Pieces | None] = self._join_in_python
+        text = "".join([texts.joined, *others.values()])
+        self.join: Callable[[list[Any]], Pieces | None]
         """Returns the pieces of some ids; None where anything among them is no id, or an unusual number."""
         if compiled:
-            self._units = self._text.encode(_UTF_16)
+            self._units = text.encode(_UTF_16)
             self.join = self._join_in_c
+        else:
+            self._text = text
+            self.join = self._join_in_python
 
     def _join_in_c(self, ids: list[Any]) -> Pieces | None:
         found = _join(ids, self._units, self._spans)
