@@ -1,16 +1,15 @@
 """The compiled part of the package; everything else about it is in pyproject.toml."""
 
+import os
 import sysconfig
 
 from setuptools import Extension, setup
 
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+# What is in C is there in Python too. Without a global lock others may change a list while it is read.
+PURE = bool(os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var("Py_GIL_DISABLED"))
+JOIN = Extension("renderers.parse._join", ["src/renderers/parse/_join.c"], py_limited_api=True, optional=True)
 
 setup(
-    # What it does is also there in Python, so a machine without a compiler can do without. So does Python without its
-    # global lock: there others may change a list while it is read.
-    ext_modules=[]
-    if FREE_THREADED
-    else [Extension("renderers.parse._join", ["src/renderers/parse/_join.c"], py_limited_api=True, optional=True)],
-    options={} if FREE_THREADED else {"bdist_wheel": {"py_limited_api": "cp311"}},
+    ext_modules=[] if PURE else [JOIN],
+    options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
 )

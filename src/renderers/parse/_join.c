@@ -10,8 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VERSION 1 /* grows whenever `join` takes or gives something else */
+
 typedef uint16_t Unit;  /* a character */
-typedef uint32_t Place; /* where a character is */
+typedef uint32_t Place; /* where a character of the vocabulary's texts is */
+typedef uint64_t Start; /* where a character of the joined text is */
 
 #define STRIDE 8 /* characters that are copied at once: few tokens are longer */
 
@@ -32,7 +35,7 @@ static Span span_of(const char *spans, Py_ssize_t number)
 static int64_t measure(PyObject *ids, Py_ssize_t count, const char *spans, Py_ssize_t size, Py_ssize_t units,
                        Place *numbers, char *starts)
 {
-    uint64_t length = 0;
+    Start length = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *id = PyList_GetItem(ids, at);
         if (!PyLong_CheckExact(id))
@@ -42,14 +45,13 @@ static int64_t measure(PyObject *ids, Py_ssize_t count, const char *spans, Py_ss
         if (overflow || number < 0 || number >= size)
             return -1;
         Span span = span_of(spans, number);
-        if (span.start > span.end || span.end > (uint64_t)units || length > UINT32_MAX)
+        if (span.start > span.end || span.end > (uint64_t)units)
             return -1;
-        Place begins = (Place)length;
-        memcpy(starts + (size_t)at * sizeof(Place), &begins, sizeof(Place));
+        memcpy(starts + (size_t)at * sizeof(Start), &length, sizeof(Start));
         numbers[at] = (Place)number;
         length += span.end - span.start;
     }
-    return length > UINT32_MAX ? -1 : (int64_t)length;
+    return (int64_t)length;
 }
 
 /* Copies texts one after the other; returns all bits that are in any of their characters. `text` has room for a stride
@@ -96,7 +98,9 @@ static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *
     Py_ssize_t count = PyList_Size(ids);
     Py_ssize_t units = texts->len / (Py_ssize_t)sizeof(Unit);
     Py_ssize_t size = spans->len / (Py_ssize_t)sizeof(Span);
-    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Place));
+    if (count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(Start) - 1)
+        return PyErr_NoMemory();
+    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Start));
     Place *numbers = PyMem_Malloc(((size_t)count + 1) * sizeof(Place));
     Unit *text = NULL;
     PyObject *wire = NULL, *result = NULL;
@@ -107,6 +111,8 @@ static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *
         result = Py_NewRef(Py_None);
         goto end;
     }
+    if (length > PY_SSIZE_T_MAX / (int64_t)sizeof(Unit) - STRIDE)
+        goto end;
     text = PyMem_Malloc(((size_t)length + STRIDE) * sizeof(Unit));
     if (text == NULL)
         goto end;
@@ -139,12 +145,17 @@ static PyObject *join(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"join", join, METH_VARARGS,
-     "join(ids, texts, spans): the text of all ids, and where each begins as uint32; None where one is no id.\n\n"
+     "join(ids, texts, spans): the text of all ids, and where each begins as uint64; None where one is no id.\n\n"
      "`texts` are the texts of the vocabulary as uint16, `spans` where each begins and ends in them as uint32."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+static int execute(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,

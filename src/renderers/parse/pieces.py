@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renderers.tokenizer.wire import WireTexts
 
 __all__ = ["COMPILED", "NO_PIECES", "Joiner", "Pieces"]
 
+_VERSION = 1
+"""What is expected of the part in C: one that was built before a change must not be used after it."""
+
 try:
-    from renderers.parse._join import join as _join
+    if os.environ.get("RENDERERS_PURE_PYTHON"):
+        raise ImportError("the part in C is not wanted")
+    from renderers.parse import _join
+
+    COMPILED = _join.VERSION == _VERSION
 except ImportError:
     COMPILED = False
-else:
-    COMPILED = True
-"""Whether the part in C is there."""
+"""Whether the part in C is there and wanted."""
 
 _UTF_16 = {"little": "utf-16-le", "big": "utf-16-be"}[sys.byteorder]
 
@@ -27,7 +33,7 @@ class Pieces(NamedTuple):
     """The wire text of some tokens, and where in it each of them begins.
 
     >>> Pieces.of(["Hel", "lo", "", "!"])
-    Pieces(wire='Hello!', starts=array('I', [0, 3, 5, 5]))
+    Pieces(wire='Hello!', starts=array('Q', [0, 3, 5, 5]))
     """
 
     wire: str
@@ -36,7 +42,7 @@ class Pieces(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pieces:
         """Returns the pieces of some tokens, by the text of each."""
-        return cls("".join(texts), array("I", itertools.accumulate(map(len, texts), initial=0))[:-1])
+        return cls("".join(texts), array("Q", itertools.accumulate(map(len, texts), initial=0))[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:
@@ -45,7 +51,7 @@ class Pieces(NamedTuple):
         >>> Pieces.joined([Pieces.of(["a", "b"]), Pieces.of(["c"])]) == Pieces.of(["a", "b", "c"])
         True
         """
-        starts = array("I")
+        starts = array("Q")
         size = 0
         for part in parts:
             starts.extend(_moved(part.starts, size))
@@ -62,7 +68,7 @@ class Pieces(NamedTuple):
         return Pieces(self.wire[starts[0] :], _moved(starts, -starts[0])) if starts else NO_PIECES
 
 
-NO_PIECES = Pieces("", array("I"))
+NO_PIECES = Pieces("", array("Q"))
 
 
 class Joiner:
@@ -72,13 +78,19 @@ class Joiner:
 
     >>> joiner = Joiner(WireTexts(["Hel", "lo"]), {1: "p", 2: "!"})
     >>> joiner.join([0, 1, 2])
-    Pieces(wire='Help!', starts=array('I', [0, 3, 4]))
+    Pieces(wire='Help!', starts=array('Q', [0, 3, 4]))
     >>> joiner.join([-1]) is None
     True
     """
 
-    def __init__(self, texts: WireTexts, others: Mapping[int, str], *, compiled: bool = COMPILED) -> None:
-        size = max(len(texts), *(number + 1 for number in others), 0)
+    def __init__(self, texts: WireTexts, others: Mapping[int, str], *, compiled: bool | None = None) -> None:
+        self._compiled = COMPILED if compiled is None else compiled
+        size = max((len(texts), *(number + 1 for number in others)))
+        if not self._compiled:
+            self._texts = [*texts, *[""] * (size - len(texts))]
+            for number, text in others.items():
+                self._texts[number] = text
+            return
         # Where each text begins, and where it ends.
         self._spans = array("I", bytes(2 * size * array("I").itemsize))
         self._spans[0 : 2 * len(texts) : 2] = (array("I", [0]) + texts.ends)[: len(texts)]
@@ -87,34 +99,28 @@ class Joiner:
         for number, text in others.items():
             self._spans[2 * number], self._spans[2 * number + 1] = end, end + len(text)
             end += len(text)
-        text = "".join([texts.joined, *others.values()])
-        self.join: Callable[[list[Any]], Pieces | None]
-        """Returns the pieces of some ids; None where anything among them is no id, or an unusual number."""
-        if compiled:
-            self._units = text.encode(_UTF_16)
-            self.join = self._join_in_c
-        else:
-            self._text = text
-            self.join = self._join_in_python
+        self._units = "".join([texts.joined, *others.values()]).encode(_UTF_16)
 
-    def _join_in_c(self, ids: list[Any]) -> Pieces | None:
-        found = _join(ids, self._units, self._spans)
+    def join(self, ids: list[Any]) -> Pieces | None:
+        """Returns the pieces of some ids; None where anything among them is no id, or an unusual number."""
+        if not self._compiled:
+            return self._join_in_python(ids)
+        found = _join.join(ids, self._units, self._spans)
         if found is None:
             return None
-        starts = array("I")
+        starts = array("Q")
         starts.frombytes(found[1])
         return Pieces(found[0], starts)
 
     def _join_in_python(self, ids: list[Any]) -> Pieces | None:
-        spans = self._spans
         try:
             # Negative ones would count from the end.
-            numbers = array("I", ids)
-            return Pieces.of([self._text[spans[2 * number] : spans[2 * number + 1]] for number in numbers])
+            texts = [self._texts[number] for number in array("I", ids)]
         except Exception:
             # What is no number may raise anything.
             return None
+        return Pieces.of(texts)
 
 
 def _moved(starts: array[int], by: int) -> array[int]:
-    return array("I", [start + by for start in starts]) if by else starts
+    return array("Q", [start + by for start in starts]) if by else starts
