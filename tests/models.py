@@ -14,6 +14,7 @@ __all__ = [
     "HUB_AT_HAND",
     "KIMI_PATTERN",
     "hub_models",
+    "model_behind",
     "one_model_per_template",
     "one_model_per_vocabulary",
     "snapshot_of",
@@ -67,6 +68,19 @@ def one_model_per_template() -> list[str]:
         if model["template"]:
             first.setdefault(str([model[key] for key in ("tokenizer", "template", "config", "stop_ids")]), name)
     return list(first.values())
+
+
+def model_behind(argument: object) -> str | None:
+    """Returns the real model that an argument of a test stands for: its name, its template, or what names it."""
+    names = (argument, *(getattr(argument, key, None) for key in ("model", "name")), *getattr(argument, "names", ()))
+    known = _by_name_or_template()
+    return next((known[name] for name in names if isinstance(name, str) and name in known), None)
+
+
+@functools.cache
+def _by_name_or_template() -> dict[str, str]:
+    by_template = {str(model["template"]): name for name, model in reversed(hub_models().items())}
+    return by_template | {name: name for name in hub_models()}
 
 
 def snapshot_of(name: str) -> Path:
