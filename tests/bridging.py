@@ -23,7 +23,7 @@ from renderers.probing import closer
 from renderers.spans import Labelled, Trace
 from tests.conversations import CONVERSATIONS, TOOLS
 from tests.models import hub_models, unpack_hub
-from tests.parity import CORPUS, HUB
+from tests.parity import CORPUS, OF_MODELS
 from tests.standin import stand_in
 
 __all__ = [
@@ -124,8 +124,7 @@ def templates() -> dict[str, Any]:
 
 TEMPLATES = templates()
 
-_OF_HUB = {path.read_bytes() for path in HUB}
-EACH_ONCE = [name for name, source in TEMPLATES.items() if source not in CORPUS or source.read_bytes() not in _OF_HUB]
+EACH_ONCE = [name for name, source in TEMPLATES.items() if source not in OF_MODELS]
 """Those without the texts of the corpus that a model of the hub has as well."""
 
 

@@ -27,13 +27,15 @@ from renderers.spans import Path as FieldPath
 from renderers.spans import Trace
 from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, TOOLS
-from tests.models import SHARED
+from tests.models import SHARED, hub_models
 
 __all__ = [
     "CORPUS",
     "DOCUMENTS",
+    "EACH_ONCE",
     "HUB",
     "NOW",
+    "OF_MODELS",
     "PLAIN_TOOL",
     "SWITCHES",
     "TEMPLATES",
@@ -48,6 +50,7 @@ __all__ = [
     "ours",
     "own_switches",
     "rotated",
+    "telling_variations",
     "theirs",
     "variations",
 ]
@@ -59,6 +62,12 @@ TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_to
 HUB = sorted((SHARED / "hub" / "templates").glob("*.jinja"))
 CORPUS = sorted((SHARED / "corpus").glob("*.jinja"))
 TEMPLATES = [EMBEDDED / "chat_template.jinja", *HUB, *CORPUS]
+_HUB_TEXTS = {path.read_bytes(): path.stem for path in HUB}
+EACH_ONCE = [path for path in TEMPLATES if path not in CORPUS or path.read_bytes() not in _HUB_TEXTS]
+"""Those without the texts of the corpus that the hub has as well."""
+_OF_MODELS = {model["template"] for model in hub_models().values()}
+OF_MODELS = [path for path in CORPUS if _HUB_TEXTS.get(path.read_bytes(), "") in _OF_MODELS]
+"""Those of the corpus whose texts models of the hub have as well: some templates of the hub have no model there."""
 PLAIN_TOOL: Data = {
     "type": "function",
     "function": {
@@ -76,6 +85,8 @@ TOOL_SETS: list[list[Data] | None] = [None, TOOLS, [PLAIN_TOOL]]
 WANTED = {"functions": "[]", "datetime": "today"}
 """Texts without which Firefunction does not render, and for which no other template asks."""
 DOCUMENTS: list[Data] = [{"doc_id": 1, "title": "Rain", "text": "It rains in Rome."}, {"title": "Sky", "text": "Blue."}]
+_LARGE = {"long", "many"}
+"""Conversations that are there for their size."""
 SWITCHES: list[Data] = [{}, {"enable_thinking": False}, {"enable_thinking": True, "thinking": True}]
 
 
@@ -88,6 +99,24 @@ def variations(*, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Da
     """Yields the name of a conversation and the other arguments, in all combinations."""
     for name, tools, prompt, switch in itertools.product(CONVERSATIONS, TOOL_SETS, (False, True), switches):
         yield name, {"tools": tools, "add_generation_prompt": prompt, **TOKENS, **WANTED, **switch}
+
+
+def telling_variations(source: str) -> Iterable[tuple[str, Data]]:
+    """Returns variations without those that are alike for a template; `make parity` goes through all of them."""
+    return {_telling(source, name, arguments): (name, arguments) for name, arguments in variations()}.values()
+
+
+def _telling(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
+    """Returns what tells a run from others.
+
+    Size does not depend on tools and switches, nor do switches on which tools there are, as all of them are tried with
+    one. A switch that the template does not name is given, and changes nothing.
+    """
+    tools, prompt = arguments["tools"], arguments["add_generation_prompt"]
+    if name in _LARGE:
+        return name, prompt
+    read = [(key, arguments.get(key)) for switch in SWITCHES for key in switch if key in source]
+    return name, prompt, len(tools or ()), *(read if tools is not TOOLS else ())
 
 
 def rotated(*, turns: int, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Data]]:

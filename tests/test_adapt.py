@@ -15,7 +15,7 @@ from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.forms import given_to
 from renderers.trace import ChatTemplate, Limits
 from tests.conversations import CONVERSATIONS, TOOLS
-from tests.parity import NOW, TEMPLATES, TOKENS
+from tests.parity import EACH_ONCE, NOW, TOKENS
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
 REPR = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
@@ -381,7 +381,7 @@ def test_a_thinking_of_none_does_not_hide_the_reasoning() -> None:
     assert message["thinking"] == "Hm."
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
 def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> None:
     template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
     tokens: dict[str, Any] = dict(TOKENS)

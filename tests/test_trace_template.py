@@ -15,7 +15,7 @@ from renderers.spans import Span, Trace
 from renderers.trace import ChatTemplate
 from tests.conversations import CONVERSATIONS, assistant, user
 from tests.parity import (
-    TEMPLATES,
+    EACH_ONCE,
     Bodies,
     Data,
     Ownership,
@@ -24,8 +24,8 @@ from tests.parity import (
     marked_runs,
     ours,
     rotated,
+    telling_variations,
     theirs,
-    variations,
 )
 
 # ==================
@@ -33,18 +33,12 @@ from tests.parity import (
 # ==================
 
 
-LARGE = {"long", "many"}
-"""Conversations that are there for their size, which tools do not change."""
-
-
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
 def test_the_text_is_that_of_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     # Not verified: the comparison is the one below.
     template, rendered = ChatTemplate(source, verify=False), 0
-    for name, arguments in variations():
-        if name in LARGE and arguments["tools"]:
-            continue
+    for name, arguments in telling_variations(source):
         expected = theirs(source, CONVERSATIONS[name], **arguments)
         got = ours(template, CONVERSATIONS[name], **arguments)
         assert difference(expected, got) is None, (name, arguments)
@@ -76,7 +70,7 @@ EXCEPTIONS: dict[str, dict[str, int]] = {}
 """What loses its field, by template: the operation, and how many characters lose it. No template of the hub does."""
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
 def test_every_character_of_a_body_belongs_to_its_field(path: Path) -> None:
     template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
     found = Ownership()
