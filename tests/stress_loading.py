@@ -84,17 +84,17 @@ def make_cases(root: Path) -> list[Case]:
         assert package is not None
         assert package.origin is not None
         models = [EMBEDDED, Path(package.origin).parent]
-    return [_make_case(root, number, model, fault) for number, model in enumerate(models) for fault in FAULTS]
+    numbered = [(number, model, _reference_ids(_vocabulary_in(model))) for number, model in enumerate(models)]
+    return [_make_case(root, number, model, fault, ids) for number, model, ids in numbered for fault in FAULTS]
 
 
-def _make_case(root: Path, number: int, model: Path, fault: str) -> Case:
+def _make_case(root: Path, number: int, model: Path, fault: str, ids: list[int]) -> Case:
     repository = f"stress/{number}-{fault.replace(' ', '-')}"
     folder = root / ("models--" + repository.replace("/", "--"))
     directory = Path(shutil.copytree(model, folder / "snapshots" / COMMIT, ignore=shutil.ignore_patterns("*.py*")))
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text(COMMIT)
-    vocabulary = next(directory / file for file in ("tokenizer.json", "tiktoken.model") if (directory / file).exists())
-    ids = _reference_ids(vocabulary)
+    vocabulary = _vocabulary_in(directory)
     config = directory / "tokenizer_config.json"
     if fault in ("config missing", "slow class"):
         config.unlink()
@@ -114,6 +114,10 @@ def _make_case(root: Path, number: int, model: Path, fault: str) -> Case:
     must_load = fault in MUST_LOAD and complete
     must_refuse = not must_load and fault not in MAY_DO_EITHER
     return Case(root, repository, fault, must_load, must_refuse, ids)
+
+
+def _vocabulary_in(directory: Path) -> Path:
+    return next(directory / file for file in ("tokenizer.json", "tiktoken.model") if (directory / file).exists())
 
 
 def _reference_ids(vocabulary: Path) -> list[int]:
@@ -230,7 +234,7 @@ def _meddling(directories: list[Path]) -> Iterator[None]:
     done = threading.Event()
 
     def meddle(directory: Path) -> None:
-        vocabulary = next(path for path in directory.iterdir() if path.name in ("tokenizer.json", "tiktoken.model"))
+        vocabulary = _vocabulary_in(directory)
         content = vocabulary.read_bytes()
         while not done.wait(0.5):
             with open(vocabulary, "wb") as file:

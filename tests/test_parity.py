@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
 
 from renderers import load_tokenizer
 from tests.corpus import nasty_texts
 from tests.models import hub_models, one_model_per_vocabulary, snapshot_of
+from tests.reference import automatic
 
 
 def package_folder(package: str) -> str:
@@ -37,7 +37,7 @@ MADE_SPECIAL_BY_THE_CLASS = {"google/gemma-3-4b-it": {"<mask>"}}
 def test_ids_texts_and_offsets_equal_those_of_transformers(request: pytest.FixtureRequest, name: str) -> None:
     if name in hub_models():
         request.getfixturevalue("hub")
-    theirs = AutoTokenizer.from_pretrained(name)
+    theirs = automatic(name)
     ours = load_tokenizer(name)
     added = sorted(ours.added_tokens)
     around = [f"a {token} b\n{token}{token}" for token in added[:300]]
