@@ -50,7 +50,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check
 
 types: $(VENV)/.test
-	for version in $(PYTHON_TARGETS); do $(BIN)/mypy --python-version $$version || exit 1; done
+	printf '%s\n' $(PYTHON_TARGETS) | xargs -n 1 -P 2 $(BIN)/mypy --python-version
 
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
