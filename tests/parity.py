@@ -34,6 +34,7 @@ __all__ = [
     "DOCUMENTS",
     "EACH_ONCE",
     "HUB",
+    "LARGE",
     "NOW",
     "OF_MODELS",
     "PLAIN_TOOL",
@@ -85,7 +86,7 @@ TOOL_SETS: list[list[Data] | None] = [None, TOOLS, [PLAIN_TOOL]]
 WANTED = {"functions": "[]", "datetime": "today"}
 """Texts without which Firefunction does not render, and for which no other template asks."""
 DOCUMENTS: list[Data] = [{"doc_id": 1, "title": "Rain", "text": "It rains in Rome."}, {"title": "Sky", "text": "Blue."}]
-_LARGE = {"long", "many"}
+LARGE = {"long", "many"}
 """Conversations that are there for their size."""
 SWITCHES: list[Data] = [{}, {"enable_thinking": False}, {"enable_thinking": True, "thinking": True}]
 
@@ -113,7 +114,7 @@ def _telling(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
     one. A switch that the template does not name is given, and changes nothing.
     """
     tools, prompt = arguments["tools"], arguments["add_generation_prompt"]
-    if name in _LARGE:
+    if name in LARGE:
         return name, prompt
     read = [(key, arguments.get(key)) for switch in SWITCHES for key in switch if key in source]
     return name, prompt, len(tools or ()), *(read if tools is not TOOLS else ())

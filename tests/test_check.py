@@ -194,7 +194,7 @@ def test_texts_cut_at_walls_give_the_ids_of_the_whole(request: pytest.FixtureReq
     bodies = [*nasty_texts(code_files=0, random_texts=300), *others[:200], *(" " + text for text in others[:50])]
     bodies = [body for body in bodies if len(body) < 500 and not any(text in body for text in wall_texts.values())]
     assert walls
-    for _ in range(1500):
+    for _ in range(800):
         parts: list[str | int] = []
         for _ in range(chance.randrange(1, 5)):
             parts += ["".join(chance.choices(bodies, k=chance.randrange(3))), chance.choice(walls)]

@@ -18,21 +18,26 @@ from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_la
 from tests.corpus import nasty_texts
 from tests.models import one_model_per_vocabulary
 
+LONG = 1_000
+
 
 def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str]:
-    """Puts the tokenizer's own control texts into texts: at the ends, next to each other, cut short, after spaces."""
+    """Puts the tokenizer's own control texts into texts: at the ends, next to each other, cut short, after spaces.
+
+    Long texts, of which encoding takes its time, get these forms in turn.
+    """
     tokens = sorted(tokenizer.added_tokens, key=lambda token: (len(token), token))
     chosen = [*tokens[:12], *tokens[-12:], *tokens[:: max(1, len(tokens) // 20)]]
-    return [
-        form
-        for at, text in enumerate(texts)
-        for one, other in [(chosen[at % len(chosen)], chosen[(at * 7 + 3) % len(chosen)])]
-        for form in (
+    found: list[str] = []
+    for at, text in enumerate(texts):
+        one, other = chosen[at % len(chosen)], chosen[(at * 7 + 3) % len(chosen)]
+        forms = [
             one + text + other,
             f"{text} {one}\n{other}{one}{text}",
             f"{text}{one[:-1]}{other}\u0301 {one[1:]}",
-        )
-    ]
+        ]
+        found += forms if len(text) < LONG else [forms[at % 3]]
+    return found
 
 
 def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
