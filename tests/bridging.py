@@ -157,11 +157,16 @@ ODD_RESULTS = _odd_results()
 
 
 def cases(
-    renderer: ChatRenderer, conversations: dict[str, list[dict[str, Any]]] = CONVERSATIONS, *, by_turns: bool = False
+    renderer: ChatRenderer,
+    conversations: dict[str, list[dict[str, Any]]] = CONVERSATIONS,
+    *,
+    by_turns: bool = False,
+    halved: bool = False,
 ) -> Iterator[Case]:
     """Yields all turns of the tests' conversations that messages follow, as a model may have sampled them.
 
     Each with tools and without; or `by_turns` once, with tools or without, and not those that differ in words alone.
+    `halved` are two of four: those with tools and those without alike.
     """
     number = 0
     for name, conversation in conversations.items():
@@ -169,6 +174,8 @@ def cases(
         # Of a hundred turns, the first, the middle one and the last.
         for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
             number += 1
+            if halved and number // 2 % 2:
+                continue
             for tools in ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS):
                 try:
                     case = _case(renderer, name, conversation, at, end, tools)

@@ -6,6 +6,7 @@ import html
 import itertools
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +104,17 @@ def came_from(text: str, value: Any) -> bool:
     """Says whether a text can have come from a field: a part of it, or of its JSON, or of one of its keys."""
     if isinstance(value, str) and (text in value or text.strip() in value or text.lower() in value.lower()):
         return True
-    forms = [json.dumps(value, ensure_ascii=ascii_, indent=indent) for ascii_ in (False, True) for indent in (None, 4)]
-    forms += [json.dumps(value, ensure_ascii=False, sort_keys=True), str(value)]
-    forms += [json.dumps(value, ensure_ascii=False, sort_keys=sort, separators=(",", ":")) for sort in (False, True)]
-    return any(text in form for form in forms)
+    return any(text in form for form in forms_of(value))
+
+
+def forms_of(value: Any) -> Iterator[str]:
+    """Yields the texts that templates make of a value."""
+    for in_ascii, indent in itertools.product((False, True), (None, 4)):
+        yield json.dumps(value, ensure_ascii=in_ascii, indent=indent)
+    yield json.dumps(value, ensure_ascii=False, sort_keys=True)
+    yield str(value)
+    for sort in (False, True):
+        yield json.dumps(value, ensure_ascii=False, sort_keys=sort, separators=(",", ":"))
 
 
 def ownership(source: str) -> Ownership:
