@@ -34,7 +34,7 @@ def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) 
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{type(odd).__name__}")
 def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
     assert Joiner(WireTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
 
