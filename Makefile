@@ -11,7 +11,7 @@ SHARED ?= ../shared
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens wheels format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -24,7 +24,9 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 endif
 
+# What was compiled before is removed: where compiling fails, it would stay in place.
 $(VENV)/.package: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
+	rm -rf build src/renderers/parse/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --editable .
 else
@@ -33,6 +35,7 @@ endif
 	@touch $@
 
 $(VENV)/.test: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
+	rm -rf build src/renderers/parse/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --group test --editable .
 else
@@ -96,6 +99,14 @@ goldens: $(VENV)/.test
 wheels: $(VENV)/.test
 	$(BIN)/python scripts/check_wheels.py $(PYTHON_TARGETS)
 
+# make dist    what is published, to dist: the source, a wheel for this platform, and one for all others, without C
+dist: $(VENV)/.test
+	rm -rf dist
+	$(BIN)/python -m build --quiet --outdir dist
+	mkdir dist/source && tar --extract --gzip --file dist/*.tar.gz --directory dist/source --strip-components 1
+	RENDERERS_PURE_PYTHON=1 $(BIN)/python -m build --quiet --wheel --outdir dist dist/source
+	rm -rf dist/source
+
 # make format  puts the code into the form that make lint asks for
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix
@@ -103,4 +114,4 @@ format: $(VENV)/.test
 
 # make clean   removes what the other commands made
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/renderers/parse/*.so .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info src/renderers/parse/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

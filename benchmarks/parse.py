@@ -7,7 +7,8 @@ written in the model's own format; most have reasoning, most call one or two too
 
 The rules are those of `benchmarks.race`; a part is a few dozen completions. Ours and `renderers 0.1.12` are called in
 the same way, and everything that they give is looked at. `tml-renderers` gives arguments as JSON, which is read.
-`tokenizers` alone decodes the ids to text, and reads nothing of it. One more row is ours, fed a few tokens at a time.
+`tokenizers` alone decodes the ids to text, and reads nothing of it. Two more rows are ours: without the part in C, and
+fed a few tokens at a time.
 
 The last column counts the completions that a contestant read as we did, in every round: the same content, reasoning,
 names and arguments, up to space around each text.
@@ -44,6 +45,7 @@ INCUMBENT_GOAL = 8
 """How many times as fast as the incumbent we want to be, at least."""
 
 OURS = Contestant(label="ours", task="renderer_parse")
+IN_PYTHON = Contestant(label="ours, without C", task="renderer_parse_in_python")
 STREAM = Contestant(label="ours, 16 tokens at a time", task="stream_chunks")
 DEEP = Contestant(label=OURS.label, task="renderer_parse_deep")
 TOKENS = Contestant(label="ours, one token at a time", task="stream_tokens")
@@ -62,7 +64,7 @@ def main() -> None:
     deep = [DEEP, TOKENS, *(dataclasses.replace(one, task=DEEP.task) for one in incumbent), DECODE]
     race = Race(
         worker=WORKER,
-        contestants=[OURS, STREAM, *incumbent, *peers_as("tml_parse", TML), DECODE],
+        contestants=[OURS, IN_PYTHON, STREAM, *incumbent, *peers_as("tml_parse", TML), DECODE],
         rounds=rounds,
         ours=OURS,
         count_tokens=lambda items, _: sum(len(item["ids"]) for item in items),

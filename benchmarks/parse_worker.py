@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -56,6 +57,12 @@ def renderer_parse(model: Model) -> Steps:
         return look_at(renderer.parse_response(one["ids"], tools=one["tools"], prompt_ids=one["prompt_ids"]))
 
     return Steps(run=run, finish=shown)
+
+
+def renderer_parse_in_python(model: Model) -> Steps:
+    """Parses with our renderer, as if its part in C had not been built."""
+    os.environ["RENDERERS_PURE_PYTHON"] = "1"
+    return renderer_parse(model)
 
 
 def renderer_parse_deep(model: Model) -> Steps:
@@ -125,7 +132,15 @@ def raw_decode(model: Model) -> Steps:
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
     one.__name__: one
-    for one in (renderer_parse, renderer_parse_deep, stream_chunks, stream_tokens, tml_parse, raw_decode)
+    for one in (
+        renderer_parse,
+        renderer_parse_in_python,
+        renderer_parse_deep,
+        stream_chunks,
+        stream_tokens,
+        tml_parse,
+        raw_decode,
+    )
 }
 
 

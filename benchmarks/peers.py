@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from renderers.parse.pieces import COMPILED
 from tests.models import CACHE
 
 __all__ = ["INCUMBENT", "MEMORY", "TML", "Peer", "child_environment", "facts", "find_python"]
@@ -106,5 +107,6 @@ def child_environment(**settings: str) -> dict[str, str]:
 def facts(*, rounds: int) -> Iterator[str]:
     """Yields what the numbers depend on."""
     packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
-    yield f"Counted rounds: {rounds}. Python {platform.python_version()}, {packages}."
+    compiled = "built" if COMPILED else "not built"
+    yield f"Counted rounds: {rounds}. The part in C is {compiled}. Python {platform.python_version()}, {packages}."
     yield f"{platform.system()} {platform.machine()}, CPUs: {os.cpu_count()}, load average: {os.getloadavg()[0]:.1f}."

@@ -102,6 +102,10 @@ OWN: dict[str, tuple[str, ...]] = {
         '{"name": "a"} and more',
         '{"x": 1}; {',
         "{",
+        '{"name": "search", "parameters": {"query": "é',
+        '<|python_tag|>{"name": "search", "parameters": {é}<|stop|>é',
+        '{"name": "a", "parameters": {}}\n{"name": "search"}; {"name": "search", "arguments": ',
+        '{"name": "search", "parameters": {}}\n\n{"name": "unknown", ',
     ),
     "harmony": (
         "<|channel|>analysis<|message|>é<|end|><|start|>assistant<|channel|>analysis<|message|>ü<|stop|>",

@@ -34,23 +34,26 @@ def problem_of(
     """Returns what is read of a completion, and what is wrong about it; in chunks as well where some are given."""
     try:
         parsed = source.renderer.parse_response(ids, tools=TOOLS, prompt_ids=prompt)
-        if not _tiles(parsed, len(ids)):
+        if not _tiles([(start, end) for _, start, end in parsed.parts], len(ids)):
             return parsed, "the parts do not tile"
         if chunks:
             parser = source.renderer.stream(tools=TOOLS, prompt_ids=prompt)
-            for chunk in chunks:
-                parser.feed(chunk)
+            events = [event for chunk in chunks for event in parser.feed(chunk)]
             # By their texts, as NaN is not equal to itself.
             if repr(parser.close()) != repr(parsed):
                 return parsed, "chunks change it"
+            spans = [(event.start, event.end) for event in (*events, *parser.last_events)]
+            # An event may be of no token: text that the token before it has begun.
+            if not _tiles([(start, end) for start, end in spans if start < end], len(ids)):
+                return parsed, "the events do not tile"
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
     return parsed, None
 
 
-def _tiles(parsed: ParsedResponse, count: int) -> bool:
+def _tiles(spans: Sequence[tuple[int, int]], count: int) -> bool:
     at = 0
-    for _, start, end in parsed.parts:
+    for start, end in spans:
         if start != at or end <= start:
             return False
         at = end

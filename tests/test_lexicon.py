@@ -93,3 +93,12 @@ def test_ids_come_in_many_shapes(ids: Any) -> None:
 
 def test_a_single_number_of_numpy_is_one_id() -> None:
     assert as_ids(np.array(7)) == [7]
+
+
+@pytest.mark.parametrize("row", [[[1, 2]], np.array([[1, 2]])])
+def test_the_only_row_is_what_is_in_it(row: Any) -> None:
+    assert as_ids(row) == [1, 2]
+
+
+def test_several_rows_are_no_ids() -> None:
+    assert LEXICON.pieces(as_ids(np.array([[1, 2], [3, 4]]))) == Pieces.of([UNKNOWN, UNKNOWN])

@@ -44,6 +44,14 @@ def test_the_package_is_marked_as_typed_and_carries_its_model() -> None:
     assert (SOURCE / "embedded" / "tokenizer.json").is_file()
 
 
+def test_everything_beside_the_code_is_in_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["renderers"]
+    packaged = {path for pattern in patterns for path in SOURCE.glob(pattern)}
+    built = {".py", ".pyc", ".c", ".so", ".pyd"}
+    assert {path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in built} == packaged
+
+
 def test_the_type_checked_versions_are_those_that_we_claim() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     prefix = "Programming Language :: Python :: 3."

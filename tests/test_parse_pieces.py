@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import sysconfig
 from array import array
 from typing import Any
 
@@ -9,8 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from renderers.parse import pieces
 from renderers.parse.pieces import COMPILED, NO_PIECES, Joiner, Pieces
+from renderers.parse.syntax import SYNTAXES
 from renderers.tokenizer.wire import WireTexts
+from tests.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 
@@ -84,3 +91,32 @@ def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
     whole = Pieces.joined([Pieces.of(part) for part in parts])
     assert whole == Pieces.of(texts)
     assert whole.after(place) == (Pieces.of(texts[place:]) if texts[place:] else NO_PIECES)
+
+
+@pytest.mark.parametrize("key", SYNTAXES)
+def test_completions_are_read_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    monkeypatch.setattr(pieces, "COMPILED", False)
+    in_python = reader_of_bytes(grammar_of(key), marks=True)
+    assert not in_python.tables.lexicon._joiner._compiled  # type: ignore[union-attr]
+    for text in completions(key):
+        ids = reader.encode(text)
+        for chunks in ([ids], [[*ids, -1, None, *ids]], list(one_by_one(ids))):
+            assert repr(read(reader, chunks)) == repr(read(in_python, chunks))
+
+
+def test_the_part_in_c_is_there_if_it_can_be_built() -> None:
+    compiler = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
+    if compiler is None or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("there is no compiler, or no global lock")
+    assert COMPILED
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "setting",
+    ["import os; os.environ['RENDERERS_PURE_PYTHON'] = '1'", "from renderers.parse import _join as c; c.VERSION = 0"],
+)
+def test_the_part_in_c_is_left_out_if_it_is_not_wanted_or_another_version(setting: str) -> None:
+    code = f"{setting}\nfrom renderers.parse.pieces import COMPILED; print(COMPILED)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

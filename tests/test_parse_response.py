@@ -349,6 +349,45 @@ def test_a_call_of_gpt_oss_may_end_with_the_stop_token(hub: object) -> None:
     assert (call.token_span, call.status, parser.state.stop) == ((0, len(ids)), OK, ids[-1])
 
 
+LLAMA = '{"name": "get", "parameters": {"city": "Rome"}}'
+BROKEN = ToolCallParseStatus.INVALID_JSON
+CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LLAMA}<|eot_id|>", [("get", OK)]),
+        (f"{LLAMA}\n{LLAMA}; {LLAMA}<|eot_id|>", [("get", OK)] * 3),
+        (LLAMA[:-5], [("get", CUT_OFF)]),
+        (f"{LLAMA[:-1]}<|eot_id|>", [("get", BROKEN)]),
+        (f"<|python_tag|>{LLAMA[:-1]}<|eom_id|>", [("get", BROKEN)]),
+        (f"{LLAMA}; {LLAMA[:-5]}", [("get", OK), ("get", CUT_OFF)]),
+        ('{"name": "größe"}<|eot_id|>', [("größe", OK)]),
+        ('{"name": "gr\\u00f6\\u00dfe"', [("größe", CUT_OFF)]),
+        ('{"name": "Bob", "age": ', []),
+        (f"{LLAMA} and more", []),
+        ('{"na', []),
+    ],
+)
+def test_every_call_of_llama_is_a_record(text: str, expected: list[Any], hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    tools = [*TOOLS, {"name": "größe", "parameters": {}}]
+    ids = renderer.tokenizer.encode(text, add_special_tokens=False)
+    parsed = renderer.parse_response(ids, tools=tools)
+    assert [(call.name, call.status) for call in parsed.tool_calls] == expected
+    assert bool(parsed.content) == (not expected)
+
+
+def test_an_id_that_is_no_token_is_said_within_a_call_of_llama(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
+    at = len(ids) - 3
+    parsed = renderer.parse_response([*ids[:at], -1, *ids[at:]], tools=TOOLS)
+    assert said(parsed) == ("", None, [ROME])
+    assert [(skipped.start, skipped.end) for skipped in parsed.skipped] == [(at, at + 1)]
+
+
 def test_the_real_models_are_there(hub: object) -> None:
     assert {name for name, *_ in REAL} <= {*hub_models()}
 

@@ -241,6 +241,10 @@ class ChatRenderer:
         `tools` are those of the prompt: values that a format writes without quotes are read by their schemas.
         `prompt_ids` are the prompt's ids, whose end may have opened the reasoning.
 
+        Raises:
+            TypeError: The ids are in no list, array, tensor or other iterable.
+            MessageError: A tool is none.
+
         >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
         >>> completion = '<|think|>Look.<|/think|><|call|>{"name": "get", "arguments": {"x": 1}}<|/call|><|end|>'

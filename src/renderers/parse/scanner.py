@@ -27,7 +27,7 @@ from renderers.parse.syntax import Payload
 from renderers.parse.syntax.llama import find_calls
 from renderers.parse.tables import Tables
 from renderers.parse.telling import Teller, skipped_as
-from renderers.tokenizer.wire import UNKNOWN
+from renderers.tokenizer.wire import UNKNOWN, to_wire
 
 __all__ = ["Scanner"]
 
@@ -242,14 +242,19 @@ class Scanner(Teller):
         start = window.skip_spaces(len(window.wire))
         start += len(tables.code) if tables.code and window.wire.startswith(tables.code, start) else 0
         end = found[0] if found else len(window.wire)
-        places = find_calls(window.wire[start:end], self._schemas.names or ())
-        if places is None:
+        names = self._schemas.names or ()
+        # What is written out in JSON is wire text there, what is escaped is not.
+        calls = find_calls(window.wire[start:end], {*names, *map(to_wire, names)})
+        if calls is None:
             self._begin_content(tables.grammar.lead, tables.grammar.content.left)
             return True
-        for first, last in places:
+        for number, (first, last) in enumerate(calls.places, 1):
             self._begin_call(start + first, start + first)
+            while (unknown := window.wire.find(UNKNOWN, window.at, start + last)) >= 0:
+                self._end_at(UNKNOWN, unknown, _PLAIN)
             self._text_to(start + last, closed=_PLAIN)
-            self._end_call(start + last)
+            cut_off = calls.broken and number == len(calls.places) and found is None
+            self._end_call(start + last, broken=_UNCLOSED if cut_off else None)
         self._mark_to(end)
         self._begin_after_calls()
         return True

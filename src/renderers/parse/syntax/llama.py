@@ -2,24 +2,34 @@
 
     {"name": "get_weather", "parameters": {"city": "Rome"}}
 
-Used by Llama 3.1 to 3.3. Their templates write one call; models also write several with semicolons between them,
-a token before it that announces code, and `arguments` for `parameters`.
+Used by Llama 3.1 to 3.3. Their templates write one call; models also write several with semicolons or line breaks
+between them, a token before it that announces code, and `arguments` for `parameters`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from typing import NamedTuple
 
 from renderers.parse.json_value import JsonError, read_json_prefix
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, name_of, written_json
 
-__all__ = ["LLAMA", "PYTHON_TAG", "find_calls"]
+__all__ = ["LLAMA", "PYTHON_TAG", "BareCalls", "find_calls"]
 
 PYTHON_TAG = "<|python_tag|>"
 _ARGUMENTS = ("parameters", "arguments")
-_BEFORE, _BETWEEN, _END = map(re.compile, (r"\s*", r"\s*;\s*", r"\s*\Z"))
+_BEFORE, _BETWEEN, _END = map(re.compile, (r"\s*", r"\s*[;\n]\s*", r"\s*\Z"))
+_BEGUN = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
+"""How a call begins: what can be read of one that is broken."""
+
+
+class BareCalls(NamedTuple):
+    """Where calls are, and whether the last one is broken or cut off."""
+
+    places: list[tuple[int, int]]
+    broken: bool
 
 
 def write(calls: Sequence[Call]) -> str:
@@ -38,32 +48,46 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
         value, _ = read_json_prefix(text, 0)
         return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
-        return Attempt(None, None, INVALID)
+        return Attempt(_begun_name(text, 0), None, INVALID)
 
 
-def find_calls(text: str, tools: Container[str] = ()) -> list[tuple[int, int]] | None:
-    """Returns where the calls are that a whole turn is; None for a turn that is anything else.
+def find_calls(text: str, tools: Container[str] = ()) -> BareCalls | None:
+    """Returns the calls that a whole turn is; None for a turn that is anything else.
 
-    An object with a name is a call if it has parameters, or if its name is that of a tool.
+    An object with a name is a call if it has parameters, or if its name is that of a tool. One that is broken is one
+    if it begins with the name of a tool, and then it is the last.
 
-    >>> find_calls('{"name": "a", "parameters": {}}; {"name": "b"}', {"b"}), find_calls('{"name": "Bob"}')
-    ([(0, 31), (33, 46)], None)
+    >>> find_calls('{"name": "a", "parameters": {}}; {"name": "b"}', {"b"})
+    BareCalls(places=[(0, 31), (33, 46)], broken=False)
+    >>> find_calls('{"name": "b", "para', {"b"}), find_calls('{"name": "Bob"}')
+    (BareCalls(places=[(0, 19)], broken=True), None)
     """
     places: list[tuple[int, int]] = []
     between = _BEFORE.match(text)
     while between:
+        start = between.end()
         try:
-            value, end = read_json_prefix(text, between.end())
+            value, end = read_json_prefix(text, start)
         except JsonError:
-            return None
+            broken = _begun_name(text, start) in tools
+            return BareCalls([*places, (start, len(text.rstrip()))], broken=True) if broken else None
         name = name_of(value)
         if name is None or not (name in tools or any(key in value for key in _ARGUMENTS)):
             return None
-        places.append((between.end(), end))
+        places.append((start, end))
         if _END.match(text, end):
-            return places
+            return BareCalls(places, broken=False)
         between = _BETWEEN.match(text, end)
     return None
+
+
+def _begun_name(text: str, at: int) -> str | None:
+    """Returns the name that a call gives which begins at a place and may be broken."""
+    begun = _BEGUN.match(text, at)
+    try:
+        return read_json_prefix(begun[1], 0)[0] if begun else None
+    except JsonError:
+        return None
 
 
 LLAMA = Syntax(key="llama", call=None, bare=True, inner=(PYTHON_TAG,), write=write, read=read)
