@@ -28,22 +28,23 @@ class LexiconTokenizer(Protocol):
 def as_ids(token_ids: Iterable[Any]) -> list[Any]:
     """Returns ids of lists, tuples, arrays and tensors as a list: one that is not to be changed.
 
-    The only row of an array is what is in it, as generating gives its only sequence. Several are no ids.
+    The only row of an array is what is in it, as generating gives its only sequence.
 
     Raises:
         TypeError: This is nothing that ids could be in.
 
-    >>> as_ids(range(3)), as_ids([[1, 2]])
-    ([0, 1, 2], [1, 2])
+    >>> as_ids(range(3))
+    [0, 1, 2]
     """
     if type(token_ids) is list:
-        listed = token_ids
-    elif (tolist := getattr(token_ids, "tolist", None)) is not None:
-        given = tolist()
-        listed = given if isinstance(given, list) else [given]
-    else:
-        listed = list(token_ids)
-    return listed[0] if len(listed) == 1 and type(listed[0]) is list else listed
+        return token_ids
+    tolist = getattr(token_ids, "tolist", None)
+    if tolist is None:
+        return list(token_ids)
+    listed = tolist()
+    if isinstance(listed, list) and len(listed) == 1 and isinstance(listed[0], list):
+        return listed[0]
+    return listed if isinstance(listed, list) else [listed]
 
 
 class Lexicon:
