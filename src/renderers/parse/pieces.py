@@ -22,7 +22,7 @@ try:
     from renderers.parse import _join
 
     COMPILED = _join.VERSION == _VERSION
-except ImportError:
+except (ImportError, AttributeError):
     COMPILED = False
 """Whether the part in C is there and wanted."""
 
