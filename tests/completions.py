@@ -103,6 +103,8 @@ OWN: dict[str, tuple[str, ...]] = {
         '{"x": 1}; {',
         "{",
         '{"name": "search", "parameters": {"query": "é',
+        '{"name": "search", "parameters": {"query": "voilà',
+        '{"name": "search", "parameters": {"query": "à \n<|stop|>',
         '<|python_tag|>{"name": "search", "parameters": {é}<|stop|>é',
         '{"name": "a", "parameters": {}}\n{"name": "search"}; {"name": "search", "arguments": ',
         '{"name": "search", "parameters": {}}\n\n{"name": "unknown", ',

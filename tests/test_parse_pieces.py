@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 from array import array
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,8 +109,10 @@ def test_completions_are_read_alike_in_c_and_in_python(key: str, monkeypatch: py
 
 def test_the_part_in_c_is_there_if_it_can_be_built() -> None:
     compiler = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
-    if compiler is None or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        pytest.skip("there is no compiler, or no global lock")
+    if compiler is None or not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        pytest.skip("there is no compiler, or nothing to compile with")
+    if os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("it is not wanted, or there is no global lock")
     assert COMPILED
 
 

@@ -365,12 +365,13 @@ CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
         (f"{LLAMA}; {LLAMA[:-5]}", [("get", OK), ("get", CUT_OFF)]),
         ('{"name": "größe"}<|eot_id|>', [("größe", OK)]),
         ('{"name": "gr\\u00f6\\u00dfe"', [("größe", CUT_OFF)]),
+        ('{"name": "gr\\u00f6ße"}<|eot_id|>', [("größe", OK)]),
         ('{"name": "Bob", "age": ', []),
         (f"{LLAMA} and more", []),
         ('{"na', []),
     ],
 )
-def test_every_call_of_llama_is_a_record(text: str, expected: list[Any], hub: object) -> None:
+def test_a_call_of_llama_that_begins_with_a_tools_name_is_a_record(text: str, expected: list[Any], hub: object) -> None:
     renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
     tools = [*TOOLS, {"name": "größe", "parameters": {}}]
     ids = renderer.tokenizer.encode(text, add_special_tokens=False)
@@ -382,10 +383,28 @@ def test_every_call_of_llama_is_a_record(text: str, expected: list[Any], hub: ob
 def test_an_id_that_is_no_token_is_said_within_a_call_of_llama(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
     ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
-    at = len(ids) - 3
-    parsed = renderer.parse_response([*ids[:at], -1, *ids[at:]], tools=TOOLS)
-    assert said(parsed) == ("", None, [ROME])
-    assert [(skipped.start, skipped.end) for skipped in parsed.skipped] == [(at, at + 1)]
+    for at in (3, len(ids) - 3, len(ids)):
+        twice = [*ids[:at], -1, *ids[at:], *renderer.tokenizer.encode(f"; {LLAMA}", add_special_tokens=False)]
+        parsed = renderer.parse_response(twice, tools=TOOLS)
+        assert said(parsed) == ("", None, [ROME, ROME])
+        assert [(skipped.start, skipped.end) for skipped in parsed.skipped] == [(at, at + 1)]
+
+
+def test_a_call_of_llama_that_is_cut_off_is_open(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    ids = renderer.tokenizer.encode(LLAMA.replace("Rome", "voilà ")[:-3], add_special_tokens=False)
+    parsed = renderer.parse_response(ids, tools=TOOLS)
+    assert (parsed.state.region, parsed.tool_calls[0].raw[-6:]) == (Region.CALL, "voilà ")
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], tools=TOOLS, add_generation_prompt=True)
+    bridge = renderer.bridge(prompt, ids, [{"role": "user", "content": "Go on."}], tools=TOOLS)
+    assert not getattr(bridge, "keeps", False)
+
+
+def test_a_tool_may_have_any_name(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    tools = [{"name": "\ud800", "parameters": {}}]
+    ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
+    assert said(renderer.parse_response(ids, tools=tools)) == ("", None, [ROME])
 
 
 def test_the_real_models_are_there(hub: object) -> None:

@@ -27,7 +27,7 @@ from renderers.parse.syntax import Payload
 from renderers.parse.syntax.llama import find_calls
 from renderers.parse.tables import Tables
 from renderers.parse.telling import Teller, skipped_as
-from renderers.tokenizer.wire import UNKNOWN, to_wire
+from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["Scanner"]
 
@@ -35,7 +35,11 @@ AFTER_STOP = "after the stop token"
 BESIDE_CALLS = "beside tool calls"
 NO_TOKEN = "not a token of the vocabulary"
 
-_UNCLOSED, _MALFORMED = ToolCallParseStatus.UNCLOSED_BLOCK, ToolCallParseStatus.MALFORMED_STRUCTURE
+_UNCLOSED, _MALFORMED, _INVALID = (
+    ToolCallParseStatus.UNCLOSED_BLOCK,
+    ToolCallParseStatus.MALFORMED_STRUCTURE,
+    ToolCallParseStatus.INVALID_JSON,
+)
 _PLAIN = Edges()
 _BESIDE_CALLS = skipped_as(BESIDE_CALLS)
 _AFTER_STOP = skipped_as(AFTER_STOP)
@@ -242,22 +246,32 @@ class Scanner(Teller):
         start = window.skip_spaces(len(window.wire))
         start += len(tables.code) if tables.code and window.wire.startswith(tables.code, start) else 0
         end = found[0] if found else len(window.wire)
-        names = self._schemas.names or ()
-        # What is written out in JSON is wire text there, what is escaped is not.
-        calls = find_calls(window.wire[start:end], {*names, *map(to_wire, names)})
+        # What is no token is between any others, not a part of what is written.
+        text = window.wire[start:end].replace(UNKNOWN, " ")
+        calls = find_calls(text, self._schemas.names or (), decode=tables.lexicon.text)
         if calls is None:
             self._begin_content(tables.grammar.lead, tables.grammar.content.left)
             return True
         for number, (first, last) in enumerate(calls.places, 1):
+            self._skip_unknown(start + first)
             self._begin_call(start + first, start + first)
             while (unknown := window.wire.find(UNKNOWN, window.at, start + last)) >= 0:
                 self._end_at(UNKNOWN, unknown, _PLAIN)
             self._text_to(start + last, closed=_PLAIN)
-            cut_off = calls.broken and number == len(calls.places) and found is None
-            self._end_call(start + last, broken=_UNCLOSED if cut_off else None)
+            broken = calls.broken and number == len(calls.places)
+            self._end_call(start + last, broken=(_INVALID if found else _UNCLOSED) if broken else None)
+        if calls.broken and not found:
+            return False
+        self._skip_unknown(end)
         self._mark_to(end)
         self._begin_after_calls()
         return True
+
+    def _skip_unknown(self, end: int) -> None:
+        """Tells of what is no token up to a character, among markers."""
+        while (at := self._window.wire.find(UNKNOWN, self._window.at, end)) >= 0:
+            self._mark_to(at)
+            self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
 
     def _in_rest(self, final: bool) -> bool:
         """Reads what comes after a stop token."""

@@ -72,7 +72,7 @@ class WireTexts:
         return self.joined[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     def __iter__(self) -> Iterator[str]:
-        return map(self.__getitem__, range(len(self)))
+        return (self.joined[start:end] for start, end in itertools.pairwise((0, *self.ends)))
 
 
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> WireTexts:

@@ -9,19 +9,22 @@ between them, a token before it that announces code, and `arguments` for `parame
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from renderers.parse.json_value import JsonError, read_json_prefix
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, name_of, written_json
+from renderers.tokenizer.wire import from_wire
 
 __all__ = ["LLAMA", "PYTHON_TAG", "BareCalls", "find_calls"]
 
 PYTHON_TAG = "<|python_tag|>"
 _ARGUMENTS = ("parameters", "arguments")
-_BEFORE, _BETWEEN, _END = map(re.compile, (r"\s*", r"\s*[;\n]\s*", r"\s*\Z"))
-_BEGUN = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
+# In wire text other spaces are parts of characters.
+_SPACE = r"[ \t\n\r]*"
+_BEFORE, _BETWEEN, _END = map(re.compile, (_SPACE, f"{_SPACE}[;\n]{_SPACE}", rf"{_SPACE}\Z"))
+_BEGUN = re.compile(rf'{_SPACE}\{{{_SPACE}"name"{_SPACE}:{_SPACE}("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 """How a call begins: what can be read of one that is broken."""
 
 
@@ -48,11 +51,15 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
         value, _ = read_json_prefix(text, 0)
         return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
-        return Attempt(_begun_name(text, 0), None, INVALID)
+        return Attempt(_begun_name(text), None, INVALID)
 
 
-def find_calls(text: str, tools: Container[str] = ()) -> BareCalls | None:
+def find_calls(
+    text: str, tools: Container[str | None] = (), *, decode: Callable[[str], str] = from_wire
+) -> BareCalls | None:
     """Returns the calls that a whole turn is; None for a turn that is anything else.
+
+    The turn is wire text, and `decode` gives what that says.
 
     An object with a name is a call if it has parameters, or if its name is that of a tool. One that is broken is one
     if it begins with the name of a tool, and then it is the last.
@@ -69,10 +76,11 @@ def find_calls(text: str, tools: Container[str] = ()) -> BareCalls | None:
         try:
             value, end = read_json_prefix(text, start)
         except JsonError:
-            broken = _begun_name(text, start) in tools
-            return BareCalls([*places, (start, len(text.rstrip()))], broken=True) if broken else None
-        name = name_of(value)
-        if name is None or not (name in tools or any(key in value for key in _ARGUMENTS)):
+            begun = _begun_name(decode(text[start:])) in tools
+            return BareCalls([*places, (start, len(text))], broken=True) if begun else None
+        if name_of(value) is None:
+            return None
+        if not any(key in value for key in _ARGUMENTS) and _whole_name(decode(text[start:end])) not in tools:
             return None
         places.append((start, end))
         if _END.match(text, end):
@@ -81,13 +89,18 @@ def find_calls(text: str, tools: Container[str] = ()) -> BareCalls | None:
     return None
 
 
-def _begun_name(text: str, at: int) -> str | None:
-    """Returns the name that a call gives which begins at a place and may be broken."""
-    begun = _BEGUN.match(text, at)
+def _whole_name(text: str) -> str | None:
+    """Returns the name that a call gives."""
     try:
-        return read_json_prefix(begun[1], 0)[0] if begun else None
+        return name_of(read_json_prefix(text, 0)[0])
     except JsonError:
         return None
+
+
+def _begun_name(text: str) -> str | None:
+    """Returns the name that a call begins with, which may be broken."""
+    begun = _BEGUN.match(text)
+    return _whole_name(f'{{"name": {begun[1]}}}') if begun else None
 
 
 LLAMA = Syntax(key="llama", call=None, bare=True, inner=(PYTHON_TAG,), write=write, read=read)
