@@ -252,6 +252,7 @@ class Scanner(Teller):
         if calls is None:
             self._begin_content(tables.grammar.lead, tables.grammar.content.left)
             return True
+        wrong = _INVALID if found else _UNCLOSED
         for number, (first, last) in enumerate(calls.places, 1):
             self._skip_unknown(start + first)
             self._begin_call(start + first, start + first)
@@ -259,7 +260,7 @@ class Scanner(Teller):
                 self._end_at(UNKNOWN, unknown, _PLAIN)
             self._text_to(start + last, closed=_PLAIN)
             broken = calls.broken and number == len(calls.places)
-            self._end_call(start + last, broken=(_INVALID if found else _UNCLOSED) if broken else None)
+            self._end_call(start + last, broken=wrong if broken else None)
         if calls.broken and not found:
             return False
         self._skip_unknown(end)
@@ -271,7 +272,11 @@ class Scanner(Teller):
         """Tells of what is no token up to a character, among markers."""
         while (at := self._window.wire.find(UNKNOWN, self._window.at, end)) >= 0:
             self._mark_to(at)
-            self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
+            self._skip_token(at)
+
+    def _skip_token(self, at: int) -> None:
+        """Tells of an id that is no token."""
+        self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
 
     def _in_rest(self, final: bool) -> bool:
         """Reads what comes after a stop token."""
@@ -365,7 +370,7 @@ class Scanner(Teller):
         """Reads a stop token, or an id that is no token."""
         if mark == UNKNOWN:
             self._text_to(at, closed=None, whole=True)
-            self._events.append(TextSkipped("", NO_TOKEN, *self._read_to(at + 1)))
+            self._skip_token(at)
             return
         self._text_to(at, closed=edges)
         self._stop = self._tables.lexicon.id_of(mark)

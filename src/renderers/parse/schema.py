@@ -140,13 +140,14 @@ class ToolSchemas:
     def _roots(self) -> dict[str, Mapping[str, Any]]:
         """The schema of each tool's parameters, by its name."""
         if self._read is None:
-            self._read = {}
+            roots: dict[str, Mapping[str, Any]] = {}
             for tool in _sequence(self._tools):
                 outer = _mapping(tool)
                 function = _mapping(outer.get("function")) or outer
                 name = function.get("name")
                 if isinstance(name, str):
-                    self._read.setdefault(name, _mapping(function.get("parameters")))
+                    roots.setdefault(name, _mapping(function.get("parameters")))
+            self._read = roots
         return self._read
 
     def parameter(self, tool: str, name: str) -> Schema | None:
@@ -197,7 +198,7 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
 
 def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     """Yields what a text can be read as: JSON, and loosely as well what Python would read."""
-    value = _json_or(text, _NOTHING)
+    value = _json_of(text)
     if value is not _NOTHING:
         yield value
     if not loose:
@@ -211,16 +212,17 @@ def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     with suppress(ValueError):
         yield float(text)
     if text.startswith(("[", "{")):
-        value = _json_or(_PYTHON.sub(_in_json, text), _NOTHING)
+        value = _json_of(_PYTHON.sub(_in_json, text))
         if value is not _NOTHING:
             yield value
 
 
-def _json_or(text: str, default: Any) -> Any:
+def _json_of(text: str) -> Any:
+    """Returns the value that a text is as JSON, or a sign that it is none."""
     try:
         return read_json(text)
     except JsonError:
-        return default
+        return _NOTHING
 
 
 def _in_json(found: re.Match[str]) -> str:

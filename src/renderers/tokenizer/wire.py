@@ -89,7 +89,7 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> WireTexts:
         for token, text in zip(vocabulary, translated, strict=True)
     )
     known = dict(zip(vocabulary.values(), texts, strict=True))
-    return _listed(known | {number: to_wire(text) for text, number in added.items()})
+    return _texts_by_id(known | {number: to_wire(text) for text, number in added.items()})
 
 
 def texts_of_pieces(backend: Tokenizer) -> WireTexts:
@@ -102,10 +102,10 @@ def texts_of_pieces(backend: Tokenizer) -> WireTexts:
     for token, text in zip(vocabulary, decoded, strict=True):
         byte = _FALLBACK.fullmatch(token)
         texts.append(chr(_BYTES[ord(BYTE_SYMBOLS[int(byte[1], 16)])]) if byte else to_wire(text.removeprefix(alone)))
-    return _listed(dict(zip(vocabulary.values(), texts, strict=True)))
+    return _texts_by_id(dict(zip(vocabulary.values(), texts, strict=True)))
 
 
-def _listed(known: Mapping[int, str]) -> WireTexts:
+def _texts_by_id(known: Mapping[int, str]) -> WireTexts:
     listed = [UNKNOWN] * (max(known, default=-1) + 1)
     for number, text in known.items():
         listed[number] = text
