@@ -382,10 +382,9 @@ def test_a_call_of_llama_that_begins_with_a_tools_name_is_a_record(text: str, ex
 
 def test_an_id_that_is_no_token_is_said_within_a_call_of_llama(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
-    ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
-    for at in (3, len(ids) - 3, len(ids)):
-        twice = [*ids[:at], -1, *ids[at:], *renderer.tokenizer.encode(f"; {LLAMA}", add_special_tokens=False)]
-        parsed = renderer.parse_response(twice, tools=TOOLS)
+    one, two = (renderer.tokenizer.encode(text, add_special_tokens=False) for text in (LLAMA, f"{LLAMA}; {LLAMA}"))
+    for at in (3, len(one) - 3, len(one), len(two)):
+        parsed = renderer.parse_response([*two[:at], -1, *two[at:]], tools=TOOLS)
         assert said(parsed) == ("", None, [ROME, ROME])
         assert [(skipped.start, skipped.end) for skipped in parsed.skipped] == [(at, at + 1)]
 

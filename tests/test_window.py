@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.parse.pieces import Pieces
@@ -34,6 +34,7 @@ def test_a_characters_token_is_the_first_that_begins_there_or_later(pieces: list
 
 
 @given(PIECES)
+@example(["def", "bc", "a"])
 def test_marks_are_found_one_after_the_other(pieces: list[str]) -> None:
     window = filled(pieces)
     found, at = [], 0
