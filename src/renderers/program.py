@@ -9,6 +9,7 @@ from typing import Any
 
 from renderers.call_edges import CallEdges, edges_of_calls
 from renderers.forms import Data
+from renderers.lazy import lazy
 from renderers.precedents import Heads, heads_of
 from renderers.probing import Ways, think_markers
 from renderers.proofs import Written
@@ -30,7 +31,7 @@ class Program:
     header: str
     """What an assistant's turn begins with."""
 
-    @functools.cached_property
+    @lazy
     def key(self) -> Hashable:
         """All that decides how it writes, beside messages and the words of tools."""
         writer, tokenizer = self.writer, self.writer.tokenizer
@@ -38,7 +39,7 @@ class Program:
         template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions, writer.prefill
         return (*template, tokenizer.control_texts, tokenizer.stop_texts, tokenizer.known_by)
 
-    @functools.cached_property
+    @lazy
     def _ways(self) -> Ways:
         return self.writer.ways(tools=self.tools is not None)
 

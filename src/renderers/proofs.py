@@ -9,7 +9,6 @@ it writes before must be what it wrote for the turn alone: else it would rewrite
 from __future__ import annotations
 
 import enum
-import functools
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from renderers.choices import ThinkingRetention
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.forms import NOT_TAKEN, Data
+from renderers.lazy import lazy
 from renderers.parse.response import Region, Thought
 from renderers.patterns import any_of
 from renderers.skeletons import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
@@ -95,7 +95,7 @@ class Written:
     trace: Trace
     label: Callable[[], Sequence[Labelled]]
 
-    @functools.cached_property
+    @lazy
     def labels(self) -> Sequence[Labelled]:
         """The spans of the text with their channels."""
         return self.label()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime
-import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -18,6 +17,7 @@ from renderers.configs import BaseRendererConfig
 from renderers.conventions import Conventions
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.find import NOT_FOUND, UNKNOWN, Found
+from renderers.lazy import lazy
 from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
 from renderers.parse.parsers import AS_WRITTEN, Parsers
@@ -356,7 +356,7 @@ class ChatRenderer:
         """
         return self._stability
 
-    @functools.cached_property
+    @lazy
     def _stability(self) -> PrefixStability:
         return prefix_stability(self._written)
 
@@ -368,7 +368,7 @@ class ChatRenderer:
         """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
         return list(self.resolution.stop_token_ids)
 
-    @functools.cached_property
+    @lazy
     def resolution(self) -> Resolution:
         """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
         return resolve(
@@ -379,7 +379,7 @@ class ChatRenderer:
             parsers=self.parsers,
         )
 
-    @functools.cached_property
+    @lazy
     def _kept(self) -> ThinkingRetention | None:
         silent = empty_reasoning(self._writer.ways(tools=False), "user") is not None
         return retention_of(self.found.family, self.chat_template_kwargs, silent=silent)
@@ -389,14 +389,14 @@ class ChatRenderer:
         """Whether tool calls are read from completions."""
         return self.resolution.grammar.tools is not None
 
-    @functools.cached_property
+    @lazy
     def _tables(self) -> Tables:
         if UNREAD_CALLS in self.resolution.conflicts:
             # Reading never raises, and nobody should lose calls without having been told.
             _LOG.warning("%s: %s", self.tokenizer.name_or_path, UNREAD_CALLS)
         return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
 
-    @functools.cached_property
+    @lazy
     def _writer(self) -> Writer:
         return Writer(
             tokenizer=self.tokenizer,
@@ -453,7 +453,7 @@ class MultimodalChatRenderer(ChatRenderer):
             bridged.multi_modal_data = copy.copy(previous_multi_modal_data)
         return bridged
 
-    @functools.cached_property
+    @lazy
     def mm_token_type_id_map(self) -> dict[int, int]:
         """The placeholder tokens that the template writes: 1 for an image, 2 for a video, 3 for audio."""
         found = {kind: self._placeholder(kind) for kind in _TYPE_IDS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 import tokenizers
 
 from renderers.errors import TokenizerCheckError
+from renderers.lazy import lazy
 from renderers.tokenizer.alignment import aligned_offsets
 from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions, read_templates
@@ -74,7 +74,7 @@ class ForeignTokenizer:
         """Whether the caller's class says which tokens it has beside its vocabulary."""
         return callable(getattr(self.wrapped, "get_added_vocab", None))
 
-    @functools.cached_property
+    @lazy
     def reserved_texts(self) -> frozenset[str]:
         """The texts of all added tokens that are not there for layout.
 
@@ -85,18 +85,18 @@ class ForeignTokenizer:
         spelled = {text for template in self.chat_templates.values() for text in _TAG.findall(template)}
         return self.control_texts | {text for text in spelled if self.token_of(text) is not None}
 
-    @functools.cached_property
+    @lazy
     def wire_texts(self) -> ForeignTexts:
         """The text of each token by id, with one character for each byte."""
         return ForeignTexts(self)
 
-    @functools.cached_property
+    @lazy
     def added_tokens(self) -> Mapping[str, int]:
         """The ids of the tokens that are known to have a text of their own."""
         ids = {text: self.token_of(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 
-    @functools.cached_property
+    @lazy
     def known_by(self) -> frozenset[tuple[str, int]]:
         """What is the same for tokenizers that have the same control tokens."""
         return frozenset(self.added_tokens.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, NoReturn, overload
 from tokenizers import Encoding, Tokenizer
 
 from renderers.errors import TokenIdError, TokenizerFileError
+from renderers.lazy import lazy
 from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
@@ -124,20 +124,20 @@ class LoadedTokenizer:
         """
         return self._pieces.encode(texts)
 
-    @functools.cached_property
+    @lazy
     def _pieces(self) -> PieceCache:
         return PieceCache(self._encode_batch, characters=_KEPT)
 
     def _encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
         return encode_by_words(self._words, texts, lambda rest: encode_batch(self._backend, [texts[at] for at in rest]))
 
-    @functools.cached_property
+    @lazy
     def _words(self) -> WordEncoder | None:
         return word_encoder(
             self._backend, unless=frozenset(self.added_tokens) - (self.wall_texts & self.reserved_texts)
         )
 
-    @functools.cached_property
+    @lazy
     def plain(self) -> PlainEncoder:
         """An encoder that has the same vocabulary, and takes no text for a control token.
 
@@ -160,7 +160,7 @@ class LoadedTokenizer:
         normalizer = self._backend.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
 
-    @functools.cached_property
+    @lazy
     def token_sizes(self) -> list[int]:
         """How many bytes of text each token is, by id, where tokens are bytes; 0 for ids that there are not."""
         vocabulary = self._backend.get_vocab(with_added_tokens=False)
@@ -173,14 +173,14 @@ class LoadedTokenizer:
             sizes[number] = len(text.encode())
         return sizes
 
-    @functools.cached_property
+    @lazy
     def wire_texts(self) -> WireTexts:
         """The text of each token by id, with one character for each byte."""
         if self.byte_level:
             return texts_of_bytes(self._backend, self.added_tokens)
         return texts_of_pieces(self._backend)
 
-    @functools.cached_property
+    @lazy
     def sizes_hold(self) -> bool:
         """Whether the sizes of the tokens of an ASCII text always make up the text: nothing changes or strips it."""
         return self.byte_level and self._words is not None and not self.stripping
@@ -271,28 +271,28 @@ class LoadedTokenizer:
         """Whether every control token is a hard wall."""
         return self.special_ids <= self.wall_ids
 
-    @functools.cached_property
+    @lazy
     def wall_texts(self) -> frozenset[str]:
         """The texts of the tokens that are hard walls."""
         return frozenset(text for text, number in self.added_tokens.items() if number in self.wall_ids)
 
-    @functools.cached_property
+    @lazy
     def control_texts(self) -> frozenset[str]:
         """The texts of tokens that are there to control a model; of all added ones where none is marked so."""
         marked = {text for text, number in self.added_tokens.items() if number in self.special_ids}
         return frozenset(marked or {text for text in self.added_tokens if not text.isspace()})
 
-    @functools.cached_property
+    @lazy
     def stop_texts(self) -> frozenset[str]:
         """The texts of the tokens that `stop_token_ids` names; none where it names none."""
         return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
 
-    @functools.cached_property
+    @lazy
     def reserved_texts(self) -> frozenset[str]:
         """The texts of all added tokens, special or not, but for those that are there for layout: runs of spaces."""
         return reserved_among(self.added_tokens)
 
-    @functools.cached_property
+    @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:
         """The added tokens that take in the spaces before or after them."""
         added = self._backend.get_added_tokens_decoder().values()
