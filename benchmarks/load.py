@@ -30,7 +30,7 @@ from pathlib import Path
 
 from benchmarks.peers import INCUMBENT, MEMORY, child_environment, facts, find_python
 from renderers import EMBEDDED
-from tests.models import HUB_AT_HAND, snapshot_of, unpack_hub
+from tests.support.models import HUB_AT_HAND, snapshot_of, unpack_hub
 
 INCUMBENT_CODE = "from renderers.base import load_tokenizer as load"
 SPEED_GOAL = 6  # the incumbent's seconds over ours: at least

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from renderers import EMBEDDED
 from renderers.tokenizer.ranks import tokenizer_from_ranks
-from tests.models import CACHE, HUB_AT_HAND, snapshot_of, unpack_hub
+from tests.support.models import CACHE, HUB_AT_HAND, snapshot_of, unpack_hub
 
 __all__ = ["Model", "models_at_hand"]
 

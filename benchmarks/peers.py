@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from renderers.parse.pieces import COMPILED
-from tests.models import CACHE
+from tests.support.models import CACHE
 
 __all__ = ["INCUMBENT", "MEMORY", "TML", "Peer", "child_environment", "facts", "find_python"]
 

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from renderers import BridgeReason
-from tests.bridging import TEMPLATES, cases, keeping_all, outcome_of, renderer_of
-from tests.models import HUB_AT_HAND, unpack_hub
+from tests.support.bridging import TEMPLATES, cases, keeping_all, outcome_of, renderer_of
+from tests.support.models import HUB_AT_HAND, unpack_hub
 
 PLAIN = {"a user's message": "three, message 1", "a tool's result": "cycle, message 1"}
 """The plainest turns that are followed by something."""

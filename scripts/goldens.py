@@ -13,14 +13,25 @@ import sys
 from collections.abc import Iterator
 
 from renderers import ChatRenderer, create_renderer, load_tokenizer
-from renderers.adapt import adapt_messages, adapt_tools
 from renderers.families import Family, digest_of
-from renderers.forms import Data, given_to
-from tests.golden import CHANGELOG, FOLDER, KEPT, Case, Golden, Model, changelog_row, names_of, path_of, write_golden
-from tests.golden_conversations import TOOLS, Question, questions
-from tests.models import HUB_AT_HAND, hub_models, unpack_hub
-from tests.parity import NOW
-from tests.reference import Reference, reference_of, time_is
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.input_formats import Data, given_to
+from tests.support.golden import (
+    CHANGELOG,
+    FOLDER,
+    KEPT,
+    Case,
+    Golden,
+    Model,
+    changelog_row,
+    names_of,
+    path_of,
+    write_golden,
+)
+from tests.support.golden_conversations import TOOLS, Question, questions
+from tests.support.models import HUB_AT_HAND, hub_models, unpack_hub
+from tests.support.parity import NOW
+from tests.support.reference import Reference, reference_of, time_is
 
 __all__ = ["golden_of"]
 

@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 from renderers import create_renderer, load_tokenizer
-from tests.inverse import MODELS, read_back
+from tests.support.inverse import MODELS, read_back
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
     python -m scripts.ledger
 
-Fails where a difference is in no entry of the ledger (`tests/ledger.py`), or an entry explains none. The incumbent runs
-in an environment of its own, which is made where it is missing.
+Fail if a difference is in no entry of the ledger (`tests/support/ledger.py`), or if an entry explains none. The
+incumbent runs in an environment of its own, which is created if it is missing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.peers import INCUMBENT, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.ranks import BYTE_SYMBOLS
-from tests.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
-from tests.models import CACHE, hub_models, snapshot_of, unpack_hub
+from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
+from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
 
 __all__ = ["main"]
 

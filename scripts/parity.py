@@ -22,11 +22,11 @@ from pathlib import Path
 
 import jinja2
 
-from renderers.spans import Trace
-from renderers.trace import ChatTemplate
-from tests.conversations import CONVERSATIONS
-from tests.models import hub_models
-from tests.parity import (
+from renderers.core.spans import Trace
+from renderers.templating import ChatTemplate
+from tests.support.conversations import CONVERSATIONS
+from tests.support.models import hub_models
+from tests.support.parity import (
     CORPUS,
     TEMPLATES,
     Bodies,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from tests.sampling import KNOWN, TAGGED, compare_with_tags
+from tests.support.sampling import KNOWN, TAGGED, compare_with_tags
 
 
 def main() -> int:

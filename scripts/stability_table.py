@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from renderers import EMBEDDED
-from tests.bridging import TEMPLATES, renderer_of
-from tests.models import hub_models
+from tests.support.bridging import TEMPLATES, renderer_of
+from tests.support.models import hub_models
 
 
 def main() -> None:

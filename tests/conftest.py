@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models import CACHE, HUB_AT_HAND, hub_models, model_behind, unpack_hub
+from tests.support.models import CACHE, HUB_AT_HAND, hub_models, model_behind, unpack_hub
 
 # Before anything imports huggingface_hub, which reads these once.
 os.environ["HF_HOME"] = str(CACHE)

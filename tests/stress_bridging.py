@@ -2,9 +2,9 @@
 
     python -m tests.stress_bridging --cases 1000000
 
-Prompts and completions are those of `tests.sources`: real, broken, or ids at random, with stop tokens anywhere. What
-follows them is messages of any role, with content of any form, control text in it among others. Nothing may be raised
-but what `bridge` says, and of what is given every token has to be accounted for.
+Prompts and completions come from `tests.support.sources`: real ones, broken ones, or random ids, with stop tokens
+anywhere. The messages that follow have any role and any form of content, including control text. Only the errors that
+`bridge` documents may be raised, and every token must be accounted for.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers import BridgeReason, BridgeRefusal, ChatRenderer, MessageError, RenderedTokens
-from tests.conversations import TOOLS
-from tests.sources import MODELS, Source, Task, source_of, spread
-from tests.stress_report import run_long_form
+from tests.support.conversations import TOOLS
+from tests.support.sources import MODELS, Source, Task, source_of, spread
+from tests.support.stress_report import run_long_form
 
 __all__ = ["new_messages", "outcome_of", "problem_of", "stress"]
 

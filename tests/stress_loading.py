@@ -34,7 +34,7 @@ import tokenizers
 from huggingface_hub import constants
 
 from renderers import EMBEDDED, TokenizerLoadError, load_tokenizer
-from tests.models import HUB_AT_HAND, KIMI_PATTERN, snapshot_of
+from tests.support.models import HUB_AT_HAND, KIMI_PATTERN, snapshot_of
 
 __all__ = ["Case", "make_cases", "stress"]
 

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.parse.response import ParsedResponse
-from tests.completions import random_chunks
-from tests.conversations import TOOLS
-from tests.sources import MODELS, Source, Task, source_of, spread
-from tests.stress_report import run_long_form
+from tests.support.completions import random_chunks
+from tests.support.conversations import TOOLS
+from tests.support.sources import MODELS, Source, Task, source_of, spread
+from tests.support.stress_report import run_long_form
 
 __all__ = ["problem_of", "stress"]
 

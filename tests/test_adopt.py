@@ -21,9 +21,9 @@ from renderers import (
     adopt_tokenizer,
     load_tokenizer,
 )
-from renderers.protocols import Tokenizer
-from tests.corpus import nasty_texts
-from tests.models import HUB_AT_HAND
+from renderers.core.protocols import Tokenizer
+from tests.support.corpus import nasty_texts
+from tests.support.models import HUB_AT_HAND
 
 ENCODES = 100_000
 THREADS = 8

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ForeignTokenizer, UnencodableTextError, create_renderer, load_tokenizer
 from renderers.tokenizer.alignment import UnalignedError, aligned_offsets
-from tests.corpus import nasty_texts
-from tests.models import one_model_per_vocabulary, unpack_hub
+from tests.support.corpus import nasty_texts
+from tests.support.models import one_model_per_vocabulary, unpack_hub
 
 
 class Bare:

@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokeniz
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.check import check_tokenizer, find_walls, is_byte_level
-from tests.corpus import nasty_texts
+from tests.support.corpus import nasty_texts
 
 
 def embedded() -> Tokenizer:

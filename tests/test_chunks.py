@@ -12,7 +12,7 @@ from renderers.parse.grammar import Grammar
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Call
 from renderers.parse.tables import tables_for
-from tests.completions import (
+from tests.support.completions import (
     HUB,
     OWN,
     ROME,
@@ -31,7 +31,7 @@ from tests.completions import (
     reader_of_pieces,
     turn,
 )
-from tests.conversations import TOOLS
+from tests.support.conversations import TOOLS
 
 
 def readers(key: str, text: str) -> dict[str, Reader]:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
-from renderers.control import find_marks
-from renderers.rendered import TokenRun
-from renderers.spans import Channel, Labelled
+from renderers.core.spans import Channel, Labelled
+from renderers.core.tokens import TokenRun
+from renderers.rendering.control_text import find_marks
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
-from tests.corpus import nasty_texts
-from tests.models import one_model_per_vocabulary
+from tests.support.corpus import nasty_texts
+from tests.support.models import one_model_per_vocabulary
 
 LONG = 1_000
 

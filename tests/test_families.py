@@ -17,9 +17,9 @@ from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parse.derive import writes_calls
 from renderers.parse.normalise import NORMALISATIONS
 from renderers.parse.syntax import SYNTAXES
-from tests.conversations import CONVERSATIONS, TOOLS
-from tests.families import Known, known, renderer_for
-from tests.models import HUB_AT_HAND
+from tests.support.conversations import CONVERSATIONS, TOOLS
+from tests.support.families import Known, known, renderer_for
+from tests.support.models import HUB_AT_HAND
 
 SOME = ("two", "system", "reasoning in history", "cycle then user")
 RECORDS = [pytest.param(one, id=one.key) for one in FAMILIES.values()]

@@ -11,7 +11,7 @@ from renderers import create_renderer, load_tokenizer
 from renderers.errors import MessageError, TemplateError
 from renderers.families import Family
 from scripts.goldens import golden_of
-from tests.golden import (
+from tests.support.golden import (
     CHANGELOG,
     FOLDER,
     KEPT,
@@ -26,7 +26,7 @@ from tests.golden import (
     row_in_changelog,
     write_golden,
 )
-from tests.golden_conversations import questions
+from tests.support.golden_conversations import questions
 
 MOST_BYTES = 400_000
 """How much all files may have, so that they stay something to read."""

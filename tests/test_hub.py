@@ -17,8 +17,8 @@ import pytest
 from renderers import EMBEDDED, TRUSTED_REVISIONS
 from renderers.tokenizer import hub as hub_module
 from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
-from tests.fake_hub import FakeHub, serve_hub
-from tests.models import snapshot_of
+from tests.support.fake_hub import FakeHub, serve_hub
+from tests.support.models import snapshot_of
 
 NAME = "org/model"
 FILES = {path.name: path.read_bytes() for path in EMBEDDED.iterdir()}

@@ -10,9 +10,9 @@ import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parse.syntax import SYNTAXES
-from tests import inverse
-from tests.completions import HUB
-from tests.inverse import MODELS, Record, read_back
+from tests.support import inverse
+from tests.support.completions import HUB
+from tests.support.inverse import MODELS, Record, read_back
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from renderers.messages import DEEPEST
+from renderers.core.messages import DEEPEST
 from renderers.parse.json_value import JsonError, read_json, read_json_prefix
 
 LENGTH = 1_000_000

@@ -33,12 +33,12 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.adapt import adapt_messages, adapt_tools
-from renderers.messages import plain_messages
-from renderers.rendered import RenderedTokens
-from renderers.spans import Channel
-from tests.conversations import CONVERSATIONS, TOOLS
-from tests.models import one_model_per_template, unpack_hub
+from renderers.core.messages import plain_messages
+from renderers.core.spans import Channel
+from renderers.core.tokens import RenderedTokens
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from tests.support.conversations import CONVERSATIONS, TOOLS
+from tests.support.models import one_model_per_template, unpack_hub
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
 MODELS = [str(EMBEDDED), *one_model_per_template()]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, ChatRenderer, RenderedTokens, create_renderer, load_tokenizer
-from renderers.spans import Channel
-from tests.ledger import (
+from renderers.core.spans import Channel
+from tests.support.ledger import (
     CASES,
     CAUSES,
     FIELDS,

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, LoadedTokenizer, TokenizerFileError, TokenizerLoadError, load_tokenizer
 from renderers.tokenizer import load as load_module
-from tests.models import hub_models, snapshot_of
+from tests.support.models import hub_models, snapshot_of
 
 FILES = sorted(path.name for path in EMBEDDED.iterdir())
 

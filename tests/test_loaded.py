@@ -27,8 +27,8 @@ from renderers import (
     adopt_tokenizer,
     load_tokenizer,
 )
-from renderers.protocols import OffsetTokenizer, Tokenizer
-from tests.corpus import nasty_texts
+from renderers.core.protocols import OffsetTokenizer, Tokenizer
+from tests.support.corpus import nasty_texts
 
 TEXT = "<|turn|>user\nHello, wörld! 🙂<|end|>"
 

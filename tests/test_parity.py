@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from renderers import load_tokenizer
-from tests.corpus import nasty_texts
-from tests.models import hub_models, one_model_per_vocabulary, snapshot_of
-from tests.reference import automatic
+from tests.support.corpus import nasty_texts
+from tests.support.models import hub_models, one_model_per_vocabulary, snapshot_of
+from tests.support.reference import automatic
 
 
 def package_folder(package: str) -> str:

@@ -19,7 +19,7 @@ from renderers.parse import pieces
 from renderers.parse.pieces import COMPILED, NO_PIECES, Joiner, Pieces
 from renderers.parse.syntax import SYNTAXES
 from renderers.tokenizer.wire import WireTexts
-from tests.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
+from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 

@@ -20,7 +20,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from tests.models import hub_models
+from tests.support.models import hub_models
 
 OK = ToolCallParseStatus.OK
 TOOLS = [

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from renderers.tokenizer.plain import PlainEncoder
-from tests.standin import byte_tokenizer
+from tests.support.standin import byte_tokenizer
 
 
 def encoder(backend: Tokenizer, *reserved: str) -> PlainEncoder:

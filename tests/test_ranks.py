@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from renderers.tokenizer.ranks import BYTE_SYMBOLS, tokenizer_from_ranks
-from tests.corpus import code_points, nasty_texts
+from tests.support.corpus import code_points, nasty_texts
 
 PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

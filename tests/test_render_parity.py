@@ -18,18 +18,18 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
-from renderers.adapt import adapt_messages, adapt_tools
-from renderers.chat import reads
+from renderers.core.messages import plain_messages, plain_tools
 from renderers.errors import MessageError, TemplateError
-from renderers.forms import given_to
-from renderers.messages import plain_messages, plain_tools
-from renderers.probing import THINKING_SWITCHES
-from renderers.trace import ChatTemplate
-from tests.conversations import CONVERSATIONS, TOOLS, assistant, system, user
-from tests.models import one_model_per_template
-from tests.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
-from tests.reference import Reference, automatic, reference_of, reference_with, time_is
-from tests.standin import byte_tokenizer, stand_in
+from renderers.probing.turn_format import THINKING_SWITCHES
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.input_formats import given_to
+from renderers.templating import ChatTemplate
+from renderers.templating.chat import reads
+from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, user
+from tests.support.models import one_model_per_template
+from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
+from tests.support.reference import Reference, automatic, reference_of, reference_with, time_is
+from tests.support.standin import byte_tokenizer, stand_in
 
 WITH_TEMPLATE = one_model_per_template()
 SEVERAL = [

@@ -27,10 +27,10 @@ from renderers import (
     UnencodableTextError,
     create_renderer,
     load_tokenizer,
-    probing,
 )
-from renderers.choices import DEFAULT_DATE
-from tests.conversations import CONVERSATIONS, TOOLS
+from renderers.core.options import DEFAULT_DATE
+from renderers.probing import turn_format as probing
+from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.test_encode import Letters
 
 HI = [{"role": "user", "content": "Hi"}]

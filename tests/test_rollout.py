@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Bridge, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
-from renderers.patterns import any_of
-from tests.conversations import TOOLS, assistant, call, tool, user
-from tests.models import HUB_AT_HAND, unpack_hub
+from renderers.core.patterns import any_of
+from tests.support.conversations import TOOLS, assistant, call, tool, user
+from tests.support.models import HUB_AT_HAND, unpack_hub
 
 Message = dict[str, Any]
 

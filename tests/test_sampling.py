@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sampling import KNOWN, TAGGED, compare_with_tags
+from tests.support.sampling import KNOWN, TAGGED, compare_with_tags
 
 HEADS = {
     "\n",

@@ -12,7 +12,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from renderers import EMBEDDED, load_tokenizer
 from renderers.tokenizer.splits import ascii_pattern, ascii_split
-from tests.models import one_model_per_vocabulary
+from tests.support.models import one_model_per_vocabulary
 
 ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
 WORDS = st.lists(

@@ -8,9 +8,9 @@ import pytest
 
 from renderers import EMBEDDED, adopt_tokenizer
 from renderers.tokenizer import LoadedTokenizer
-from tests.corpus import nasty_texts
-from tests.parity import CORPUS
-from tests.standin import BY_STEM, byte_tokenizer, control_strings, end_tokens, stand_in
+from tests.support.corpus import nasty_texts
+from tests.support.parity import CORPUS
+from tests.support.standin import BY_STEM, byte_tokenizer, control_strings, end_tokens, stand_in
 
 TEMPLATES = [EMBEDDED / "chat_template.jinja", *CORPUS]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from renderers import EMBEDDED
 from tests import stress_parsing
-from tests.models import HUB_AT_HAND, unpack_hub
 from tests.stress_loading import PROCESSES, THREADS, make_cases, stress
+from tests.support.models import HUB_AT_HAND, unpack_hub
 
 
 def test_every_load_gives_the_right_ids_or_our_error(tmp_path: Path) -> None:

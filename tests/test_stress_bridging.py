@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from renderers import EMBEDDED
-from renderers.rendered import RenderedTokens, TokenRun
-from renderers.spans import Channel
-from tests.completions import HUB
-from tests.sources import wrong_in
+from renderers.core.spans import Channel
+from renderers.core.tokens import RenderedTokens, TokenRun
 from tests.stress_bridging import problem_of, run
+from tests.support.completions import HUB
+from tests.support.sources import wrong_in
 
 HELLO = {"role": "user", "content": "Hi"}
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from renderers.parse.response import ToolCallParseStatus
 from renderers.parse.syntax import SYNTAXES, Call
-from tests.completions import grammar_of, read, reader_of_bytes
-from tests.conversations import TOOLS
+from tests.support.completions import grammar_of, read, reader_of_bytes
+from tests.support.conversations import TOOLS
 
 OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
     ToolCallParseStatus.OK,

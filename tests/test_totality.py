@@ -16,7 +16,8 @@ from renderers.parse.events import ToolCallDelta, ToolCallRead
 from renderers.parse.prompt import prefill_of
 from renderers.parse.syntax import SYNTAXES
 from renderers.parse.tables import markers_within, tables_for
-from tests.completions import (
+from tests.stress_parsing import problem_of
+from tests.support.completions import (
     HUB,
     Reader,
     Vocabulary,
@@ -27,8 +28,7 @@ from tests.completions import (
     read,
     reader_of_bytes,
 )
-from tests.sources import Source, source_of
-from tests.stress_parsing import problem_of
+from tests.support.sources import Source, source_of
 
 CASES = 400
 KEPT = '<|call|>{"name": "a", "arguments": {"x": 1}}<|/call|><|end|>'

@@ -17,8 +17,8 @@ from renderers import EMBEDDED
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.companions import Companions, read_companions
 from renderers.tokenizer.vocabulary import Vocabulary, build_vocabulary
-from tests.corpus import code_points, nasty_texts
-from tests.models import KIMI_PATTERN, snapshot_of
+from tests.support.corpus import code_points, nasty_texts
+from tests.support.models import KIMI_PATTERN, snapshot_of
 
 NOTHING = read_companions({}, name="")
 EMBEDDED_JSON = (EMBEDDED / "tokenizer.json").read_bytes()

@@ -12,7 +12,7 @@ from tokenizers.models import BPE
 
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.tokenizer.wire import UNKNOWN, WireTexts, from_wire, texts_of_bytes, to_wire
-from tests.models import one_model_per_vocabulary
+from tests.support.models import one_model_per_vocabulary
 
 
 @given(st.text())

@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, models, normalizers
 from renderers import EMBEDDED, load_tokenizer
 from renderers.tokenizer import words as module
 from renderers.tokenizer.words import encode_by_words, word_encoder
-from tests.corpus import nasty_texts
-from tests.models import one_model_per_vocabulary
+from tests.support.corpus import nasty_texts
+from tests.support.models import one_model_per_vocabulary
 from tests.test_splits import WITHOUT, WORDS
 
 NOTHING: frozenset[str] = frozenset()

@@ -10,7 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from renderers.authoring import reject_assistant_in_extension, trim_to_turn_close
-from renderers.conventions import Conventions
+from renderers.core.conventions import Conventions
+from renderers.core.messages import (
+    Content,
+    ContentPart,
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolCallFunction,
+    ToolSpec,
+    VideoPart,
+    extract_message_tool_names,
+)
+from renderers.core.protocols import (
+    ChatTemplateTokenizer,
+    MultimodalRenderer,
+    OffsetTokenizer,
+    Renderer,
+    Tokenizer,
+    is_multimodal,
+)
+from renderers.core.spans import Channel, Span, Trace
+from renderers.core.tokens import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.errors import (
     ControlTextError,
     MediaError,
@@ -36,19 +59,6 @@ from renderers.errors import (
     UnsupportedModelError,
 )
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, MULTIMODAL_MODELS, Family
-from renderers.messages import (
-    Content,
-    ContentPart,
-    ImagePart,
-    Message,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolCallFunction,
-    ToolSpec,
-    VideoPart,
-    extract_message_tool_names,
-)
 from renderers.parse.events import (
     ContentDelta,
     MarkerRead,
@@ -70,18 +80,8 @@ from renderers.parse.response import (
     Thought,
     ToolCallParseStatus,
 )
-from renderers.protocols import (
-    ChatTemplateTokenizer,
-    MultimodalRenderer,
-    OffsetTokenizer,
-    Renderer,
-    Tokenizer,
-    is_multimodal,
-)
-from renderers.rendered import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.segments import AttributedTextSegments, attribute_text_segments
-from renderers.spans import Channel, Span, Trace
-from renderers.training import (
+from renderers.training.samples import (
     RenderedConversation,
     RenderedTrainingSample,
     build_training_sample,
@@ -89,7 +89,9 @@ from renderers.training import (
 )
 
 if TYPE_CHECKING:
-    from renderers.bridge import Bridge
+    from renderers.bridging.bridge import Bridge
+    from renderers.bridging.proofs import BridgeReason, BridgeRefusal, Evidence
+    from renderers.bridging.stability import PrefixStability
     from renderers.configs import (
         AutoRendererConfig,
         BaseRendererConfig,
@@ -156,8 +158,8 @@ if TYPE_CHECKING:
         merge_chat_template_kwargs,
         template_field_names,
     )
-    from renderers.create import create_renderer
     from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
+    from renderers.factory import create_renderer
     from renderers.family_renderers import (
         CommandARenderer,
         CommandRRenderer,
@@ -220,10 +222,9 @@ if TYPE_CHECKING:
     )
     from renderers.parse.stream import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.proofs import BridgeReason, BridgeRefusal, Evidence
     from renderers.renderer import ChatRenderer, MultimodalChatRenderer
     from renderers.resolution import Resolution
-    from renderers.stability import PrefixStability
+    from renderers.templating import ChatTemplate, Limits
     from renderers.tokenizer import (
         MIRRORS,
         TRUSTED_REVISIONS,
@@ -234,7 +235,6 @@ if TYPE_CHECKING:
         adopt_tokenizer,
         load_tokenizer,
     )
-    from renderers.trace import ChatTemplate, Limits
 
 __all__ = [
     "EMBEDDED",
@@ -470,19 +470,19 @@ EMBEDDED = Path(__file__).parent / "embedded"
 """A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
 
 _LAZY = {
-    "Bridge": "renderers.bridge",
-    "BridgeReason": "renderers.proofs",
-    "BridgeRefusal": "renderers.proofs",
+    "Bridge": "renderers.bridging.bridge",
+    "BridgeReason": "renderers.bridging.proofs",
+    "BridgeRefusal": "renderers.bridging.proofs",
     "ChatRenderer": "renderers.renderer",
-    "ChatTemplate": "renderers.trace",
+    "ChatTemplate": "renderers.templating",
     "Encoded": "renderers.tokenizer",
-    "Evidence": "renderers.proofs",
+    "Evidence": "renderers.bridging.proofs",
     "ForeignTokenizer": "renderers.tokenizer",
-    "Limits": "renderers.trace",
+    "Limits": "renderers.templating",
     "LoadedTokenizer": "renderers.tokenizer",
     "MIRRORS": "renderers.tokenizer",
     "MultimodalChatRenderer": "renderers.renderer",
-    "PrefixStability": "renderers.stability",
+    "PrefixStability": "renderers.bridging.stability",
     "RendererPool": "renderers.pool",
     "Resolution": "renderers.resolution",
     "ResponseParser": "renderers.parse.stream",
@@ -490,7 +490,7 @@ _LAZY = {
     "TRUSTED_REVISIONS": "renderers.tokenizer",
     "adopt_tokenizer": "renderers.tokenizer",
     "config_from_name": "renderers.configs",
-    "create_renderer": "renderers.create",
+    "create_renderer": "renderers.factory",
     "create_renderer_pool": "renderers.pool",
     "custom_renderer_config": "renderers.custom",
     "load_custom_renderer": "renderers.custom",

@@ -19,11 +19,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     template_field_names,
 )
-from renderers.create import create_renderer
-from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
-from renderers.families import MODEL_RENDERER_MAP, MULTIMODAL_MODELS
-from renderers.family_renderers import RENDERER_REGISTRY
-from renderers.messages import (
+from renderers.core.messages import (
     Content,
     ContentPart,
     ImagePart,
@@ -36,9 +32,7 @@ from renderers.messages import (
     VideoPart,
     extract_message_tool_names,
 )
-from renderers.parse.response import ParsedResponse, ParsedToolCall, ToolCallParseStatus
-from renderers.pool import RendererPool, create_renderer_pool
-from renderers.protocols import (
+from renderers.core.protocols import (
     ChatTemplateTokenizer,
     MultimodalRenderer,
     OffsetTokenizer,
@@ -46,10 +40,16 @@ from renderers.protocols import (
     Tokenizer,
     is_multimodal,
 )
-from renderers.rendered import MultiModalData, PlaceholderRange, RenderedTokens
+from renderers.core.tokens import MultiModalData, PlaceholderRange, RenderedTokens
+from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
+from renderers.factory import create_renderer
+from renderers.families import MODEL_RENDERER_MAP, MULTIMODAL_MODELS
+from renderers.family_renderers import RENDERER_REGISTRY
+from renderers.parse.response import ParsedResponse, ParsedToolCall, ToolCallParseStatus
+from renderers.pool import RendererPool, create_renderer_pool
 from renderers.segments import AttributedTextSegments, attribute_text_segments
 from renderers.tokenizer import TRUSTED_REVISIONS, load_tokenizer
-from renderers.training import (
+from renderers.training.samples import (
     RenderedConversation,
     RenderedTrainingSample,
     build_training_sample,

@@ -10,33 +10,33 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, get_args
 
-from renderers.bridge import Bridge, Prior, extend_prior
-from renderers.chat import plain_switches, reads
-from renderers.choices import ContentTokens, Prefill, ThinkingRetention
+from renderers.bridging.bridge import Bridge, Prior, extend_prior
+from renderers.bridging.context import Program
+from renderers.bridging.proofs import BridgeReason, BridgeRefusal
+from renderers.bridging.retention import find_contradiction, retention_of
+from renderers.bridging.stability import PrefixStability, prefix_stability
 from renderers.configs import BaseRendererConfig
-from renderers.conventions import Conventions
+from renderers.core.conventions import Conventions
+from renderers.core.lazy import lazy
+from renderers.core.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
+from renderers.core.options import ContentTokens, Prefill, ThinkingRetention
+from renderers.core.spans import Trace
+from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.find import NOT_FOUND, UNKNOWN, Found
-from renderers.lazy import lazy
-from renderers.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
 from renderers.parse.lexicon import as_ids
 from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
-from renderers.prefill import empty_reasoning
-from renderers.probing import THINKING_SWITCHES, placeholder
-from renderers.program import Program
-from renderers.proofs import BridgeReason, BridgeRefusal
-from renderers.rendered import MultiModalData, RenderedTokens
+from renderers.probing.turn_format import THINKING_SWITCHES, placeholder
+from renderers.rendering.pipeline import Writer
+from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNREAD_CALLS, Resolution, resolve
-from renderers.retention import find_contradiction, retention_of
-from renderers.spans import Trace
-from renderers.stability import PrefixStability, prefix_stability
+from renderers.templating import LIMITS, ChatTemplate, Limits
+from renderers.templating.chat import plain_switches, reads
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
-from renderers.trace import LIMITS, ChatTemplate, Limits
-from renderers.writing import Writer
 
 __all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
 

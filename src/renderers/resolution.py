@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from renderers.choices import DEFAULT_DATE
+from renderers.core.options import DEFAULT_DATE
 from renderers.families import Family, digest_of
 from renderers.families.find import NOT_FOUND, Found, FoundBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
 from renderers.parse.grammar import Grammar
 from renderers.parse.parsers import AS_WRITTEN, Parsers, with_parsers
 from renderers.parse.tables import markers_within
-from renderers.probing import Ways, closer
+from renderers.probing.turn_format import Ways, closer
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 __all__ = ["UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from renderers.protocols import OffsetTokenizer, Tokenizer
+from renderers.core.protocols import OffsetTokenizer, Tokenizer
 
 __all__ = ["AttributedTextSegments", "attribute_text_segments"]
 

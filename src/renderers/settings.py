@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from renderers.chat import read_template, reads
-from renderers.choices import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.configs import (
     CONFIG_CLASSES,
     AutoRendererConfig,
@@ -19,11 +17,13 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
-from renderers.conventions import Conventions
+from renderers.core.conventions import Conventions
+from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
+from renderers.templating.chat import read_template, reads
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 __all__ = ["moment_of", "settings_of"]

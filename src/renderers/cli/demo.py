@@ -14,7 +14,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.cli.inspect import describe, show_tokens
-from renderers.explain import explain_runs
+from renderers.core.explain import explain_runs
 
 __all__ = ["demo"]
 

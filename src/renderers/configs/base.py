@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from renderers.choices import ContentTokens, ThinkingRetention
+from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.families import FAMILIES
 
 __all__ = ["BaseRendererConfig", "CachedImagesConfig"]

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from renderers.choices import ThinkingRetention
-from renderers.conventions import Conventions
+from renderers.core.conventions import Conventions
+from renderers.core.options import ThinkingRetention
 
 __all__ = ["Family", "Media", "Retains", "Switch", "SwitchValue", "Verified", "digest_of"]
 

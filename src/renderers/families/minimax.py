@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renderers.conventions import Conventions
+from renderers.core.conventions import Conventions
 from renderers.families.family import Family, Switch
 
 __all__ = ["MINIMAX"]

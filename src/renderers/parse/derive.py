@@ -12,8 +12,10 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from renderers.channels import span_channel
-from renderers.forms import TOOL, Data
+from renderers.core.channels import span_channel
+from renderers.core.patterns import any_of
+from renderers.core.spans import Channel, Trace
+from renderers.core.text import LEXEME
 from renderers.parse.assemble import Assembler
 from renderers.parse.grammar import SPACES, Edges, Grammar, Pair, ReasoningFormat
 from renderers.parse.lexicon import Lexicon
@@ -22,10 +24,8 @@ from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.tables import Tables
-from renderers.patterns import any_of
-from renderers.probing import Ways, fields, heads, think_markers, turn_of
-from renderers.spans import Channel, Trace
-from renderers.texts import LEXEME
+from renderers.probing.turn_format import Ways, fields, heads, think_markers, turn_of
+from renderers.programs.input_formats import TOOL, Data
 from renderers.tokenizer.wire import WireTexts, to_wire
 
 __all__ = ["derive_grammar", "misread", "writes_calls"]

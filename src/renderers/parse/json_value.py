@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.messages import DEEPEST
+from renderers.core.messages import DEEPEST
 
 __all__ = ["JsonError", "member_text", "read_json", "read_json_prefix"]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from renderers.core.patterns import any_of
 from renderers.parse.pieces import Joiner, Pieces
-from renderers.patterns import any_of
 from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, WireTexts, from_wire, to_wire
 
 __all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from renderers.messages import DEEPEST
+from renderers.core.messages import DEEPEST
 from renderers.parse.json_value import JsonError, read_json
 
 __all__ = ["Schema", "ToolSchemas", "read_value"]

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from renderers.core.patterns import any_of
 from renderers.parse.grammar import Grammar
 from renderers.parse.lexicon import Lexicon, LexiconTokenizer
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START
 from renderers.parse.syntax.llama import PYTHON_TAG
-from renderers.patterns import any_of
 from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["MessageMarks", "Tables", "Watch", "markers_within", "tables_for"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import tokenizers
 
+from renderers.core.lazy import lazy
 from renderers.errors import TokenizerCheckError
-from renderers.lazy import lazy
 from renderers.tokenizer.alignment import aligned_offsets
 from renderers.tokenizer.build import assemble, only_load_errors
 from renderers.tokenizer.companions import Companions, read_templates

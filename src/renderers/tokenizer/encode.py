@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.rendered import TokenRun
-from renderers.spans import Channel, Labelled, Mark
+from renderers.core.spans import Channel, Labelled, Mark
+from renderers.core.tokens import TokenRun
 from renderers.tokenizer.adopt import ForeignTokenizer
 from renderers.tokenizer.loaded import LoadedTokenizer
 

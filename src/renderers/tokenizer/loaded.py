@@ -11,8 +11,8 @@ from typing import Any, NoReturn, overload
 
 from tokenizers import Encoding, Tokenizer
 
+from renderers.core.lazy import lazy
 from renderers.errors import TokenIdError, TokenizerFileError
-from renderers.lazy import lazy
 from renderers.tokenizer.batch import check_text, encode_batch
 from renderers.tokenizer.pieces import PieceCache
 from renderers.tokenizer.plain import PlainEncoder
@@ -338,7 +338,7 @@ class LoadedTokenizer:
         '<|turn|>user\\nHi<|end|>\\n'
         """
         # The layers above this one, which only this method reaches up to.
-        from renderers.chat import apply_template
+        from renderers.templating.chat import apply_template
 
         for name in _NOT_OURS & template_arguments.keys():
             if template_arguments.pop(name):

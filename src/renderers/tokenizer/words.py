@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from renderers.patterns import any_of
+from renderers.core.patterns import any_of
 from renderers.tokenizer.batch import encode_batch
 from renderers.tokenizer.splits import Split, ascii_split
 

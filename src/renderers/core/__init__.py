@@ -1,0 +1,1 @@
+"""Shapes that every layer agrees on."""

@@ -1,0 +1,81 @@
+"""What an object must have to be used as a tokenizer or as a renderer, and by what one that takes images is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from renderers.core.tokens import RenderedTokens
+from renderers.parse.response import ParsedResponse
+
+__all__ = [
+    "ChatTemplateTokenizer",
+    "MultimodalRenderer",
+    "OffsetTokenizer",
+    "Renderer",
+    "Tokenizer",
+    "is_multimodal",
+]
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """The least that a tokenizer of a caller's own must have."""
+
+    @property
+    def name_or_path(self) -> str: ...
+    @property
+    def eos_token_id(self) -> int | None: ...
+    @property
+    def unk_token_id(self) -> int | None: ...
+
+    def encode(self, text: str, *args: Any, **kwargs: Any) -> list[int]: ...
+    def decode(self, token_ids: Any, *args: Any, **kwargs: Any) -> str: ...
+    def convert_tokens_to_ids(self, tokens: Any) -> Any: ...
+
+
+@runtime_checkable
+class OffsetTokenizer(Tokenizer, Protocol):
+    """A tokenizer that also says which characters each token stands for."""
+
+    def __call__(self, text: str, *, add_special_tokens: bool, return_offsets_mapping: bool) -> Any: ...
+
+
+@runtime_checkable
+class ChatTemplateTokenizer(Tokenizer, Protocol):
+    """A tokenizer that also applies its own chat template."""
+
+    def apply_chat_template(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+@runtime_checkable
+class Renderer(Protocol):
+    """Turns messages into the tokens of one model, and back: what `create_renderer` gives, or a class of a user's."""
+
+    @property
+    def is_prefix_stable(self) -> bool: ...
+
+    def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens: ...
+    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]: ...
+    def parse_response(self, token_ids: Any, *, tools: Any = None, prompt_ids: Any = None) -> ParsedResponse: ...
+    def bridge_to_next_turn(
+        self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, *, tools: Any = None
+    ) -> RenderedTokens | None: ...
+    def get_stop_token_ids(self) -> list[int]: ...
+
+
+@runtime_checkable
+class MultimodalRenderer(Renderer, Protocol):
+    """A renderer of a model that takes images."""
+
+    @property
+    def mm_token_type_id_map(self) -> Mapping[int, int]: ...
+
+
+def is_multimodal(renderer: object) -> bool:
+    """Says whether a renderer, or a pool of it, is one of a model that takes images.
+
+    >>> is_multimodal(object())
+    False
+    """
+    return hasattr(renderer, "mm_token_type_id_map")

@@ -1,0 +1,313 @@
+"""`RenderedTokens`: token ids, and for each token its message, its channel and whether the model sampled it."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from renderers.core.spans import Channel, Path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["InjectedText", "MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenArrays", "TokenRun"]
+
+_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
+
+
+class TokenRun(NamedTuple):
+    """Tokens that follow each other and have the same attribution; `end` is the number of the token after them."""
+
+    end: int
+    message: int
+    channel: Channel
+    sampled: bool
+    content: bool
+
+
+class TokenArrays(NamedTuple):
+    """Ids and attribution as numpy arrays; `channels` has the number of each token's channel in `list(Channel)`."""
+
+    token_ids: np.ndarray[Any, np.dtype[np.uint32]]
+    message_indices: np.ndarray[Any, np.dtype[np.int32]]
+    sampled_mask: np.ndarray[Any, np.dtype[np.bool_]]
+    is_content: np.ndarray[Any, np.dtype[np.bool_]]
+    channels: np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class InjectedText(NamedTuple):
+    """Control text that stands in what a caller gave: in which field of which message, and which tokens it is in."""
+
+    message: int
+    """-1 for tools and documents."""
+    path: Path
+    text: str
+    start: int
+    end: int
+    """The number of the token after it."""
+
+
+@dataclass
+class PlaceholderRange:
+    """Where the placeholder tokens of an image, a video or audio are: `length` tokens from `offset` on."""
+
+    offset: int
+    length: int
+
+
+@dataclass
+class MultiModalData:
+    """What an engine is given beside the tokens, by modality: hashes, placeholders and processed items."""
+
+    mm_hashes: dict[str, list[str]] = field(default_factory=dict)
+    mm_placeholders: dict[str, list[PlaceholderRange]] = field(default_factory=dict)
+    mm_items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def is_empty(self) -> bool:
+        """Says whether there is nothing in it."""
+        return not (self.mm_hashes or self.mm_placeholders or self.mm_items)
+
+
+@dataclass
+class RenderedTokens:
+    """The token ids of a conversation, and where every one of them came from.
+
+    It can be made of any of its fields. What a renderer gives holds its ids in an array and the rest as runs
+    of tokens; each list is made when it is first asked for, and is the same object from then on.
+
+    >>> rendered = RenderedTokens(token_ids=[5, 6, 7], message_indices=[-1, 0, 0], message_roles=["user"])
+    >>> rendered.message_token_spans(), rendered.sampled_mask
+    ([(1, 3)], [])
+    """
+
+    token_ids: list[int] = field(default_factory=list)
+    message_indices: list[int] = field(default_factory=list)
+    """Each token's message; -1 for what belongs to none."""
+    sampled_mask: list[bool] = field(default_factory=list)
+    """Whether the model writes the token, where it is the one that speaks."""
+    is_content: list[bool] = field(default_factory=list)
+    """Whether the token is part of a message's body; in an assistant's message, whether it is sampled."""
+    message_roles: list[str] = field(default_factory=list)
+    message_tool_names: list[str | None] = field(default_factory=list)
+    multi_modal_data: MultiModalData | None = None
+    channels: list[Channel] = field(default_factory=list)
+    """What each token is: content, reasoning, a tool's name, scaffold, ..."""
+    injected: list[InjectedText] = field(default_factory=list)
+    """Control text in the bodies, in order; as tokens of control or of text, as the renderer was told."""
+
+    @classmethod
+    def of_runs(
+        cls,
+        ids: array[int] | list[int],
+        runs: Iterable[TokenRun],
+        straddling: tuple[int, ...] = (),
+        *,
+        injected: Iterable[InjectedText] = (),
+        message_roles: list[str],
+        message_tool_names: list[str | None],
+        decode: Callable[[list[int]], str] | None = None,
+    ) -> RenderedTokens:
+        """Makes one of ids, which are kept, of runs that cover all of them, and of tokens that straddle a border."""
+        made = cls.__new__(cls)
+        made.__dict__.update(
+            {"token_ids" if isinstance(ids, list) else "_ids": ids},
+            _runs=tuple(runs),
+            _straddling=straddling,
+            _decode=decode,
+            injected=list(injected),
+            message_roles=message_roles,
+            message_tool_names=message_tool_names,
+            multi_modal_data=None,
+        )
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not there yet is asked for here.
+        make = _LAZY.get(name)
+        if make is None or "_runs" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # Another thread may have been faster, and all have to see the same list.
+        return self.__dict__.setdefault(name, make(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _LAZY and "_runs" in self.__dict__:
+            # From now on the lists are what counts.
+            for other in _LAZY:
+                getattr(self, other)
+            for kept in ("_ids", "_runs", "_straddling"):
+                self.__dict__.pop(kept, None)
+        super().__setattr__(name, value)
+
+    @property
+    def runs(self) -> tuple[TokenRun, ...]:
+        """The attribution as runs of tokens: what a renderer gave, or else the lists put together."""
+        if "_runs" in self.__dict__:
+            given: tuple[TokenRun, ...] = self.__dict__["_runs"]
+            return given
+        return tuple(self._collected())
+
+    def _collected(self) -> Iterator[TokenRun]:
+        count = len(self.token_ids)
+        rows = zip(
+            _or(self.message_indices, count, -1),
+            _or(self.channels, count, Channel.SCAFFOLD),
+            _or(self.sampled_mask, count, False),
+            _or(self.is_content, count, False),
+            strict=False,
+        )
+        end = 0
+        for row, same in itertools.groupby(rows):
+            end += sum(1 for _ in same)
+            yield TokenRun(end, *row)
+
+    def arrays(self) -> TokenArrays:
+        """Returns ids and attribution as numpy arrays, made of the runs without a list of any of them.
+
+        The ids of what a renderer gave are a view of its own, not to be written to.
+
+        Raises:
+            ImportError: numpy is not installed.
+        """
+        try:
+            import numpy as np
+        except ImportError as error:
+            raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
+        own = self.__dict__.get("_ids")
+        ids = np.asarray(self.token_ids, dtype=np.uint32) if own is None else np.frombuffer(own, dtype=np.uint32)
+        ids.flags.writeable = False
+        sizes = np.diff([0, *(run.end for run in self.runs)])
+        columns = zip(*(run[1:] for run in self.runs), strict=True) if self.runs else iter([()] * 4)
+        messages, channels, sampled, content = columns
+        numbers = [_NUMBERS[channel] for channel in channels]
+        return TokenArrays(
+            token_ids=ids,
+            message_indices=np.repeat(np.array(messages, dtype=np.int32), sizes),
+            sampled_mask=np.repeat(np.array(sampled, dtype=np.bool_), sizes),
+            is_content=np.repeat(np.array(content, dtype=np.bool_), sizes),
+            channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
+        )
+
+    def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
+        """Prints the tokens with their messages and channels, and marks those that the model sampled.
+
+        `decode` turns ids into text; what a renderer gave knows its own, until it is pickled or copied.
+
+        Raises:
+            TypeError: It is needed, and not given.
+        """
+        from renderers.core.explain import explain_runs
+
+        decode = decode or self.__dict__.get("_decode")
+        if decode is None:
+            raise TypeError("these tokens do not know their tokenizer: pass its decode")
+        shown = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
+        print(shown)  # noqa: T201
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_decode"}
+
+    def straddling_tokens(self) -> list[int]:
+        """Returns the numbers of tokens that are partly sampled: a model that samples its turn may not write them.
+
+        Each counts as the side of its first character.
+
+        Raises:
+            TypeError: It is not known: only what a renderer gave, and pickles and copies of it, know it.
+        """
+        if "_straddling" not in self.__dict__:
+            raise TypeError("which tokens straddle a border is known of what a renderer gave, not of lists")
+        return list(self.__dict__["_straddling"])
+
+    # ==================
+    # Counts and spans
+    # ==================
+
+    def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
+        """Returns how many tokens each message has, of the first `n_messages` or of all."""
+        counts = [0] * len(self.message_roles[:n_messages])
+        for index, counted in zip(self.message_indices, self._counted(sampled_only=sampled_only), strict=False):
+            if counted and 0 <= index < len(counts):
+                counts[index] += 1
+        return counts
+
+    def message_token_spans(self) -> list[tuple[int, int] | None]:
+        """Returns each message's first token and the one after its last; None for a message without any."""
+        count = len(self.message_roles) or max(self.message_indices, default=-1) + 1
+        spans: list[tuple[int, int] | None] = [None] * count
+        for at, index in enumerate(self.message_indices):
+            if 0 <= index < count:
+                span = spans[index]
+                spans[index] = (at if span is None else span[0], at + 1)
+        return spans
+
+    def role_token_spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Returns the spans of all messages that have tokens, by role."""
+        spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
+        for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
+            if span is not None:
+                spans[role].append(span)
+        return spans
+
+    def tokens_by_role(self, *, sampled_only: bool = False) -> dict[str, int]:
+        """Returns how many tokens the messages of each role have."""
+        totals = dict.fromkeys(self.message_roles, 0)
+        for role, count in zip(self.message_roles, self.tokens_per_message(sampled_only=sampled_only), strict=True):
+            totals[role] += count
+        return totals
+
+    def content_token_spans_by_role(self) -> dict[str, list[tuple[int, int]]]:
+        """Returns the stretches of content within each message's span, by role; nothing where content is not known."""
+        if len(self.is_content) != len(self.token_ids) or not self.token_ids:
+            return {}
+        stretches: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
+        for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
+            at = span[0] if span is not None else 0
+            for content, same in itertools.groupby(self.is_content[slice(*span)] if span is not None else ()):
+                end = at + sum(1 for _ in same)
+                if content:
+                    stretches[role].append((at, end))
+                at = end
+        return stretches
+
+    def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
+        """Returns for every token whether it is content of a message with one of the roles."""
+        if not len(self.is_content) == len(self.message_indices) == len(self.token_ids):
+            return [False] * len(self.token_ids)
+        wanted = [role in roles for role in self.message_roles]
+        return [
+            content and 0 <= index < len(wanted) and wanted[index]
+            for content, index in zip(self.is_content, self.message_indices, strict=True)
+        ]
+
+    def _counted(self, *, sampled_only: bool) -> Iterable[bool]:
+        if not sampled_only:
+            return itertools.repeat(True)
+        known = len(self.sampled_mask) == len(self.message_indices)
+        return self.sampled_mask if known else itertools.repeat(False)
+
+
+def _or(values: list[Any], count: int, default: Any) -> Iterable[Any]:
+    return values if len(values) == count else itertools.repeat(default, count)
+
+
+def _expanded(rendered: RenderedTokens, at: int) -> list[Any]:
+    """Returns one field of all runs as a list with an entry for each token."""
+    values: list[Any] = []
+    start = 0
+    for run in rendered.runs:
+        values += [run[at]] * (run.end - start)
+        start = run.end
+    return values
+
+
+_LAZY: dict[str, Callable[[RenderedTokens], list[Any]]] = {
+    "token_ids": lambda rendered: rendered.__dict__["_ids"].tolist(),
+    "message_indices": lambda rendered: _expanded(rendered, 1),
+    "channels": lambda rendered: _expanded(rendered, 2),
+    "sampled_mask": lambda rendered: _expanded(rendered, 3),
+    "is_content": lambda rendered: _expanded(rendered, 4),
+}

@@ -1,0 +1,1 @@
+"""Facts about a program, learned by running it on small conversations."""

@@ -1,0 +1,1 @@
+"""Programs: everything that turns messages into text with provenance."""

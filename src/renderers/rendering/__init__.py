@@ -1,0 +1,1 @@
+"""Messages to text, labels and token ids."""

@@ -1,0 +1,450 @@
+"""The environment of chat templates with traced strings, and code that counts what a template uses up.
+
+What is used of Jinja beyond its documented interface is in this module alone: the methods of `CodeGenerator` that are
+overridden here, `Environment.code_generator_class`, `context_class` and `concat`, and how filters say what they take.
+`tests/test_jinja_inside.py` says what they have to be like. (`filters.py` calls filters of Jinja's by their names, and
+`rules.py` subclasses the class that `{% set ns.x = ... %}` asks for.)
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import jinja2.nodes
+from jinja2.compiler import CodeGenerator, Frame, operators
+from jinja2.runtime import Context, markup_join
+from jinja2.utils import generate_lorem_ipsum, pass_context
+
+from renderers.errors import TemplateLimitError
+from renderers.templating.filters import (
+    TEXT_FILTERS,
+    TRACED_FILTERS,
+    WALKING_FILTERS,
+    size_of_filter,
+    size_of_item,
+    trace_format,
+)
+from renderers.templating.limits import Budget
+from renderers.templating.runs import NOBODY
+from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.scopes import Scope, Scopes
+from renderers.templating.sizes import (
+    ITEM,
+    bits_of_binary,
+    is_own,
+    size_of,
+    size_of_binary,
+    size_of_joined,
+    size_of_method,
+    size_of_text,
+    weight,
+)
+from renderers.templating.traced_str import TracedStr, blur, fill_gaps, join_traced, shown
+from renderers.templating.traced_values import TracedDict, TracedInt
+
+__all__ = ["TracingContext", "TracingEnvironment"]
+
+_PROMPT_FLAG = "add_generation_prompt"
+_STEP = 128
+"""How many nodes of a template are a step."""
+_OF_DICTS = frozenset(dir(TracedDict))
+_LOOKING_TESTS = frozenset(
+    "!= < <= == > >= eq equalto ge greaterthan gt in le lessthan lower lt ne upper".split(),
+)
+"""The tests that look through what they are given; the others look at what it is."""
+
+
+class TracingContext(Context):
+    """What a run of a template knows: its variables, as Jinja has them, its scopes and what it has used up."""
+
+    scopes: Scopes
+    budget: Budget
+
+    def derived(self, locals: dict[str, Any] | None = None) -> TracingContext:  # noqa: A002
+        context = super().derived(locals)
+        assert isinstance(context, TracingContext)
+        context.scopes, context.budget = self.scopes, self.budget
+        return context
+
+    def begin_iteration(self, outer: Scope, item: Any, steps: int) -> None:
+        """Is called at the start of every iteration of a loop."""
+        self.budget.step(steps)
+        self.scopes.iterate(outer, item)
+
+    def buffer(self) -> _Buffer:
+        """Makes the list that a macro, or anything else that is not written at once, collects its text in."""
+        self.budget.step()
+        return _Buffer(self)
+
+    def shown(self, value: Any) -> str:
+        """Returns what `{{ value }}` writes."""
+        self.budget.grow(size_of_text(value))
+        # Markup is written as the text that it is.
+        return str(shown(value))
+
+    def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
+        """Joins values as `~` does."""
+        self.budget.grow(size_of_joined(values))
+        if markup:
+            joined: str = blur(markup_join(values), values)
+            return joined
+        return join_traced(map(shown, values))
+
+    def made(self, value: Any) -> Any:
+        """Returns a value that a template put together, or that is passed on, where it is not too large."""
+        # Lists in lists in lists hold more than any call into C could ever go through.
+        if is_own(value):
+            size, looked = weight(value)
+            self.budget.step(looked)
+            self.budget.check(ITEM * size)
+        return value
+
+    def tested(self) -> bool:
+        """Is asked before an item of a loop is tested; the answer is always yes."""
+        self.budget.step()
+        return True
+
+    def sliced(self, value: Any) -> Any:
+        """Returns what a slice gave."""
+        self.budget.grow(size_of(value))
+        return value
+
+    def searched(self, value: Any) -> Any:
+        """Returns something that is to be compared with, or looked through."""
+        if isinstance(value, str | list | tuple) or is_own(value):
+            self.budget.grow(size_of_text(self.made(value)) >> 3)
+        elif isinstance(value, range):
+            self.budget.step(len(value))
+        return value
+
+    def walked(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
+        """Yields items to the filter that goes through them, and counts each."""
+        for item in items:
+            steps, size = size_of_item(name, item, rest)
+            self.budget.step(steps)
+            self.budget.grow(size)
+            yield item
+
+    def counted(self, value: Any) -> Any:
+        """Returns what a call or filter gave, where it is not too large."""
+        if isinstance(value, int):
+            self.budget.number(value.bit_length())
+        return self.made(value)
+
+    def nobodys(self, value: Any) -> Any:
+        """Returns text that is there for the generation prompt."""
+        return fill_gaps(value, NOBODY) if isinstance(value, str) else value
+
+
+class _Buffer(list[str]):
+    """A list of texts that gives what nobody owns to the scope that it was written in."""
+
+    def __init__(self, context: TracingContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def append(self, text: str) -> None:
+        self._context.budget.grow(len(text))
+        super().append(self._context.scopes.owned(text))
+
+    def extend(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.append(text)
+
+
+class _TracingCodeGenerator(CodeGenerator):
+    """Writes code that tells the context what it does.
+
+    The current scope is kept in a variable before a loop or an `if`, set anew at the start of each
+    iteration or branch, and set back after it, so that a `break` or `continue` cannot leave it wrong.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._openings: dict[int, Callable[[Frame], None]] = {}
+        """What to write at the start of a body, by the identity of its list of nodes."""
+        self._kept: set[int] = set()
+        """Expressions whose values are given a name."""
+        self._tests: set[int] = set()
+        """Expressions that choose the items of a loop."""
+        self._depth = 0
+        """How many loops and macros are around: branches in them are no scopes, they belong to the iteration."""
+
+    def blockvisit(self, nodes: Iterable[jinja2.nodes.Node], frame: Frame) -> None:
+        opening = self._openings.pop(id(nodes), None)
+        if opening is not None:
+            opening(frame)
+        super().blockvisit(nodes, frame)
+
+    def visit_For(self, node: jinja2.nodes.For, frame: Frame) -> None:  # noqa: N802
+        outer = self._keep_scope()
+        steps = _steps_of(node.body)
+
+        def opening(frame: Frame) -> None:
+            if node.recursive:
+                # Its body is a function that calls itself, so one variable cannot hold all the outer scopes.
+                self.writeline(f"context.budget.step({steps})")
+                return
+            self.writeline(f"context.begin_iteration({outer}, ")
+            self.visit(node.target, frame)
+            self.write(f", {steps})")
+
+        self._openings[id(node.body)] = opening
+        self._tests.add(id(node.test))
+        self._depth += 1
+        super().visit_For(node, frame)
+        self._depth -= 1
+        self.writeline(f"context.scopes.leave({outer})")
+
+    def visit_If(self, node: jinja2.nodes.If, frame: Frame) -> None:  # noqa: N802
+        branches = list(_branches(node))
+        if self._depth and not any(prompt for _, prompt in branches):
+            super().visit_If(node, frame)
+            return
+        outer = self._keep_scope()
+        for body, prompt in branches:
+            self._openings[id(body)] = lambda _, prompt=prompt: self.writeline(  # type: ignore[misc]
+                f"context.scopes.branch({outer}, prompt={prompt})"
+            )
+        super().visit_If(node, frame)
+        self.writeline(f"context.scopes.leave({outer})")
+
+    def visit_CondExpr(self, node: jinja2.nodes.CondExpr, frame: Frame) -> None:  # noqa: N802
+        about = _about_prompt(node.test)
+        if about is None or node.expr2 is None:
+            super().visit_CondExpr(node, frame)
+            return
+        for part, prompt in ((node.expr1, about), (None, None), (node.expr2, not about)):
+            if part is None:
+                self.write(" if ")
+                self.visit(node.test, frame.soft())
+                self.write(" else ")
+            else:
+                self.write("(context.nobodys(" if prompt else "((")
+                self.visit(part, frame.soft())
+                self.write("))")
+
+    def visit_Assign(self, node: jinja2.nodes.Assign, frame: Frame) -> None:  # noqa: N802
+        self._kept.add(id(node.node))
+        super().visit_Assign(node, frame)
+
+    def visit(self, node: jinja2.nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        before = "context.scopes.keep(" if id(node) in self._kept else "context.tested() and ("
+        if id(node) not in self._kept | self._tests:
+            return super().visit(node, *args, **kwargs)
+        self._kept.discard(id(node))
+        self._tests.discard(id(node))
+        self.write(before)
+        super().visit(node, *args, **kwargs)
+        self.write(")")
+        return None
+
+    def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        self.write("context.joined((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        markup = "context.eval_ctx.volatile" if frame.eval_ctx.volatile else str(bool(frame.eval_ctx.autoescape))
+        self.write(f"), {markup})")
+
+    def visit_List(self, node: jinja2.nodes.List, frame: Frame) -> None:  # noqa: N802
+        self._weighed(super().visit_List, node, frame)
+
+    def visit_Tuple(self, node: jinja2.nodes.Tuple, frame: Frame) -> None:  # noqa: N802
+        if node.ctx == "load":
+            self._weighed(super().visit_Tuple, node, frame)
+        else:
+            super().visit_Tuple(node, frame)
+
+    def visit_Dict(self, node: jinja2.nodes.Dict, frame: Frame) -> None:  # noqa: N802
+        self._weighed(super().visit_Dict, node, frame)
+
+    def visit_Getitem(self, node: jinja2.nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, jinja2.nodes.Slice):
+            self.write("context.sliced(")
+        super().visit_Getitem(node, frame)
+        if isinstance(node.arg, jinja2.nodes.Slice):
+            self.write(")")
+
+    def visit_Operand(self, node: jinja2.nodes.Operand, frame: Frame) -> None:  # noqa: N802
+        self.write(f" {operators[node.op]} ")
+        # What the template wrote down is no larger than the template.
+        written = _is_written(node.expr)
+        self.write("" if written else "context.searched(")
+        self.visit(node.expr, frame)
+        self.write("" if written else ")")
+
+    def _weighed(self, visit: Callable[[Any, Frame], None], node: jinja2.nodes.Expr, frame: Frame) -> None:
+        self.write("context.made(")
+        visit(node, frame)
+        self.write(")")
+
+    def macro_body(self, node: Any, frame: Frame) -> Any:
+        self._depth += 1
+        body = super().macro_body(node, frame)
+        self._depth -= 1
+        return body
+
+    def buffer(self, frame: Frame) -> None:
+        frame.buffer = self.temporary_identifier()
+        self.writeline(f"{frame.buffer} = context.buffer()")
+
+    def _output_child_pre(self, node: jinja2.nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super()._output_child_pre(node, frame, finalize)
+            return
+        self.write("context.shown(")
+
+    def _keep_scope(self) -> str:
+        name = self.temporary_identifier()
+        self.writeline(f"{name} = context.scopes.current")
+        return name
+
+
+def _steps_of(body: Iterable[jinja2.nodes.Node]) -> int:
+    """Returns how many steps it counts to go through a body once: one, and one more where it is long."""
+    return 1 + sum(1 for node in body for _ in node.find_all(jinja2.nodes.Node)) // _STEP
+
+
+def _is_written(node: jinja2.nodes.Node) -> bool:
+    """Says whether an expression is a constant, or a list of constants."""
+    return all(isinstance(item, jinja2.nodes.Const) for item in getattr(node, "items", (node,)))
+
+
+def _branches(node: jinja2.nodes.If) -> Iterable[tuple[list[jinja2.nodes.Node], bool]]:
+    """Yields the bodies of an `if`, and whether each is there for the generation prompt."""
+    refused = False
+    for branch in (node, *node.elif_):
+        about = _about_prompt(branch.test)
+        yield branch.body, refused or about is True
+        refused = refused or about is False
+    if node.else_:
+        yield node.else_, refused
+
+
+def _about_prompt(test: jinja2.nodes.Node) -> bool | None:
+    """Says whether a test can only be true (True) or false (False) with a generation prompt; None for neither."""
+    if isinstance(test, jinja2.nodes.Name):
+        return True if test.name == _PROMPT_FLAG else None
+    if isinstance(test, jinja2.nodes.Not):
+        inner = _about_prompt(test.node)
+        return None if inner is None else not inner
+    if isinstance(test, jinja2.nodes.And):
+        sides = _about_prompt(test.left), _about_prompt(test.right)
+        return True if True in sides else None
+    if isinstance(test, jinja2.nodes.Or):
+        sides = _about_prompt(test.left), _about_prompt(test.right)
+        return False if False in sides else True if sides == (True, True) else None
+    return None
+
+
+class TracingEnvironment(ChatEnvironment):
+    """The same environment with traced strings. It holds no state of a run, so threads share it."""
+
+    code_generator_class = _TracingCodeGenerator
+    context_class = TracingContext
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    concat = staticmethod(join_traced)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
+        self.tests |= {name: _guarded_test(self.tests[name]) for name in _LOOKING_TESTS} | {"sameas": _sameas}
+        self.globals |= {"lipsum": _lipsum, "range": _range}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is TracedDict and attribute in obj and attribute not in _OF_DICTS:
+            # What the method would come to, after an error that it catches.
+            return obj[attribute]
+        # A plain string becomes a traced one, so that what its methods take in keeps its owners.
+        return super().getattr(TracedStr(obj) if type(obj) is str else obj, attribute)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        assert isinstance(context, TracingContext)
+        context.budget.number(bits_of_binary(operator, left, right))
+        context.budget.grow(size_of_binary(operator, left, right))
+        if operator == "%" and type(left) is str:
+            left = TracedStr(left)
+        return super().call_binop(context, operator, left, right)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        formatted = super().wrap_str_format(value)
+        return None if formatted is None else trace_format(formatted, value)
+
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        assert isinstance(context, TracingContext)
+        context.budget.step()
+        method = getattr(function, "__wrapped__", function)
+        if isinstance(method, types.MethodType | types.BuiltinMethodType):
+            if method.__name__ == "join" and isinstance(method.__self__, str | bytes):
+                # What comes one by one has to be there as a whole to have a size.
+                args = tuple(list(one) if isinstance(one, Iterator) else one for one in args)
+            context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
+        for one in (*args, *kwargs.values()):
+            context.made(one)
+        return context.counted(super().call(context, function, *args, **kwargs))
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a filter count what it uses, and gives the text that it makes of traced values an owner."""
+
+    @pass_context
+    def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
+        if name in WALKING_FILTERS and args and isinstance(args[0], Iterator):
+            args = (context.walked(name, args[0], (*args[1:], *kwargs.values())), *args[1:])
+        steps, size = size_of_filter(name, args, kwargs)
+        context.budget.step(steps)
+        context.budget.grow(size)
+        result = context.counted(function(*_passed(function, context), *args, **kwargs))
+        return blur(result, (*args, *kwargs.values())) if name in TEXT_FILTERS else result
+
+    return guarded
+
+
+def _guarded_test(function: Any) -> Callable[..., Any]:
+    """Makes a test (`is in`, `is eq`, ...) count what it looks through."""
+
+    @pass_context
+    def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            context.searched(value)
+        return function(*_passed(function, context), *args, **kwargs)
+
+    return guarded
+
+
+def _sameas(value: Any, other: Any) -> bool:
+    """Says whether two values are the same object; a number is where the plain one would be."""
+    return value is other or _unwrapped(value) is _unwrapped(other)
+
+
+def _unwrapped(value: Any) -> Any:
+    return int(value) if isinstance(value, TracedInt) else value
+
+
+def _passed(function: Callable[..., Any], context: Context) -> tuple[Any, ...]:
+    """Returns what a filter or test wants to be passed before its own arguments."""
+    passed = getattr(function, "jinja_pass_arg", None)
+    if passed is None:
+        return ()
+    return ({"context": context, "environment": context.environment, "eval_context": context.eval_ctx}[passed.name],)
+
+
+@pass_context
+def _range(context: TracingContext, *args: int) -> range:
+    numbers = range(*args)
+    most = context.budget.limits.range
+    # Not len(), which fails where there are more than fit a machine word.
+    if numbers and (numbers[-1] - numbers[0]) // numbers.step >= most:
+        raise TemplateLimitError("range", most)
+    return numbers
+
+
+@pass_context
+def _lipsum(context: TracingContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> Any:  # noqa: A002
+    words = abs(n) * (1 + abs(min) + abs(max))
+    context.budget.grow(words * 16)
+    context.budget.step(words)
+    return generate_lorem_ipsum(n, html, min, max)

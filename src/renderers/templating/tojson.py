@@ -1,0 +1,99 @@
+"""JSON of values that a template put together: every field in it keeps its owner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from renderers.templating.owners import owner_of, owner_runs
+from renderers.templating.runs import runs_of
+from renderers.templating.traced_str import TracedStr, fill_gaps, join_traced, plain
+from renderers.templating.traced_values import TracedDict, TracedFloat, TracedInt, TracedList
+
+__all__ = ["trace_json"]
+
+
+def trace_json(
+    value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool
+) -> TracedStr:
+    """Returns the JSON text of a value with its owners.
+
+    The text of a caller's own container belongs to it as a whole; but in a message and in its calls, whose
+    names and arguments are different things, each value belongs to its field. So it does in a container that
+    the template made, where the rest is the template's. The quotes of a string are not part of it. Where
+    the pieces do not make up the text, all of it has the smallest owner in common.
+    """
+    if _is_whole(value) or not isinstance(value, dict | list | tuple | str):
+        return TracedStr(text, owner_runs(value, len(text)))
+    between, colon = separators or (("," if indent is not None else ", "), ": ")
+    writer = _Writer(ensure_ascii=ensure_ascii, indent=indent, between=between, colon=colon, sort_keys=sort_keys)
+    followed = join_traced(writer.pieces(value, 0))
+    return followed if plain(followed) == text else TracedStr(text, owner_runs(value, len(text)))
+
+
+def _is_whole(value: Any) -> bool:
+    """Says whether all in a value is one thing: it is a caller's container, and neither a message nor a call."""
+    if not isinstance(value, TracedDict | TracedList):
+        return False
+    message, path = owner_of(value)
+    return message < 0 or (bool(path) and (path[0] != "tool_calls" or "arguments" in path))
+
+
+class _Writer:
+    def __init__(self, *, ensure_ascii: bool, indent: Any, between: str, colon: str, sort_keys: bool) -> None:
+        self._ensure_ascii = ensure_ascii
+        self._padding = indent if indent is None or isinstance(indent, str) else " " * indent
+        self._separators = (between, colon)
+        self._sort_keys = sort_keys
+
+    def pieces(self, value: Any, depth: int) -> Iterator[str]:
+        if _is_whole(value):
+            text = self._dumped(value).replace("\n", self._line(depth) or "\n")
+            yield TracedStr(text, owner_runs(value, len(text)))
+        elif isinstance(value, str):
+            yield from self._string(value)
+        elif isinstance(value, TracedDict):
+            # A name of a field is not yet what is in it.
+            unnamed = {plain(key): item for key, item in value.items()}
+            yield fill_gaps(join_traced(self.pieces(unnamed, depth)), owner_of(value))
+        elif isinstance(value, TracedList):
+            yield fill_gaps(join_traced(self.pieces(tuple(value), depth)), owner_of(value))
+        elif isinstance(value, dict):
+            keys = sorted(value) if self._sort_keys else list(value)
+            yield from self._items("{}", [(key, value[key]) for key in keys], depth, keyed=True)
+        elif isinstance(value, list | tuple):
+            yield from self._items("[]", [(None, item) for item in value], depth, keyed=False)
+        else:
+            text = self._dumped(value)
+            yield TracedStr(text, owner_runs(value, len(text)) if isinstance(value, TracedInt | TracedFloat) else ())
+
+    def _items(self, brackets: str, items: list[tuple[Any, Any]], depth: int, *, keyed: bool) -> Iterator[str]:
+        between, colon = self._separators
+        yield brackets[0]
+        for at, (key, item) in enumerate(items):
+            yield (between if at else "") + self._line(depth + 1)
+            if keyed:
+                yield from self._string(key)
+                yield colon
+            yield from self.pieces(item, depth + 1)
+        yield (self._line(depth) if items else "") + brackets[1]
+
+    def _string(self, text: str) -> Iterator[str]:
+        inside = self._dumped(text)[1:-1]
+        yield '"'
+        unchanged = isinstance(text, str) and inside == plain(text)
+        yield TracedStr(inside, runs_of(text) if unchanged else owner_runs(text, len(inside)))
+        yield '"'
+
+    def _line(self, depth: int) -> str:
+        return "" if self._padding is None else "\n" + self._padding * depth
+
+    def _dumped(self, value: Any) -> str:
+        return json.dumps(
+            value,
+            ensure_ascii=self._ensure_ascii,
+            indent=self._padding,
+            separators=self._separators,
+            sort_keys=self._sort_keys,
+        )

@@ -1,0 +1,352 @@
+"""Strings that remember where they came from, through everything that a template does to a string.
+
+A `TracedStr` is a `str` with runs: parts of it that have an owner. What no run covers is the template's own text.
+Every operation gives exactly the text that it would give on plain strings. Where it cannot say which character came
+from where, the result has one owner if all that went into it had the same one, and none otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, SupportsIndex, TypeVar
+
+from markupsafe import Markup
+
+from renderers.templating.owners import owner_runs
+from renderers.templating.runs import (
+    Owner,
+    Run,
+    Runs,
+    Spoken,
+    Unsettled,
+    cut_runs,
+    filled,
+    filled_when_joined,
+    join_runs,
+    runs_apart,
+    runs_of,
+)
+
+__all__ = ["TracedMarkup", "TracedStr", "blur", "fill_gaps", "join_traced", "plain", "shown"]
+
+T = TypeVar("T", bound="_Traced")
+
+_PERCENT_S = re.compile(r"%(?:%|s|\((\w+)\)s)")
+
+
+def plain(text: str) -> str:
+    """Returns the text alone, as an exact `str`.
+
+    >>> type(plain(TracedStr("a")))
+    <class 'str'>
+    """
+    # str(text) would ask the object's own __str__, which keeps what is to be lost here.
+    return str.__str__(text)
+
+
+def join_traced(parts: Iterable[str]) -> TracedStr:
+    """Joins strings, traced and plain ones, and keeps their runs.
+
+    >>> hello = TracedStr("Hello", (Run(0, 5, Owner(0, ("content",))),))
+    >>> runs_of(join_traced(["<", hello, ">"]))[0][:2]
+    (1, 6)
+    """
+    pieces = list(parts)
+    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+
+
+def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
+    """Gives what no run covers to an owner; a text without gaps is returned as it is.
+
+    >>> hello = TracedStr("<Hello>", (Run(1, 6, Owner(0, ("content",))),))
+    >>> [run[:2] for run in runs_of(fill_gaps(hello, Owner(-1, ())))]
+    [(0, 1), (1, 6), (6, 7)]
+    """
+    known = filled(text)
+    runs = list(runs_of(text)[:known])
+    at = runs[-1].end if runs else 0
+    for run in itertools.islice(runs_of(text), known, None):
+        if at < run.start:
+            runs.append(Run(at, run.start, owner))
+        runs.append(run)
+        at = run.end
+    if at < len(text):
+        runs.append(Run(at, len(text), owner))
+    if not runs:
+        return text
+    kind = TracedMarkup if isinstance(text, Markup) else TracedStr
+    return kind(plain(text), tuple(runs), len(runs))
+
+
+def blur(result: Any, value: object) -> Any:
+    """Gives a plain text that was made of a value the smallest owner of all that is in it; the rest as it is."""
+    if type(result) is str:
+        return TracedStr(result, owner_runs(value, len(result)))
+    if type(result) is Markup:
+        return TracedMarkup(plain(result), owner_runs(value, len(result)))
+    return result
+
+
+def shown(value: object) -> str:
+    """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
+    text: str = value if isinstance(value, str) else blur(str(value), value)
+    return text
+
+
+class _Traced(Spoken, str):
+    """What the two traced kinds of string have in common; `_escape` is where they differ."""
+
+    __slots__ = ()
+
+    def _escape(self, other: Any) -> Any:
+        """Returns another string as this kind of string takes it in."""
+        return other
+
+    def __new__(cls: type[T], text: str = "", runs: Runs = (), filled: int = 0) -> T:
+        self = str.__new__(cls, text)
+        self._runs = runs
+        self._filled = filled
+        return self
+
+    def _make(self: T, text: str, runs: Runs, filled: int = 0) -> T:
+        return type(self)(text, runs, filled)
+
+    def _only_owner(self) -> Owner | Unsettled | None:
+        """Returns who owns all of this string, where that is one."""
+        return self._runs[0].owner if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)) else None
+
+    def _slice(self: T, start: int, end: int) -> T:
+        return self._make(str.__getitem__(self, slice(start, end)), cut_runs(self._runs, start, end))
+
+    def _slices(self: T, parts: Iterable[str], *, gap: int | None) -> list[T]:
+        """Finds parts that follow each other in this string, `gap` characters apart or where they next occur."""
+        found, at = [], 0
+        for part in parts:
+            start = str.find(self, part, at) if gap is None else at
+            found.append(self._slice(start, start + len(part)))
+            at = start + len(part) + (gap or 0)
+        return found
+
+    def _blurred(self: T, text: str, *others: object) -> T:
+        return self._make(text, owner_runs((self, *others), len(text)))
+
+    # ==================
+    # Taking apart
+    # ==================
+
+    def __getitem__(self: T, key: SupportsIndex | slice) -> T:
+        if not isinstance(key, slice):
+            text = str.__getitem__(self, key)
+            at = range(len(self))[key.__index__()]
+            return self._make(text, cut_runs(self._runs, at, at + 1))
+        start, stop, step = key.indices(len(self))
+        if step == 1:
+            return self._slice(start, max(start, stop))
+        text = str.__getitem__(self, key)
+        if (owner := self._only_owner()) is not None:
+            return self._make(text, (Run(0, len(text), owner),))
+        return self._make(text, join_runs([self[at] for at in range(start, stop, step)]))
+
+    def __iter__(self: T) -> Iterator[T]:
+        return (self[at] for at in range(len(self)))
+
+    def strip(self: T, chars: str | None = None, /) -> T:
+        return self.lstrip(chars).rstrip(chars)
+
+    def lstrip(self: T, chars: str | None = None, /) -> T:
+        return self._slice(len(self) - len(str.lstrip(self, chars)), len(self))
+
+    def rstrip(self: T, chars: str | None = None, /) -> T:
+        return self._slice(0, len(str.rstrip(self, chars)))
+
+    def removeprefix(self: T, prefix: str, /) -> T:
+        return self._slice(len(self) - len(str.removeprefix(self, prefix)), len(self))
+
+    def removesuffix(self: T, suffix: str, /) -> T:
+        return self._slice(0, len(str.removesuffix(self, suffix)))
+
+    def split(self: T, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[T]:  # type: ignore[override]
+        return self._slices(str.split(self, sep, maxsplit), gap=None if sep is None else len(sep))
+
+    def rsplit(self: T, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[T]:  # type: ignore[override]
+        return self._slices(str.rsplit(self, sep, maxsplit), gap=None if sep is None else len(sep))
+
+    def splitlines(self: T, keepends: bool = False) -> list[T]:  # type: ignore[override]
+        whole = self._slices(str.splitlines(self, True), gap=0)
+        if keepends:
+            return whole
+        return [line._slice(0, len(text)) for line, text in zip(whole, str.splitlines(self), strict=True)]
+
+    def partition(self: T, sep: str, /) -> tuple[T, T, T]:
+        before, middle, after = self._slices(str.partition(self, sep), gap=0)
+        return before, middle, after
+
+    def rpartition(self: T, sep: str, /) -> tuple[T, T, T]:
+        before, middle, after = self._slices(str.rpartition(self, sep), gap=0)
+        return before, middle, after
+
+    # ==================
+    # Putting together
+    # ==================
+
+    def __add__(self: T, other: Any) -> T:
+        # A Markup on the right escapes what is on its left, unless that is markup too.
+        if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
+            return NotImplemented
+        pieces = [self, self._escape(other)]
+        return self._make("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+
+    def __radd__(self: T, other: Any) -> T:
+        if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
+            return NotImplemented
+        pieces = [self._escape(other), self]
+        return self._make("".join(map(plain, pieces)), join_runs(pieces))
+
+    def __mul__(self: T, count: SupportsIndex) -> T:
+        text = str.__mul__(self, count)
+        if (owner := self._only_owner()) is not None:
+            return self._make(text, (Run(0, len(text), owner),))
+        return self._make(text, join_runs([self] * (len(text) // len(self) if self else 1)))
+
+    __rmul__ = __mul__
+
+    def join(self: T, parts: Iterable[str], /) -> T:
+        escaped = [self._escape(part) for part in parts]
+        text = plain(self).join(escaped)
+        pieces = [piece for part in escaped for piece in (self, part)][1:]
+        return self._make(text, join_runs(pieces))
+
+    def replace(self: T, old: str, new: str, count: SupportsIndex = -1, /) -> T:
+        new = self._escape(new)
+        text = plain(self).replace(plain(old), plain(new), count)
+        if not old:
+            return self._blurred(text, new)
+        if new and not runs_of(new) and (owner := self._only_owner()) is not None:
+            return self._make(text, runs_apart(plain(self).split(old, count), len(new), owner))
+        pieces: list[str] = []
+        for part in self.split(old, count):
+            pieces += [new, part]
+        return self._make(text, join_runs(pieces[1:]))
+
+    def __mod__(self: T, values: Any) -> T:
+        return self._formatted(plain(self) % _plain_values(values), values)
+
+    def _formatted(self: T, text: str, values: Any) -> T:
+        """Follows `%s` and `%(name)s`; any other way of formatting is blurred."""
+        pieces: list[str] = []
+        numbered = list(values) if isinstance(values, tuple) else [values]
+        at = 0
+        for match in _PERCENT_S.finditer(plain(self)):
+            pieces.append(self._slice(at, match.start()))
+            at = match.end()
+            if match.group() == "%%":
+                pieces.append("%")
+            elif match.group(1) is not None and isinstance(values, Mapping):
+                pieces.append(shown(values.get(match.group(1))))
+            elif numbered:
+                pieces.append(shown(numbered.pop(0)))
+        pieces.append(self._slice(at, len(self)))
+        followed = "".join(map(plain, pieces)) == text
+        return self._make(text, join_runs(pieces)) if followed else self._blurred(text, *numbered)
+
+    # ==================
+    # Changing characters
+    # ==================
+
+    def _changed(self: T, text: str) -> T:
+        if len(text) == len(self):
+            return self._make(text, self._runs)
+        return self._blurred(text)
+
+    def lower(self: T) -> T:
+        return self._changed(str.lower(self))
+
+    def upper(self: T) -> T:
+        return self._changed(str.upper(self))
+
+    def swapcase(self: T) -> T:
+        return self._changed(str.swapcase(self))
+
+    def casefold(self: T) -> T:
+        return self._changed(str.casefold(self))
+
+    def capitalize(self: T) -> T:
+        return self._changed(str.capitalize(self))
+
+    def title(self: T) -> T:
+        return self._changed(str.title(self))
+
+    def translate(self: T, table: Any, /) -> T:
+        return self._changed(str.translate(self, table))
+
+    def expandtabs(self: T, tabsize: SupportsIndex = 8) -> T:
+        return self._changed(str.expandtabs(self, tabsize))
+
+    def ljust(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
+        return self._make(str.ljust(self, width, fillchar), self._runs)
+
+    def rjust(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
+        text = str.rjust(self, width, fillchar)
+        return self._make(text, join_runs([" " * (len(text) - len(self)), self]))
+
+    def center(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
+        text = str.center(self, width, fillchar)
+        padding = len(text) - len(self)
+        # CPython puts the odd space on the left where the width is odd as well.
+        left = padding // 2 + (padding & len(text) & 1)
+        return self._make(text, join_runs([" " * left, self]))
+
+    def zfill(self: T, width: SupportsIndex, /) -> T:
+        text = str.zfill(self, width)
+        return self._make(text, join_runs([" " * (len(text) - len(self)), self]))
+
+
+class TracedStr(_Traced):
+    """A `str` that remembers where its parts came from.
+
+    >>> content = TracedStr("  Hello ", (Run(0, 8, Owner(0, ("content",))),))
+    >>> said = "<" + content.strip() + ">"
+    >>> said, said._runs[0][:2]
+    ('<Hello>', (1, 6))
+    """
+
+    __slots__ = ("_filled", "_runs")
+
+    def __str__(self) -> str:
+        return self
+
+
+class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
+    """A `Markup` that remembers where its parts came from, and escapes what it takes in as `Markup` does."""
+
+    __slots__ = ("_filled", "_runs")
+
+    def __str__(self) -> str:
+        return TracedStr(plain(self), self._runs)
+
+    def __repr__(self) -> str:
+        return f"Markup({plain(self)!r})"
+
+    def __iter__(self) -> Iterator[TracedStr]:  # type: ignore[override]
+        # The characters of a Markup are plain strings.
+        return iter(TracedStr(plain(self), self._runs))
+
+    def _escape(self, other: Any) -> Any:
+        escaped = plain(Markup.escape(other))
+        if isinstance(other, str) and escaped == plain(other):
+            return other
+        return TracedStr(escaped, owner_runs(other, len(escaped)))
+
+    def __mod__(self, values: Any) -> TracedMarkup:
+        return self._formatted(plain(Markup(plain(self)) % _plain_values(values)), values)
+
+
+def _plain_values(values: Any) -> Any:
+    """Returns the right side of a `%` with exact strings, which its formatting takes as they are."""
+    if isinstance(values, tuple):
+        return tuple(map(_plain_values, values))
+    if isinstance(values, Markup):
+        return Markup(plain(values))
+    return plain(values) if isinstance(values, str) else values

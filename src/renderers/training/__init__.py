@@ -1,0 +1,1 @@
+"""Training samples from rendered conversations."""

@@ -1,0 +1,337 @@
+"""Training samples and steps of trajectories: the ids of a conversation, what of them is trained, and how much."""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from renderers.core.spans import Channel
+from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
+from renderers.parse.response import ParsedResponse
+
+__all__ = [
+    "RenderedConversation",
+    "RenderedTrainingSample",
+    "build_training_sample",
+    "build_trajectory_step",
+]
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_TYPE_IDS = {"image": 1, "video": 2}
+_LISTS = ("message_indices", "sampled_mask", "is_content", "channels")
+
+
+class _Renders(Protocol):
+    """What is needed of a renderer here."""
+
+    def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any: ...
+    def render_ids(
+        self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False
+    ) -> list[int]: ...
+    def get_stop_token_ids(self) -> list[int]: ...
+
+
+# ==================
+# Samples
+# ==================
+
+
+@dataclass(frozen=True)
+class RenderedTrainingSample:
+    """The tokens of a conversation, whether each is trained, and how much it counts.
+
+    >>> RenderedTrainingSample([5, 6, 7], [False, True, True]).loss_weights
+    [0.0, 1.0, 1.0]
+    """
+
+    token_ids: list[int]
+    loss_mask: list[bool]
+    """Whether a token is trained."""
+    multi_modal_data: MultiModalData | None = None
+    """What an engine is given beside the tokens; None where that is nothing."""
+    mm_token_type_ids: list[int] | None = None
+    """1 for placeholders of images, 2 for those of videos, 0 for the rest; None where there are none."""
+    loss_weights: list[float] = field(default_factory=list)
+    """How much a token counts: 0.0 where it is not trained; where it is, 1.0 if nothing else was said."""
+
+    def __post_init__(self) -> None:
+        if not self.loss_weights:
+            object.__setattr__(self, "loss_weights", [float(trained) for trained in self.loss_mask])
+
+
+def build_training_sample(
+    renderer: _Renders,
+    messages: Iterable[Any],
+    *,
+    role_to_mask: Callable[[Any], bool] | None = None,
+    tools: Iterable[Any] | None = None,
+    content_sft_roles: Collection[str] | None = None,
+    ensure_final_stop: bool = False,
+    message_loss_mask: Sequence[float] | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> RenderedTrainingSample:
+    """Renders a conversation, and says of every token whether it is trained and how much it counts.
+
+    Trained is what the model samples: for an assistant's message its body and the token that stops it. What belongs
+    to no message never is. No option but `ensure_final_stop` changes the ids, and that one only appends.
+
+    Args:
+        renderer: Any renderer. One that does not say what is sampled needs `role_to_mask`, which then decides alone.
+        messages: The conversation.
+        role_to_mask: Says of a message whether what is sampled in it is trained; all of it where this is not given.
+        tools: The tools that the conversation has.
+        content_sft_roles: Roles whose messages are trained by their content: the body and nothing around it, sampled
+            or not, whatever `role_to_mask` says. For a renderer that does not say what content is, they are as others.
+        ensure_final_stop: Appends the first stop token if the last message is an assistant's that `role_to_mask` does
+            not leave out, and the last trained token is no stop token.
+        message_loss_mask: An entry for each message: False or 0 leaves it out, a float is its weight.
+        weights: What channels (`"reasoning"`, `"tool_arguments"`, ...) and roles (`"assistant"`, ...) count.
+            Markers and stop tokens are of the channel `"scaffold"`. A token's weight is that of its message, times that
+            of its role, times that of its channel, each 1.0 where it is not given. A weight of 0 leaves out;
+            no weight makes a token trained that is not.
+
+    Raises:
+        ValueError: An option is wrong, or the renderer does not say what is needed for it.
+
+    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
+    >>> sample = build_training_sample(renderer, messages, weights={"scaffold": 0.5})
+    >>> trained = [token for token, trained in zip(sample.token_ids, sample.loss_mask) if trained]
+    >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
+    ('Hello!<|end|>', [1.0, 0.5, 0.0])
+    """
+    given = list(messages)
+    roles = [_role(message) for message in given]
+    by_message = _message_weights(message_loss_mask, len(given))
+    by_role, by_channel = _checked_weights(weights)
+    by_content = _checked_roles(content_sft_roles)
+    rendered = renderer.render(given, tools=tools)
+    known = _attribution(rendered, messages=len(given))
+    if not known.sampled and role_to_mask is None:
+        raise ValueError(
+            "role_to_mask is required: the renderer does not say which tokens are sampled (sampled_mask). "
+            'Pass one, such as lambda message: message["role"] == "assistant"'
+        )
+    if not known.channels and set(by_channel.values()) != {1.0}:
+        raise ValueError("weights of channels need a renderer that says which channel a token is in (channels)")
+
+    @functools.cache
+    def wanted(message: int) -> bool:
+        return role_to_mask is None or bool(role_to_mask(given[message]))
+
+    def is_trained(run: TokenRun) -> bool:
+        if run.message < 0:
+            return False
+        if known.content and roles[run.message] in by_content:
+            return run.content
+        return (run.sampled or not known.sampled) and wanted(run.message)
+
+    def weight_of(message: int, channel: Channel) -> float:
+        return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
+
+    ids = list(rendered.token_ids)
+    loss_mask: list[bool] = []
+    loss_weights: list[float] = []
+
+    def count(tokens: int, weight: float) -> None:
+        loss_mask.extend([weight > 0.0] * tokens)
+        loss_weights.extend([weight] * tokens)
+
+    last = None
+    for run in known.runs:
+        trained = is_trained(run)
+        count(run.end - len(loss_mask), weight_of(run.message, run.channel) if trained else 0.0)
+        last = ids[run.end - 1] if trained else last
+    if ensure_final_stop and known.sampled and roles[-1:] == ["assistant"] and wanted(len(given) - 1):
+        stops = list(renderer.get_stop_token_ids())
+        if not stops:
+            raise ValueError(
+                "ensure_final_stop needs a renderer with a stop token, and get_stop_token_ids() gives none"
+            )
+        if last not in stops:
+            ids.append(stops[0])
+            count(1, weight_of(len(given) - 1, Channel.SCAFFOLD))
+    media = rendered.multi_modal_data
+    media = None if media is None or media.is_empty() else media
+    return RenderedTrainingSample(
+        token_ids=ids,
+        loss_mask=loss_mask,
+        multi_modal_data=media,
+        mm_token_type_ids=_type_ids(media, len(ids)),
+        loss_weights=loss_weights,
+    )
+
+
+class _Attribution(NamedTuple):
+    """What a render says of its tokens, and whether it says which are sampled, which are content, which channel."""
+
+    runs: tuple[TokenRun, ...]
+    sampled: bool
+    content: bool
+    channels: bool
+
+
+def _attribution(rendered: Any, *, messages: int) -> _Attribution:
+    if isinstance(rendered, RenderedTokens) and vars(rendered).keys().isdisjoint(_LISTS):
+        known = _Attribution(rendered.runs, sampled=True, content=True, channels=True)
+    else:
+        # Who has seen the lists may have changed them, so that they count.
+        lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
+        count = len(rendered.token_ids)
+        if len(lists["message_indices"]) != count:
+            raise ValueError("the renderer does not say which message each token is of (message_indices)")
+        runs = RenderedTokens(token_ids=rendered.token_ids, **lists).runs
+        known = _Attribution(runs, *(len(lists[name]) == count for name in _LISTS[1:]))
+    highest = max((run.message for run in known.runs), default=-1)
+    if highest >= messages:
+        raise ValueError(f"the renderer gives tokens to message {highest}, and there are {messages}, counted from 0")
+    return known
+
+
+def _type_ids(media: MultiModalData | None, count: int) -> list[int] | None:
+    if media is None or not media.mm_placeholders:
+        return None
+    types = [0] * count
+    for modality, ranges in media.mm_placeholders.items():
+        for one in ranges if modality in _TYPE_IDS else ():
+            end = min(one.offset + one.length, count)
+            types[one.offset : end] = [_TYPE_IDS[modality]] * (end - one.offset)
+    return types
+
+
+def _role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, Mapping) else getattr(message, "role", None)
+
+
+# ==================
+# Options
+# ==================
+
+
+def _message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
+    if mask is None:
+        return [1.0] * count
+    if len(mask) != count:
+        raise ValueError(f"message_loss_mask must have one entry per message: {len(mask)} for {count} messages")
+    for at, entry in enumerate(mask):
+        # A whole number that is no truth value is more likely a mistake than a weight.
+        if isinstance(entry, numbers.Integral) and entry not in (0, 1):
+            raise ValueError(f"message_loss_mask[{at}] is {entry!r}: whole numbers are 0 or 1, a weight is a float")
+    return [_checked_weight(entry, f"message_loss_mask[{at}]") for at, entry in enumerate(mask)]
+
+
+def _checked_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, float], dict[Channel, float]]:
+    """Returns the weights of roles and those of channels."""
+    by_role: dict[Any, float] = {}
+    by_channel = dict.fromkeys(Channel, 1.0)
+    for name, weight in (weights or {}).items():
+        checked = _checked_weight(weight, f"weights[{str(name)!r}]")
+        if name in _ROLES:
+            by_role[name] = checked
+        elif name in set(Channel):
+            by_channel[Channel(name)] = checked
+        else:
+            raise ValueError(
+                f"weights has {name!r}, which is no channel and no role: channels are {', '.join(Channel)}; "
+                f"roles are {', '.join(_ROLES)}"
+            )
+    return by_role, by_channel
+
+
+def _checked_weight(weight: object, where: str) -> float:
+    if not isinstance(weight, numbers.Real) or not math.isfinite(weight) or weight < 0:
+        raise ValueError(f"{where} is {weight!r}: a weight is a number from 0 on")
+    return float(weight)
+
+
+def _checked_roles(roles: Collection[str] | None) -> frozenset[str]:
+    if isinstance(roles, str):
+        raise ValueError(f"content_sft_roles is a set of roles, such as {{{roles!r}}}, not one alone")
+    return frozenset(roles or ())
+
+
+# ==================
+# Trajectories
+# ==================
+
+
+@dataclass
+class RenderedConversation:
+    """A prompt's ids, and a completion with what is known of it.
+
+    >>> RenderedConversation([1, 2]).with_completion([3], completion_logprobs=[-0.5]).token_ids
+    [1, 2, 3]
+    """
+
+    prompt_ids: list[int]
+    completion_ids: list[int] = field(default_factory=list)
+    completion_logprobs: list[float] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    """The messages that the prompt was rendered from."""
+    parsed_completion: ParsedResponse | None = None
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids of prompt and completion."""
+        return self.prompt_ids + self.completion_ids
+
+    def with_completion(
+        self,
+        completion_ids: Iterable[int],
+        *,
+        completion_logprobs: Iterable[float] | None = None,
+        parsed_completion: ParsedResponse | None = None,
+    ) -> RenderedConversation:
+        """Returns one with the same prompt and another completion, which shares no list with this one."""
+        return RenderedConversation(
+            prompt_ids=list(self.prompt_ids),
+            completion_ids=list(completion_ids),
+            completion_logprobs=list(completion_logprobs or ()),
+            messages=list(self.messages),
+            parsed_completion=parsed_completion,
+        )
+
+
+def build_trajectory_step(
+    renderer: _Renders,
+    prompt_messages: Iterable[Any],
+    completion_messages: Iterable[Any],
+    *,
+    tools: Iterable[Any] | None = None,
+) -> dict[str, Any]:
+    """Returns the tokens of a conversation as a step of a trajectory: its prompt, and all that follows as completion.
+
+    The prompt is what a render of the prompt's messages, up to where the assistant speaks, has in common with that of
+    all messages. All of the completion is in its mask, whoever wrote it; logprobs are 0.0. `multi_modal_data` is a
+    key where there is some.
+
+    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> prompt, completion = [{"role": "user", "content": "Hi"}], [{"role": "assistant", "content": "Hello!"}]
+    >>> renderer.tokenizer.decode(build_trajectory_step(renderer, prompt, completion)["completion_ids"])
+    'Hello!<|end|>\\n'
+    """
+    prompt, completion = list(prompt_messages), list(completion_messages)
+    tools = None if tools is None else list(tools)
+    head = renderer.render_ids(prompt, tools=tools, add_generation_prompt=bool(completion))
+    rendered = renderer.render([*prompt, *completion], tools=tools)
+    ids = rendered.token_ids
+    pairs = enumerate(zip(head, ids, strict=False))
+    common = next((at for at, (one, other) in pairs if one != other), min(len(head), len(ids)))
+    step: dict[str, Any] = {
+        "prompt_ids": list(ids[:common]),
+        "prompt_mask": [False] * common,
+        "completion_ids": list(ids[common:]),
+        "completion_mask": [True] * (len(ids) - common),
+        "completion_logprobs": [0.0] * (len(ids) - common),
+        "routed_experts": None,
+        "sampling_mask": None,
+    }
+    if rendered.multi_modal_data is not None and not rendered.multi_modal_data.is_empty():
+        step["multi_modal_data"] = rendered.multi_modal_data
+    return step

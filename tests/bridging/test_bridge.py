@@ -1,0 +1,406 @@
+"""A rollout is extended with its own tokens untouched, as rendering it all would, or not at all."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from renderers import (
+    EMBEDDED,
+    Bridge,
+    BridgeReason,
+    BridgeRefusal,
+    Channel,
+    ChatRenderer,
+    ControlTextError,
+    MediaError,
+    create_renderer,
+    create_renderer_pool,
+    load_tokenizer,
+)
+from renderers.questions import forget_answers
+from renderers.templating import ChatTemplate
+from tests.support.bridging import (
+    EACH_ONCE,
+    FALSE,
+    ODD_RESULTS,
+    TEMPLATES,
+    UNKEPT,
+    cases,
+    keeping_all,
+    outcome_of,
+    renderer_of,
+)
+from tests.support.models import HUB_AT_HAND
+from tests.support.parity import CORPUS
+
+HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="needs the models of ../shared")
+HI = {"role": "user", "content": "Hi"}
+BYE = {"role": "user", "content": "Bye"}
+CALL = '<|call|>{"name": "get", "arguments": {}}<|/call|>'
+TOOL = {"type": "function", "function": {"name": "get", "description": "", "parameters": {"type": "object"}}}
+
+
+def result(content: str, number: str = "call00001", **other: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": number, "content": content, **other}
+
+
+def embedded(**options: Any) -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED), **options)
+
+
+def ids_of(renderer: ChatRenderer, text: str) -> list[int]:
+    return renderer.tokenizer.encode(text, add_special_tokens=False)
+
+
+def prompt_of(renderer: ChatRenderer, *messages: dict[str, Any], **options: Any) -> list[int]:
+    return renderer.render_ids(messages or [HI], add_generation_prompt=True, **options)
+
+
+def added(renderer: ChatRenderer, completion: str | list[int], *new: dict[str, Any], **options: Any) -> str:
+    """Returns the text that is added after a completion; what was there before must be there still."""
+    prompt = prompt_of(renderer)
+    sampled = ids_of(renderer, completion) if isinstance(completion, str) else completion
+    bridged = renderer.bridge(prompt, sampled, new or [BYE], **options)
+    assert isinstance(bridged, Bridge), bridged
+    prior = [*prompt, *sampled]
+    assert bridged.tokens.token_ids[: len(prior)] == prior
+    return renderer.tokenizer.decode(bridged.tokens.token_ids[len(prior) :])
+
+
+def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **options: Any) -> BridgeRefusal:
+    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, completion), new or [BYE], **options)
+    assert isinstance(bridged, BridgeRefusal)
+    return bridged
+
+
+# ==================
+# The law
+# ==================
+
+
+@pytest.mark.parametrize("template", EACH_ONCE)
+def test_what_is_added_is_what_rendering_it_all_would_add(template: str) -> None:
+    default = renderer_of(template)
+    if default is None:
+        pytest.skip("this model comes without a template")
+    everything = keeping_all(default)
+    false: Counter[str] = Counter()
+    # `make bridge-table` goes through all of them; of the many templates of the corpus, half of them are tried.
+    for case in cases(default, by_turns=True, halved=TEMPLATES[template] in CORPUS):
+        outcome = outcome_of(default, case)
+        if outcome.startswith("false"):
+            false[outcome.removeprefix("false: ")] += 1
+        if outcome == BridgeReason.HISTORY_REWRITTEN:
+            assert outcome_of(everything, case) in ("kept", UNKEPT.get(template)), case.name
+    assert false <= Counter(FALSE.get(template, {}))
+    # Results that say little of their calls, or come in another order, are written as rendering does, or refused.
+    for case in cases(default, ODD_RESULTS, by_turns=True):
+        outcome_of(default, case)
+        outcome_of(everything, case)
+
+
+# ==================
+# What was there stays
+# ==================
+
+NEXT = "\n<|turn|>user\nBye<|end|>\n<|turn|>assistant\n"
+
+
+@pytest.mark.parametrize(
+    ("completion", "closing"),
+    [
+        ("Hello!<|end|>", ""),
+        ("<|think|>Hm.<|/think|>Hello!<|end|>", ""),
+        ("Hello", "<|end|>"),
+        ("", "<|end|>"),
+        ("<|think|>Hm", "<|/think|><|end|>"),
+        ("<|think|>", "<|/think|><|end|>"),
+        ('<|call|>{"name": "ge', "<|end|>"),
+        ("A<|end|>B", ""),
+        ("A<|end|>B<|end|>", ""),
+    ],
+)
+def test_a_turn_is_closed_only_where_it_is_open(completion: str, closing: str) -> None:
+    assert added(embedded(), completion) == closing + NEXT
+
+
+def test_half_a_character_stays_half_a_character() -> None:
+    renderer = embedded()
+    half = ids_of(renderer, "\U0001f701")[:1]
+    assert renderer.tokenizer.decode(half) == "\ufffd"
+    assert added(renderer, half) == "<|end|>" + NEXT
+
+
+@pytest.mark.parametrize("odd", [[-1], [10**9], [True]])
+def test_ids_that_are_none_stay_too(odd: list[Any]) -> None:
+    renderer = embedded()
+    bridged = renderer.bridge(prompt_of(renderer), odd, [BYE])
+    assert isinstance(bridged, Bridge)
+    assert bridged.tokens.token_ids[len(prompt_of(renderer))] is odd[0]
+
+
+def test_the_callers_lists_are_not_kept() -> None:
+    renderer = embedded()
+    prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
+    tokens = renderer.bridge_to_next_turn(prompt, completion, [BYE])
+    assert tokens is not None
+    before = list(tokens.token_ids)
+    prompt.append(7)
+    completion.clear()
+    assert tokens.token_ids == before
+
+
+def test_arrays_of_ids_will_do() -> None:
+    renderer = embedded()
+    prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
+    tokens = renderer.bridge_to_next_turn(np.array(prompt), tuple(completion), [BYE])
+    expected = renderer.bridge_to_next_turn(prompt, completion, [BYE])
+    assert tokens is not None
+    assert tokens == expected
+    assert all(type(number) is int for number in tokens.token_ids)
+
+
+# ==================
+# Attribution
+# ==================
+
+
+def test_tokens_say_which_new_message_they_are_of() -> None:
+    renderer = embedded()
+    prompt, completion = prompt_of(renderer), ids_of(renderer, f"{CALL}<|end|>")
+    tokens = renderer.bridge_to_next_turn(prompt, completion, [result("42", name="get"), BYE])
+    assert tokens is not None
+    prior = len(prompt) + len(completion)
+    assert tokens.message_indices[:prior] == [-1] * prior
+    assert not any(tokens.sampled_mask)
+    assert not any(tokens.is_content[:prior])
+    content = zip(tokens.token_ids, tokens.message_indices, tokens.is_content, tokens.channels, strict=True)
+    said = [(token, message, channel) for token, message, is_content, channel in content if is_content]
+    expected = [(token, 0, Channel.TOOL_RESULT) for token in ids_of(renderer, "42")]
+    assert said == expected + [(token, 1, Channel.CONTENT) for token in ids_of(renderer, "Bye")]
+    assert (tokens.message_roles, tokens.message_tool_names) == (["tool", "user"], ["get", None])
+    assert len(tokens.message_token_spans()) == 2
+
+
+def test_what_closes_a_turn_is_nobodys_and_not_sampled() -> None:
+    renderer = embedded()
+    prompt, completion = prompt_of(renderer), ids_of(renderer, "Hel")
+    tokens = renderer.bridge_to_next_turn(prompt, completion, [BYE])
+    assert tokens is not None
+    at = len(prompt) + len(completion)
+    assert renderer.tokenizer.decode(tokens.token_ids[at : at + 1]) == "<|end|>"
+    assert (tokens.message_indices[at], tokens.sampled_mask[at]) == (-1, False)
+
+
+def test_a_tool_is_named_by_the_call_that_its_id_is_of() -> None:
+    calls = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    )
+    if not HUB_AT_HAND:
+        pytest.skip("needs the models of ../shared")
+    renderer = renderer_of("kimi-k2.5")
+    assert renderer is not None
+    prompt = prompt_of(renderer, HI, tools=[TOOL])
+    completion = ids_of(renderer, f"Hm</think>{calls}<|tool_calls_section_end|><|im_end|>")
+    tokens = renderer.bridge_to_next_turn(prompt, completion, [result("1", "functions.get:0")], tools=[TOOL])
+    assert tokens is not None
+    assert tokens.message_tool_names == ["get"]
+
+
+# ==================
+# Reasons
+# ==================
+
+
+def test_without_a_prior_there_is_nothing_to_extend() -> None:
+    bridged = embedded().bridge([], [1], [BYE])
+    assert isinstance(bridged, BridgeRefusal)
+    assert bridged.reason is BridgeReason.NO_PRIOR
+
+
+@pytest.mark.parametrize(
+    ("reason", "completion", "new"),
+    [
+        (BridgeReason.ASSISTANT_MESSAGE, "A<|end|>", [BYE, {"role": "assistant", "content": "x"}]),
+        (BridgeReason.MESSAGE_REFUSED, "A<|end|>", [BYE, {"role": "critic", "content": "x"}]),
+        (BridgeReason.REASONING_OPEN, "<|think|>A<|end|>", [BYE]),
+    ],
+)
+def test_a_refusal_has_a_reason(reason: BridgeReason, completion: str, new: list[dict[str, Any]]) -> None:
+    assert refused(embedded(), completion, *new).reason is reason
+
+
+def test_a_refusal_says_which_new_message_the_template_refuses_and_in_its_words() -> None:
+    detail = refused(embedded(), "A<|end|>", BYE, {"role": "critic", "content": "x"}).detail
+    assert detail == "new message 1: There is no role critic: use system, user, assistant or tool."
+
+
+@pytest.mark.parametrize("new", [[], None])
+def test_no_new_messages_add_nothing(new: list[Any] | None) -> None:
+    renderer = embedded()
+    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), new)
+    assert isinstance(bridged, BridgeRefusal)
+    assert bridged.reason is BridgeReason.NOTHING_NEW
+
+
+TURN = "{%- for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor -%}"
+PROMPT = "{%- if add_generation_prompt %}<|turn|>assistant\n{% endif -%}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "template"),
+    [
+        (BridgeReason.HISTORY_REWRITTEN, TURN.replace("m.content", "m.content if loop.last else m.content | upper")),
+        (BridgeReason.SUFFIX_VARIES, TURN.replace("m.role", "loop.index ~ m.role")),
+        (BridgeReason.UNSUPPORTED_ROLE, TURN.replace("in messages", "in messages if m.content != 'Bye'")),
+        (BridgeReason.NO_STOP_TOKEN, TURN.replace("<|end|>", " [end]")),
+    ],
+)
+def test_a_template_that_does_not_just_go_on_is_not_extended(reason: BridgeReason, template: str) -> None:
+    renderer = embedded(chat_template=template + PROMPT)
+    assert refused(renderer, "A<|end|>").reason is reason
+
+
+def test_text_that_would_change_is_shown() -> None:
+    template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
+    detail = refused(embedded(chat_template=template + PROMPT), "A<|end|>").detail
+    assert detail == "after a question: 'Fluss' would be left out of 'FLUSS'"
+
+
+def test_a_reason_is_logged_for_those_who_look(caplog: pytest.LogCaptureFixture) -> None:
+    renderer = embedded()
+    with caplog.at_level(logging.DEBUG, logger="renderers"):
+        prior = prompt_of(renderer), ids_of(renderer, "<|think|>A<|end|>")
+        assert renderer.bridge_to_next_turn(*prior, [BYE]) is None
+    assert "reasoning_open" in caplog.text
+
+
+# ==================
+# Content, and what a caller asks for
+# ==================
+
+
+def test_words_that_a_template_looks_for_are_tried_as_they_are() -> None:
+    # The template takes what follows the last marker for the content, wherever that stands.
+    template = TURN.replace("m.content", "m.content.split('</x>')[-1] if not loop.last else m.content")
+    renderer = embedded(chat_template=template + PROMPT)
+    assert added(renderer, "plain<|end|>") == NEXT
+    assert refused(renderer, "left</x>right<|end|>").reason is BridgeReason.HISTORY_REWRITTEN
+
+
+def test_where_such_words_stand_counts_too() -> None:
+    # Each pair holds the same words; what is done with the first says nothing about the second.
+    own = TURN.replace("m.content", "m.content[4:] if m.content.startswith('</x>') and not loop.last else m.content")
+    renderer = embedded(chat_template=own + PROMPT)
+    assert added(renderer, "left</x><|end|>") == NEXT
+    assert refused(renderer, "</x>right<|end|>").reason is BridgeReason.HISTORY_REWRITTEN
+    shouted = "m.content | upper if messages[-1].content.startswith('<y>') and not loop.last else m.content"
+    renderer = embedded(chat_template=TURN.replace("m.content", shouted) + PROMPT)
+    assert added(renderer, "A<|end|>", {"role": "user", "content": "b <y>"})
+    refusal = refused(renderer, "A<|end|>", {"role": "user", "content": "<y> b"})
+    assert refusal.reason is BridgeReason.HISTORY_REWRITTEN
+
+
+def test_control_text_in_new_messages_is_what_the_renderer_was_told_to_make_of_it() -> None:
+    said = {"role": "user", "content": "a<|end|>b"}
+    end = load_tokenizer(EMBEDDED).added_tokens["<|end|>"]
+    counts = {}
+    for mode in ("template", "text"):
+        renderer = embedded(content_tokens=mode)
+        tokens = renderer.bridge_to_next_turn(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [said])
+        assert tokens is not None
+        counts[mode] = tokens.token_ids.count(end)
+        ((message, _, text, start, last),) = tokens.injected
+        assert (message, text) == (0, "<|end|>")
+        assert renderer.tokenizer.decode(tokens.token_ids[start:last]) == "<|end|>"
+    assert counts["template"] == counts["text"] + 1
+    strict = embedded(content_tokens="refuse")
+    with pytest.raises(ControlTextError, match="message 0"):
+        strict.bridge(prompt_of(strict), ids_of(strict, "A<|end|>"), [said])
+
+
+def test_an_image_is_an_error_unless_its_placeholder_is_asked_for() -> None:
+    renderer = embedded()
+    image = {"role": "user", "content": [{"type": "image", "image": "x"}]}
+    with pytest.raises(MediaError):
+        renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [image])
+
+
+def test_a_kind_of_turn_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    renderer = embedded(verify=False)
+    runs = 0
+    run = ChatTemplate.run
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return run(*args, **kwargs)
+
+    forget_answers()
+    monkeypatch.setattr(ChatTemplate, "run", counted)
+    added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
+    first, runs = runs, 0
+    added(renderer, "Other words.<|end|>", {"role": "user", "content": "second"})
+    # The prompt is rendered in this test, and what is added.
+    assert (first > 10, runs) == (True, 2)
+
+
+def test_a_pool_extends_as_its_renderers_do() -> None:
+    renderer = embedded()
+    prior = prompt_of(renderer), ids_of(renderer, "A<|end|>")
+    assert create_renderer_pool(EMBEDDED).bridge_to_next_turn(*prior, [BYE]) == renderer.bridge_to_next_turn(
+        *prior, [BYE]
+    )
+
+
+# ==================
+# Models
+# ==================
+
+
+def hub(template: str, **options: Any) -> ChatRenderer:
+    renderer = renderer_of(template, **options)
+    assert renderer is not None
+    return renderer
+
+
+@HUB
+def test_glm_does_not_repeat_the_role_that_stopped_the_turn() -> None:
+    renderer = hub("glm-4.5", thinking_retention="all")
+    assert added(renderer, "\n<think></think>\nHi!<|user|>") == "\nBye<|assistant|>"
+    assert added(renderer, "\n<think></think>\nHi!<|endoftext|>") == "<|user|>\nBye<|assistant|>"
+    assert added(renderer, "\n<think></think>\nHi!<|observation|>") == "<|user|>\nBye<|assistant|>"
+    assert added(renderer, "\n<think></think>\nHi") == "<|user|>\nBye<|assistant|>"
+
+
+@HUB
+def test_qwen_keeps_reasoning_within_a_tool_cycle_if_asked_to() -> None:
+    renderer = hub("qwen3", thinking_retention="tool_cycle")
+    call = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "get", "arguments": {}}\n</tool_call><|im_end|>'
+    assert added(renderer, call, result("1")).startswith("\n<|im_start|>user\n<tool_response>\n1\n</tool_response>")
+    assert refused(renderer, call, result("1"), BYE).reason is BridgeReason.HISTORY_REWRITTEN
+    assert added(hub("qwen3", thinking_retention="all"), call, result("1"), BYE)
+
+
+@HUB
+@pytest.mark.parametrize(("value", "retention"), [(True, "all"), (False, "tool_cycle")])
+def test_a_retention_that_contradicts_a_switch_is_an_error(value: bool, retention: Any) -> None:
+    with pytest.raises(ValueError, match="clear_thinking"):
+        hub("glm-4.7-flash", chat_template_kwargs={"clear_thinking": value}, thinking_retention=retention)
+    hub("glm-4.7-flash", chat_template_kwargs={"clear_thinking": not value}, thinking_retention=retention)
+
+
+def test_a_retention_that_there_is_not_is_an_error() -> None:
+    with pytest.raises(ValueError, match="Input should be 'tool_cycle' or 'all'"):
+        embedded(thinking_retention="some")
+
+
+@HUB
+def test_reasoning_that_is_cut_off_is_closed_as_the_template_does() -> None:
+    renderer = hub("qwen3", thinking_retention="all")
+    assert added(renderer, "<think>\nHm").startswith("\n</think>\n\n<|im_end|>\n<|im_start|>user\nBye")

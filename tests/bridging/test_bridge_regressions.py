@@ -1,0 +1,364 @@
+"""Rollouts that were once extended in a wrong way, or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers import (
+    EMBEDDED,
+    Bridge,
+    BridgeReason,
+    BridgeRefusal,
+    ChatRenderer,
+    ControlTextError,
+    Qwen3RendererConfig,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.bridging.bridge import Prior
+from renderers.parse.response import CompletionState, Region
+from tests.test_alignment import Bare
+from tests.test_encode import Letters
+from tests.test_totality import NO_IDS
+
+ASK = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture(scope="module")
+def renderer() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED), thinking_retention="all")
+
+
+def prior_of(renderer: ChatRenderer, text: str) -> tuple[list[Any], list[Any]]:
+    """Returns a prompt, and a completion of it."""
+    return renderer.render_ids(ASK, add_generation_prompt=True), renderer.tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) -> None:
+    prompt, completion = prior_of(renderer, "Hello<|end|>")
+    junk = NO_IDS[kind]
+    for before, after in ((junk + prompt, completion), (prompt, junk + completion), (prompt, completion[:-1] + junk)):
+        bridged = renderer.bridge(before, after, ASK)
+        assert isinstance(bridged, Bridge)
+        ids = bridged.tokens.token_ids
+        assert all(one is other for one, other in zip(ids, [*before, *after], strict=False))
+        assert len(ids) > len(before) + len(after)
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_does_not_hide_the_tokens_beside_it(kind: str) -> None:
+    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
+    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
+def test_a_turn_that_is_cut_off_in_its_reasoning_is_closed_where_all_reasoning_is_kept(name: str, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode("<think>\nHm, the")
+    bridged = keeping.bridge(prompt, completion, ASK)
+    assert isinstance(bridged, Bridge)
+    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added.lstrip().startswith("</think>")
+    assert added.endswith(tokenizer.decode(prompt[-2:]))
+    refused = create_renderer(tokenizer).bridge(prompt, completion, ASK)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.HISTORY_REWRITTEN
+
+
+LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n" + message.content }}
+{%- if message.role == "assistant" and loop.last %}<|/call|>{% else %}<|end|>{% endif %}{% endfor %}
+{%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+
+
+@pytest.mark.parametrize(("said", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
+def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, closed: str) -> None:
+    """As gpt-oss, whose last turn returns and whose earlier ones end."""
+    tokenizer = load_tokenizer(EMBEDDED)
+    keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
+    prompt, completion = prior_of(keeping, said)
+    refused = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
+    assert isinstance(refused, BridgeRefusal)
+    assert (refused.reason, refused.detail) == (
+        BridgeReason.HISTORY_REWRITTEN,
+        "after a question: 'Fluss<|/call|>' would become 'Fluss'",
+    )
+    bridged = keeping.bridge(prompt, completion, ASK)
+    assert isinstance(bridged, Bridge)
+    assert not bridged.keeps
+    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added == f"{closed}<|turn|>user\nHi<|end|><|turn|>assistant\n"
+
+
+AFTER = """{% for message in messages %}{% if message.role == "tool" %}{{ "<|turn|>tool\\n" + message.content }}
+{{- messages[loop.index0 - 1].content + "<|end|>" }}{% else %}{{ "<|turn|>" + message.role + "\\n" + message.content }}
+{%- for call in message.tool_calls or [] %}{{ "<|call|>" + call.function | tojson + "<|/call|>" }}{% endfor %}<|end|>
+{%- endif %}{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+
+
+def test_what_a_turn_says_is_never_made_up_after_it() -> None:
+    """As Gemma 4 writes what is said beside a call after the call's result."""
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=AFTER, thinking_retention="all")
+    result = [{"role": "tool", "content": "R"}]
+    call = '<|call|>{"name": "f", "arguments": {}}<|/call|><|end|>'
+    alone = keeping.bridge(*prior_of(keeping, call), result)
+    assert isinstance(alone, Bridge)
+    refused = keeping.bridge(*prior_of(keeping, f"Hello{call}"), result)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+NAMED = """{% set seen = namespace(name="") %}{% for message in messages %}{{ "<|turn|>" + message.role + "\\n" }}
+{%- if message.role == "tool" %}{{ seen.name + ": " }}{% endif %}{{ message.content }}
+{%- for call in message.tool_calls or [] %}{% set seen.name = call.function.name %}{{ "[" + call.function.name + "]" }}
+{%- endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "R"}
+
+
+def test_the_name_of_a_call_that_is_not_read_is_never_made_up() -> None:
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=NAMED, thinking_retention="all")
+    prior = prior_of(keeping, "[look]<|end|>")
+    refused = keeping.bridge(*prior, [RESULT])
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+    bridged = keeping.bridge(*prior, [{**RESULT, "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    assert "look: R" in keeping.tokenizer.decode(bridged.tokens.token_ids)
+
+
+SORTED = """{% for message in messages %}{% if message.role == "assistant" and message.tool_calls %}<|turn|>assistant
+{%- for call in message.tool_calls %}{{ "<|call|>" + call.function | tojson + "<|/call|>" }}{% endfor %}<|end|>
+{%- for call in message.tool_calls %}{% for result in messages %}{% if result.tool_call_id == call.id and call.id %}
+{{- "<|turn|>tool\\n" + result.content + "<|end|>" }}{% endif %}{% endfor %}{% endfor %}
+{%- elif message.role != "tool" %}{{ "<|turn|>" + message.role + "\\n" + message.content + "<|end|>" }}{% endif %}
+{%- endfor %}{% if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+@pytest.mark.parametrize("names", [("a", "b"), (None, None)])
+def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | None, str | None]) -> None:
+    keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=SORTED, thinking_retention="all")
+    calls = "".join(f'<|call|>{{"name": "{name}", "arguments": {{}}}}<|/call|>' for name in "ab")
+    results = [
+        {**RESULT, "tool_call_id": f"c{name}", "content": f"R{name}", "name": given}
+        for name, given in zip("ab", names, strict=True)
+    ]
+    for new in (results, results[::-1]):
+        bridged = keeping.bridge(*prior_of(keeping, f"{calls}<|end|>"), new)
+        if names == (None, None):
+            assert isinstance(bridged, BridgeRefusal)
+        else:
+            assert isinstance(bridged, Bridge)
+            text = keeping.tokenizer.decode(bridged.tokens.token_ids)
+            assert text.index("Ra") < text.index("Rb")
+
+
+def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
+    """Extends a completion with a message of a role, and returns the text that is added as well."""
+    tokenizer = load_tokenizer(name)
+    keeping = create_renderer(tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids(ASK, add_generation_prompt=True)
+    completion = tokenizer.encode(said, add_special_tokens=False)
+    bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
+    assert isinstance(bridged, Bridge)
+    return bridged, tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "adds"),
+    [
+        ("Hi<|user|>", "user", "\nBye"),
+        ("Hi<|user|>\nfoo", "user", "<|user|>\nBye"),
+        ("<tool_call>look\n</tool_call><|observation|>", "tool", "\n<tool_response>"),
+        ("<tool_call>look\n</tool_call><|observation|><|user|>", "tool", "<|observation|>\n<tool_response>"),
+        ("Hi", "user", "<|user|>\nBye"),
+    ],
+)
+def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
+    said: str, new: str, adds: str, hub: object
+) -> None:
+    _, added = extended("zai-org/GLM-4.5-Air", said, new)
+    assert added.startswith(adds)
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "closing"),
+    [
+        (
+            "<|channel|>commentary to=functions.look <|constrain|>json<|message|>{}",
+            "tool",
+            "<|call|><|start|>functions.",
+        ),
+        ("<|channel|>final<|message|>Hel", "user", "<|end|><|start|>user"),
+        ("<|channel|>analysis<|message|>Hm", "user", "<|end|>"),
+    ],
+)
+def test_a_turn_that_was_cut_off_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
+    bridged, added = extended("openai/gpt-oss-20b", said, new)
+    assert bridged.keeps is False or new == "user"
+    assert added.startswith(closing)
+    assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
+
+
+def test_control_text_in_a_name_that_was_sampled_is_no_token() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    named = NAMED.replace('"[" + call.function.name + "]"', '"<|call|>" + call.function | tojson + "<|/call|>"')
+    options: dict[str, Any] = {"chat_template": named, "thinking_retention": "all"}
+    plain = create_renderer(tokenizer, content_tokens="text", **options)
+    pieces = ('<|call|>{"name": "g<', "|end", '|>", "arguments": {}}<|/call|><|end|>')
+    completion = [number for piece in pieces for number in tokenizer.encode(piece)]
+    prompt = plain.render_ids(ASK, add_generation_prompt=True)
+    bridged = plain.bridge(prompt, completion, [RESULT])
+    assert isinstance(bridged, Bridge)
+    added = bridged.tokens.token_ids[len(prompt) + len(completion) :]
+    assert added.count(tokenizer.added_tokens["<|end|>"]) == 1
+    with pytest.raises(ControlTextError):
+        create_renderer(tokenizer, content_tokens="refuse", **options).bridge(prompt, completion, [RESULT])
+
+
+WIPE = """{% for message in messages %}{% if message.content != "Bye" and message.name != "wipe" %}
+{{- "<|turn|>" + message.role + "\\n" + message.content + "<|end|>" }}{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+@pytest.mark.parametrize("odd", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
+def test_what_was_proven_for_other_words_does_not_decide(odd: dict[str, str]) -> None:
+    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
+    prior = prior_of(wiping, "A<|end|>")
+    plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in odd else {})}
+    for _ in range(2):
+        assert isinstance(wiping.bridge(*prior, [plain]), Bridge)
+        refused = wiping.bridge(*prior, [{"role": "user", **odd}])
+        assert isinstance(refused, BridgeRefusal)
+        assert refused.reason is BridgeReason.UNSUPPORTED_ROLE
+
+
+ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or []) %}
+{%- if stern and message.role == "user" and loop.last and loop.index > 2 %}
+{{- raise_exception("not: " + message.content) }}{% endif %}
+{{- "<|turn|>" + message.role + message.content + "<|end|>" }}{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
+
+
+def test_switches_that_are_lists_count() -> None:
+    found = []
+    for hide in (["x"], ["user"]):
+        one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"hide": hide})
+        found.append(one.bridge(*prior_of(one, "A<|end|>"), ASK))
+    assert isinstance(found[0], Bridge)
+    assert isinstance(found[1], BridgeRefusal)
+
+
+def test_a_refusal_has_the_words_of_its_own_messages() -> None:
+    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"stern": True})
+    for words in ("of Alice", "of Bob"):
+        refused = one.bridge(*prior_of(one, "A<|end|>"), [{"role": "user", "content": words}])
+        assert isinstance(refused, BridgeRefusal)
+        assert words in refused.detail
+
+
+def test_a_text_is_only_joined_to_a_turn_without_a_stop_token_where_no_token_changes() -> None:
+    template = (
+        "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{{ 'assistant:' * add_generation_prompt }}"
+    )
+    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    prompt = one.render_ids(ASK, add_generation_prompt=True)
+    for word in ("Hello", "Hello.", "12", "a"):
+        completion = one.tokenizer.encode(word)
+        bridged = one.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
+        if isinstance(bridged, Bridge):
+            whole = [*ASK, {"role": "assistant", "content": word}, {"role": "user", "content": "Bye"}]
+            assert bridged.tokens.token_ids == one.render_ids(whole, add_generation_prompt=True)
+        else:
+            assert bridged.reason is BridgeReason.NO_STOP_TOKEN
+
+
+def test_a_bridge_explains_itself(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
+    bridged = renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK)
+    assert isinstance(bridged, Bridge)
+    bridged.tokens.explain()
+    assert "Hi" in capsys.readouterr().out
+
+
+def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_again(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), Qwen3RendererConfig(enable_thinking=False))
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    new = [{"role": "user", "content": "Bye"}]
+    stopped, cut = (
+        renderer.tokenizer.encode(text, add_special_tokens=False) for text in ("A<|im_end|>", "A<|im_end|>\n")
+    )
+    expected = renderer.bridge_to_next_turn(prompt, stopped, new)
+    bridged = renderer.bridge_to_next_turn(prompt, cut, new)
+    assert bridged is not None
+    assert expected is not None
+    assert bridged.token_ids == expected.token_ids
+    # The line break was there before, so it is nobody's.
+    assert bridged.message_indices[len(prompt) + len(cut) - 1] == -1
+    assert bridged.message_indices[len(prompt) + len(cut) :] == expected.message_indices[len(prompt) + len(cut) :]
+    # Two of them are no line break that the template writes.
+    twice = renderer.bridge_to_next_turn(prompt, [*cut, cut[-1]], new)
+    assert twice is not None
+    assert twice.token_ids == [*prompt, *cut, cut[-1], *expected.token_ids[len(prompt) + len(stopped) :]]
+
+
+def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("zai-org/GLM-5"), thinking_retention="all")
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    call = "</think><tool_call>f<arg_key>x</arg_key><arg_value>y</arg_value></tool_call>"
+    late = [{"role": "system", "content": "Late."}]
+    stopped = renderer.tokenizer.encode(f"{call}<|observation|>", add_special_tokens=False)
+    refused = renderer.bridge(prompt, stopped, late)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.NO_STOP_TOKEN
+    assert "'</tool_call>'" in refused.detail
+
+
+class LettersOfATemplate(Letters):
+    """Writes the same as the embedded model, a token for each character."""
+
+    chat_template = load_tokenizer(EMBEDDED).chat_template
+
+
+def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
+    with_tokens, without = create_renderer(Bare(str(EMBEDDED))), create_renderer(LettersOfATemplate())
+    new = [{"role": "user", "content": "Bye"}]
+    for renderer, extended in ((with_tokens, True), (without, False)):
+        prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+        completion = renderer.tokenizer.encode("Yes<|end|>", add_special_tokens=False)
+        assert isinstance(renderer.bridge(prompt, completion, new), Bridge) == extended
+
+
+@pytest.mark.parametrize("junk", [[2**40], [-1], ["x"], [None], [5]])
+def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk: list[Any]) -> None:
+    prompt, completion = prior_of(renderer, "Yes<|end|>")
+    new = [{"role": "user", "content": "Bye"}]
+    plain = renderer.bridge_to_next_turn(prompt, completion, new)
+    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *junk], new)
+    assert plain is not None
+    assert bridged is not None
+    assert bridged.token_ids == [*prompt, *completion, *junk, *plain.token_ids[len(prompt) + len(completion) :]]
+
+
+def test_a_stop_token_that_takes_in_the_line_break_after_it_drops_nothing_else(tmp_path: Path) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    said = json.loads(file.read_text())
+    for token in said["added_tokens"]:
+        token["rstrip"] = token["content"] == "<|end|>"
+    file.write_text(json.dumps(said))
+    renderer = create_renderer(load_tokenizer(tmp_path / "model"))
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
+    stop, line = renderer.tokenizer.added_tokens["<|end|>"], renderer.tokenizer.encode("\n", add_special_tokens=False)
+    completion = [*renderer.tokenizer.encode("Yes", add_special_tokens=False), stop]
+    new = [{"role": "user", "content": "Bye"}]
+    plain = renderer.bridge_to_next_turn(prompt, completion, new)
+    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *line], new)
+    assert plain is not None
+    assert bridged is not None
+    assert bridged.token_ids == [*prompt, *completion, *line, *plain.token_ids[len(prompt) + len(completion) :]]

@@ -1,0 +1,77 @@
+"""Whose message is before a turn is told by what messages begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
+from renderers.bridging.context import Program
+from renderers.bridging.last_speaker import Heads, follows_itself
+
+HEADS = Heads(own=(1, 2), others=((1, 3), (4,)))
+ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}
+CALL = {**ANSWER, "tool_calls": [{"type": "function", "id": "c", "function": {"name": "get", "arguments": {"x": 1}}}]}
+RESULT = {"role": "tool", "tool_call_id": "c", "name": "get", "content": "R " * 400}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "own"),
+    [
+        ([1, 3, 9, 1, 2, 8, 1, 2], True),
+        ([1, 2, 8, 1, 3, 9, 1, 2], False),
+        ([1, 2, 8, 4, 9, 1, 2], False),
+        ([1, 2], False),
+        ([], False),
+        ([1, 2, *[8] * 5000, 1, 2], True),
+        ([1, 2, 1, 3, *[8] * 5000, 1, 2], False),
+        ([1, 2, None, "a", float("nan"), 1, 2], True),
+    ],
+)
+def test_the_last_message_is_found_however_long_it_is(prompt: list[Any], own: bool) -> None:
+    assert follows_itself(prompt, HEADS) is own
+
+
+@given(st.lists(st.integers(0, 5), max_size=200))
+def test_it_is_that_of_the_last_two_heads(prompt: list[int]) -> None:
+    found = []
+    for at in range(len(prompt)):
+        found += [head for head in (HEADS.own, *HEADS.others) if tuple(prompt[at : at + len(head)]) == head]
+    assert follows_itself(prompt, HEADS) is (found[-2:] == [HEADS.own, HEADS.own])
+
+
+def prompts(renderer: ChatRenderer) -> dict[bool, list[list[int]]]:
+    """Returns prompts after an assistant's message, and others."""
+
+    def ids(*messages: Any) -> list[int]:
+        return renderer.render_ids(messages, add_generation_prompt=True)
+
+    twice = ids(ASK, ANSWER)
+    return {
+        # Some templates open no turn after one.
+        True: [twice, ids(ASK, ANSWER, ASK, ANSWER)] if twice != renderer.render_ids([ASK, ANSWER]) else [],
+        False: [ids(ASK), ids(ASK, ANSWER, ASK), ids(ASK, CALL, RESULT), ids(ASK, CALL, RESULT, ANSWER, ASK)],
+    }
+
+
+MODELS = ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air", "deepseek-ai/DeepSeek-V3.1", "MiniMaxAI/MiniMax-M2"]
+
+
+@pytest.mark.parametrize("name", [EMBEDDED, *MODELS, "openai/gpt-oss-20b", "moonshotai/Kimi-K2.5"])
+def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) -> None:
+    if name != EMBEDDED:
+        request.getfixturevalue("hub")
+    renderer = create_renderer(load_tokenizer(name))
+    heads = Program(renderer._writer, None, renderer.resolution.grammar.header).heads
+    assert heads is not None
+    for own, found in prompts(renderer).items():
+        assert [follows_itself(prompt, heads) for prompt in found] == [own] * len(found)
+
+
+def test_without_control_tokens_nothing_is_said() -> None:
+    template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    assert Program(renderer._writer, None, "assistant: ").heads is None

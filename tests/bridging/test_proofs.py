@@ -1,0 +1,86 @@
+"""Histories agree on what follows a turn, or it is said where they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers import BridgeReason, BridgeRefusal, MessageError, TemplateRefusalError, TemplateRunError
+from renderers.bridging.proofs import Outcome, Proof, choose, words_of
+from renderers.bridging.sample_histories import Feature, skeletons
+
+USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
+TOOL: list[dict[str, Any]] = [{"role": "tool", "content": "R"}]
+HISTORIES = {one.features: one for one in skeletons()}
+PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({Feature.RESULT})]
+TWICE = HISTORIES[frozenset({Feature.OWN})]
+
+
+def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
+    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, (), suffix, change, None)
+
+
+def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:
+    proof = Proof(outcomes, ("one", "other"), ("No.",))
+    return choose(proof, has=lambda text: text in prior.split(), doubled=lambda: doubled, new=new, retention=retention)
+
+
+def test_histories_that_agree_are_evidence() -> None:
+    first, evidence = chosen(outcome(), outcome(CYCLE))
+    assert first.skeleton is PLAIN
+    assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool's result", None)]
+
+
+def test_without_a_history_that_the_template_takes_its_words_are_the_reason() -> None:
+    assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No.")
+
+
+def test_what_differs_is_shown() -> None:
+    refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
+    assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool's result: other")
+
+
+def test_a_history_whose_tokens_are_not_there_does_not_count() -> None:
+    both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
+    assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)
+    _, evidence = chosen(*both, prior="<other>")
+    assert len(evidence) == 1
+
+
+def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> None:
+    both = outcome(), outcome(TWICE, suffix=1)
+    assert isinstance(chosen(*both, doubled=True), BridgeRefusal)
+    _, evidence = chosen(*both)
+    assert len(evidence) == 1
+
+
+@pytest.mark.parametrize(
+    ("retention", "new", "kept"),
+    [
+        (None, USER, False),
+        (None, TOOL, False),
+        ("tool_cycle", USER, False),
+        ("tool_cycle", TOOL, True),
+        ("all", USER, True),
+    ],
+)
+def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retention: Any, new: Any, kept: bool) -> None:
+    found = chosen(outcome(change="x would become y"), new=new, retention=retention)
+    assert isinstance(found, BridgeRefusal) != kept
+    if not kept:
+        assert found == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TemplateRefusalError("No roles!", message=3), "new message 1: No roles!"),
+        (TemplateRefusalError("No roles!", message=0), "No roles!"),
+        (TemplateRefusalError("No roles!"), "No roles!"),
+        (MessageError("is a set", message=2, path=("content",)), "new message 0: content is a set"),
+        (TemplateRunError("the chat template fails", 2), "new message 0: the chat template fails"),
+    ],
+)
+def test_errors_are_told_by_the_numbers_of_the_new_messages(error: Any, words: str) -> None:
+    assert words_of(error, 1) == words

@@ -1,0 +1,53 @@
+"""A switch that decides about reasoning in the history is found by trying it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from renderers.bridging.retention import find_contradiction, retention_of
+from renderers.bridging.sample_histories import EARLIER_THOUGHT
+from renderers.families import FAMILIES
+
+
+def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
+    """Stands for a template that keeps reasoning with `keep`, and fails with `broken`."""
+    if switches.get("broken"):
+        return None
+    return EARLIER_THOUGHT if switches.get("keep") else ""
+
+
+@pytest.mark.parametrize(
+    ("switches", "retention", "wrong"),
+    [
+        ({"keep": True}, "tool_cycle", True),
+        ({"keep": False}, "all", True),
+        ({"keep": True}, "all", False),
+        ({"keep": False}, "tool_cycle", False),
+        ({"keep": True}, None, False),
+        ({"other": True}, "all", False),
+        ({"keep": "yes"}, "tool_cycle", False),
+        ({"broken": True}, "all", False),
+    ],
+)
+def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], retention: Any, wrong: bool) -> None:
+    found = find_contradiction(write, switches, retention)
+    assert (found is not None) == wrong
+    assert found is None or "keep" in found
+
+
+@pytest.mark.parametrize(
+    ("switches", "kept"),
+    [
+        ({}, "all"),
+        ({"thinking": True}, None),
+        ({"enable_thinking": True}, None),
+        ({"enable_thinking": False}, "all"),
+        ({"enable_thinking": True, "thinking": False}, "all"),
+        ({"enable_thinking": False, "thinking": True}, None),
+    ],
+)
+def test_two_names_of_one_switch_say_one_thing(switches: dict[str, bool], kept: str | None) -> None:
+    assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == kept

@@ -1,0 +1,309 @@
+"""What callers send becomes plain JSON data, or an error that says which message."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import pickle
+from collections import OrderedDict, UserDict
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pydantic
+import pytest
+
+from renderers.core.messages import (
+    ImagePart,
+    Message,
+    ToolCall,
+    ToolSpec,
+    VideoPart,
+    plain_arguments,
+    plain_messages,
+    plain_tools,
+)
+from renderers.errors import MessageError
+
+
+class Role(str, enum.Enum):  # noqa: UP042
+    USER = "user"
+
+
+class Loud(str):
+    def __str__(self) -> str:
+        return "LOUD"
+
+    def upper(self) -> str:
+        return "other"
+
+
+class Count(int):
+    def __str__(self) -> str:
+        return "many"
+
+
+class Function(pydantic.BaseModel):
+    name: str
+    arguments: str
+
+
+class Call(pydantic.BaseModel):
+    id: str
+    function: Function
+    type: str = "function"
+    index: int | None = None
+
+
+class Said(pydantic.BaseModel):
+    """As the OpenAI SDK has it: everything that may be there is, as None."""
+
+    role: str
+    content: str | None = None
+    refusal: str | None = None
+    audio: Any = None
+    function_call: Any = None
+    tool_calls: list[Call] | None = None
+
+
+@dataclasses.dataclass
+class Plain:
+    role: str
+    content: str | None
+    tool_calls: list[Any] | None = None
+
+
+def exact(value: Any) -> bool:
+    """Says whether a value is made of exact JSON types and nothing else."""
+    if type(value) is dict:
+        return all(type(key) is str and exact(item) for key, item in value.items())
+    return all(map(exact, value)) if type(value) is list else type(value) in (str, int, float, bool, type(None))
+
+
+def test_subclasses_become_the_exact_types_without_asking_their_methods() -> None:
+    message = UserDict(role=Role.USER, content=Loud("hi"), n=Count(3), x=np.float64(0.5), t=(Loud("a"), True))
+    (plain,) = plain_messages([message])
+    assert plain == {"role": "user", "content": "hi", "n": 3, "x": 0.5, "t": ["a", True]}
+    assert exact(plain)
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, MappingProxyType, UserDict])
+def test_any_mapping_is_a_message(kind: Any) -> None:
+    assert plain_messages([kind({"role": "user", "content": "hi"})]) == [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize("scalar", [np.int64(3), np.float32(0.5), np.bool_(False), np.str_("s")])
+def test_numpy_scalars_are_what_they_say(scalar: Any) -> None:
+    (plain,) = plain_messages([{"role": "user", "x": scalar}])
+    assert plain["x"] == scalar.item()
+    assert exact(plain)
+
+
+def test_objects_of_an_sdk_lose_the_keys_that_are_none_but_for_the_content() -> None:
+    call = Call(id="1", function=Function(name="f", arguments="{}"))
+    said = Said(role="assistant", tool_calls=[call])
+    assert plain_messages([said]) == [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}, "type": "function"}],
+        }
+    ]
+    assert plain_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == plain_messages([said])
+
+
+def test_none_in_the_data_that_an_object_holds_stays() -> None:
+    class Spec(pydantic.BaseModel):
+        name: str
+        strict: bool | None = None
+        parameters: dict[str, Any]
+
+    spec = Spec(name="f", parameters={"default": None, "enum": [None]})
+    assert plain_tools([spec]) == [{"name": "f", "parameters": {"default": None, "enum": [None]}}]
+
+
+def test_dataclasses_are_messages_too() -> None:
+    assert plain_messages([Plain("user", "hi")]) == [{"role": "user", "content": "hi"}]
+
+
+def test_none_in_a_callers_own_dict_stays() -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": None}
+    assert plain_messages([message]) == [message]
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "thinking", "reasoning"])
+def test_reasoning_is_passed_on_under_the_names_that_templates_read(key: str) -> None:
+    (plain,) = plain_messages([{"role": "assistant", "content": "x", key: "Hm."}])
+    assert plain["reasoning_content"] == plain["thinking"] == "Hm."
+    assert plain[key] == "Hm."
+
+
+def test_of_several_names_for_reasoning_the_standard_one_wins() -> None:
+    (plain,) = plain_messages([{"role": "assistant", "reasoning": "b", "thinking": None, "reasoning_content": "a"}])
+    assert plain["reasoning_content"] == "a"
+    assert plain["reasoning"] == "b"
+
+
+def test_reasoning_aliases_are_those_of_transformers() -> None:
+    from transformers.utils.chat_template_utils import _alias_reasoning_fields
+
+    for keys in (["reasoning"], ["thinking"], ["reasoning_content", "thinking"], ["thinking", "reasoning"], []):
+        message = {"role": "assistant", "content": "x", **{key: f"by {key}" for key in keys}}
+        assert plain_messages([message]) == _alias_reasoning_fields([message])
+
+
+def test_the_callers_objects_are_never_changed() -> None:
+    messages = [{"role": "assistant", "reasoning": "Hm.", "content": [{"type": "text", "text": "x"}]}]
+    before = copy.deepcopy(messages)
+    plain = plain_messages(messages)
+    plain[0]["content"][0]["text"] = "y"
+    plain[0]["new"] = 1
+    assert messages == before
+
+
+def test_an_image_object_in_a_part_becomes_its_name() -> None:
+    part = {"type": "image", "image": object(), "detail": {"n": 1}}
+    (plain,) = plain_messages([{"role": "user", "content": [part]}])
+    assert plain["content"] == [{"type": "image", "image": "<object>", "detail": {"n": 1}}]
+
+
+class Link(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+    url: Any
+    detail: str | None = None
+
+
+class Part(pydantic.BaseModel):
+    type: str
+    text: Any = None
+    image_url: Link | None = None
+
+
+@dataclasses.dataclass
+class Frames:
+    type: str
+    video: list[Any]
+
+
+class Image:
+    """As PIL has it: no JSON data, and no fields."""
+
+
+PICTURE = Image()
+
+
+@pytest.mark.parametrize(
+    ("part", "plain"),
+    [
+        ({"type": "image_url", "image_url": {"url": PICTURE}}, {"type": "image_url", "image_url": {"url": "<Image>"}}),
+        ({"type": "image", "image": {"data": b"x"}}, {"type": "image", "image": {"data": "<bytes>"}}),
+        ({"type": "image", "image": np.zeros((2, 2))}, {"type": "image", "image": "<ndarray>"}),
+        ({"type": "audio", "audio": {"a": ({"b": object()},)}}, {"type": "audio", "audio": {"a": [{"b": "<object>"}]}}),
+        ({"image": PICTURE}, {"image": "<Image>"}),
+        ({"image_url": {"url": PICTURE}}, {"image_url": {"url": "<Image>"}}),
+        (Part(type="image_url", image_url=Link(url=PICTURE)), {"type": "image_url", "image_url": {"url": "<Image>"}}),
+        ({"type": "image_url", "image_url": Link(url="x")}, {"type": "image_url", "image_url": {"url": "x"}}),
+        (Frames("video", [PICTURE, PICTURE]), {"type": "video", "video": ["<Image>", "<Image>"]}),
+        (Part(type="text", text="Hi"), {"type": "text", "text": "Hi"}),
+    ],
+)
+def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part: Any, plain: Any) -> None:
+    assert plain_messages([{"role": "user", "content": [part]}])[0]["content"] == [plain]
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"type": "text", "text": PICTURE}, ("text",)),
+        ({"type": "text", "text": "Hi", "image": PICTURE}, ("image",)),
+        ({"type": "text", "text": {"value": PICTURE}}, ("text", "value")),
+        (Part(type="text", text=PICTURE), ("text",)),
+        ({"text": PICTURE, "image": PICTURE}, ("text",)),
+        ({"type": "image", "text": PICTURE}, ("text",)),
+        ({"type": "thinking", "thinking": PICTURE}, ("thinking",)),
+        ({"note": PICTURE}, ("note",)),
+    ],
+)
+def test_an_object_where_text_belongs_is_refused_by_its_place(part: Any, path: tuple[str, ...]) -> None:
+    with pytest.raises(MessageError, match="is a Image, which is not JSON data") as caught:
+        plain_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
+    assert (caught.value.message, caught.value.path) == (1, ("content", 1, *path))
+
+
+CYCLE: dict[str, Any] = {"role": "user", "content": "x"}
+CYCLE["self"] = [CYCLE]
+DEEP: Any = "x"
+for _ in range(200):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("messages", "error"),
+    [
+        ([], "there are no messages: a conversation needs at least one"),
+        ((), "there are no messages"),
+        ("hello", "messages must be a list of messages, not a str"),
+        ({"role": "user"}, "messages must be a list of messages, not a dict"),
+        (None, "messages must be a list of messages, not a NoneType"),
+        (["hi"], "message 0: must be a dict with a role and a content, not a str"),
+        ([[{"role": "user"}]], "message 0: must be a dict with a role and a content, not a list"),
+        ([{"role": "user"}, {"content": "x"}], "message 1: has no role: it must be a string, such as 'user'"),
+        ([{"role": None}], "message 0: has the role None"),
+        ([{"role": "user"}, {"role": "user", "content": {1}}], "message 1: content is a set, which is not JSON data"),
+        ([{"role": "user", "content": b"x"}], "message 0: content is a bytes, which is not JSON data"),
+        ([{"role": "user", "content": object()}], "message 0: content is a object, which is not JSON data"),
+        ([{"role": "user", "x": {1: "y"}}], "message 0: x has the key 1, and keys of JSON data are strings"),
+        ([{"role": "user", "x": [{None: 1}]}], "message 0: x.0 has the key None"),
+        ([{"role": "user"}, CYCLE], "message 1: self.0 contains itself, so it is not JSON data"),
+        ([{"role": "user", "content": DEEP}], "is nested more than 100 levels deep"),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": object()}]}],
+            "message 0: content.0.text is a object",
+        ),
+    ],
+)
+def test_what_cannot_be_rendered_is_refused_by_its_place(messages: Any, error: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        plain_messages(messages)
+    assert error in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.message, again.path) == (str(caught.value), caught.value.message, caught.value.path)
+
+
+def test_an_object_that_is_there_twice_is_not_taken_for_a_circle() -> None:
+    part = {"type": "text", "text": "x"}
+    assert plain_messages([{"role": "user", "content": [part, part]}])[0]["content"] == [part, part]
+
+
+def test_tools_are_made_plain_and_checked() -> None:
+    assert plain_tools(None) is None
+    assert plain_tools([Function(name="f", arguments="{}")]) == [{"name": "f", "arguments": "{}"}]
+    with pytest.raises(MessageError, match=r"^tools\.1 must be a dict with the tool's name and schema$"):
+        plain_tools([{"name": "f"}, "g"])
+    with pytest.raises(MessageError, match="tools must be a list of tools, not a dict"):
+        plain_tools({"name": "f"})
+    with pytest.raises(MessageError, match=r"^tools\.0\.f is a builtin_function_or_method"):
+        plain_tools([{"f": print}])
+
+
+def test_other_arguments_are_made_plain_too() -> None:
+    assert plain_arguments({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
+        "documents": [{"text": "x"}],
+        "flag": True,
+    }
+    with pytest.raises(MessageError, match=r"^documents\.0 is a object"):
+        plain_arguments({"documents": [object()]})
+
+
+def test_the_types_say_which_keys_are_required() -> None:
+    required = {one.__name__: one.__required_keys__ for one in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
+    assert required == {
+        "Message": {"role"},
+        "ToolSpec": {"name"},
+        "ToolCall": frozenset(),
+        "ImagePart": frozenset(),
+        "VideoPart": frozenset(),
+    }
+    assert {"reasoning", "reasoning_content", "tool_calls"} <= Message.__optional_keys__

@@ -1,0 +1,45 @@
+"""The texts that a template looks for are found in its syntax tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers.probing.literals import Searches, searches_of
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        ("{{ '</think>' in content }}", {"</think>"}),
+        ("{{ content == '[]' }}", {"[]"}),
+        ("{{ content.startswith('<a>') and content.split('</a>')[-1] }}", {"<a>", "</a>"}),
+        ("{{ content | replace('<b>', '') }}", {"<b>"}),
+        ("{% if content is in ['<c>', '<d>'] %}x{% endif %}", {"<c>", "<d>"}),
+        ("{% macro cut(x) %}{{ x.split('<e>') }}{% endmacro %}{{ cut(content) }}", {"<e>"}),
+    ],
+)
+def test_what_is_compared_or_passed_on_is_looked_for(template: str, found: set[str]) -> None:
+    assert searches_of(template).within == found
+
+
+@pytest.mark.parametrize("template", ["<|im_start|>{{ '<x>' ~ content }}", "{{ a.strip(' ') }}"])
+def test_what_is_written_and_spaces_are_not(template: str) -> None:
+    assert searches_of(template) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("template", "within", "whole"),
+    [
+        ("{{ message.role == 'user' }}", set(), {"user"}),
+        ("{{ message.role in ['user', 'tool'] }}", set(), {"user", "tool"}),
+        ("{{ 'SECRET' in message.content }}", {"SECRET"}, set()),
+        ("{{ message.content.startswith('Final') }}", {"Final"}, set()),
+        ("{{ 'tool_calls' in message and message.tool_calls }}", set(), {"tool_calls"}),
+        ("{{ message.get('name') == 'wipe' }}", set(), {"name", "wipe"}),
+        ("{{ message['name'] is eq('wipe') }}", set(), {"wipe"}),
+    ],
+)
+def test_a_name_counts_alone_unless_it_is_looked_for_within_a_text(
+    template: str, within: set[str], whole: set[str]
+) -> None:
+    assert searches_of(template) == Searches(frozenset(within), frozenset(whole))

@@ -1,0 +1,485 @@
+"""Messages are put into forms that a template takes, and forms that it takes are left alone."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.input_formats import given_to
+from renderers.templating import ChatTemplate, Limits
+from tests.support.conversations import CONVERSATIONS, TOOLS
+from tests.support.parity import EACH_ONCE, NOW, TOKENS
+
+STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
+REPR = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+PARTS = (
+    "{% for m in messages %}{{ m.role }}: {% for p in m.content %}"
+    "{% if p.type == 'text' %}{{ p.text }}{% endif %}{% endfor %}\n{% endfor %}"
+)
+BOTH = (
+    "{% for m in messages %}{{ m.role }}: {% if m.content is string %}{{ m.content }}{% else %}"
+    "{% for p in m.content %}{{ p.text or p.thinking }}{% endfor %}{% endif %}\n{% endfor %}"
+)
+CALLS = "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}CALL{% endfor %}{% endfor %}"
+FUNCTION = CALLS.replace("CALL", "{% set f = c.function %}{{ f.name }}ARGUMENTS")
+DICT = FUNCTION.replace("ARGUMENTS", "{% for k, v in f.arguments.items() %}{{ k }}={{ v }}{% endfor %}")
+JSON = FUNCTION.replace("ARGUMENTS", "{{ f.arguments | tojson }}")
+TEXT = FUNCTION.replace("ARGUMENTS", "{{ '(' + f.arguments + ')' }}")
+EITHER = FUNCTION.replace("ARGUMENTS", "{{ f.arguments if f.arguments is string else f.arguments | tojson }}")
+OTHERWISE = FUNCTION.replace(
+    "ARGUMENTS",
+    "{% if f.arguments is string %}[{{ f.arguments }}]{% else %}{{ f.arguments.values() | join }}{% endif %}",
+)
+BARE = CALLS.replace("CALL", "{% set f = c.function or c %}{{ f.name }}{{ f.arguments | tojson }}")
+TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
+
+
+def adapted(source: str, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+    return adapt_messages(ChatTemplate(source), list(messages), given=())
+
+
+def user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+@pytest.mark.parametrize("source", [STRINGS, REPR])
+def test_parts_become_a_string_for_a_template_that_fails_on_them_or_writes_them_as_data(source: str) -> None:
+    assert adapted(source, user(TWO_PARTS)) == [user("Hi there")]
+
+
+def test_a_string_becomes_a_part_for_a_template_that_takes_nothing_else() -> None:
+    assert adapted(PARTS, user("Hi")) == [user([{"type": "text", "text": "Hi"}])]
+    assert adapted(PARTS, user(TWO_PARTS)) == [user(TWO_PARTS)]
+
+
+@pytest.mark.parametrize("content", ["Hi", TWO_PARTS])
+def test_a_template_that_takes_both_gets_what_was_sent(content: Any) -> None:
+    assert adapted(BOTH, user(content)) == [user(content)]
+
+
+@pytest.mark.parametrize(
+    ("part", "is_what"),
+    [
+        ({"type": "image", "image": "<Image>"}, "is a part of type 'image'"),
+        ({"type": "image", "image": "<Image>", "text": "a cat"}, "is a part of type 'image'"),
+        ({"image_url": "http://"}, "is a part of type 'image_url'"),
+        ({"type": "refusal", "refusal": "No."}, "is a part of type 'refusal'"),
+        ({"type": "text", "text": None}, "is a part without a text"),
+        ({"words": "Hi"}, "is a part without a text"),
+        (3, "is of type int"),
+        (None, "is of type NoneType"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_place_where_the_template_takes_text_alone(part: Any, is_what: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        adapted(STRINGS, user("Hi"), user([*TWO_PARTS, part]))
+    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template takes text alone"
+    assert (caught.value.message, caught.value.path) == (1, ("content", 2))
+
+
+@pytest.mark.parametrize("source", [DICT, JSON])
+def test_arguments_become_an_object_where_the_template_wants_one(source: str) -> None:
+    (message,) = adapted(source, said('{"city": "Paris"}'))
+    assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
+
+
+def said(*arguments: Any, **more: Any) -> dict[str, Any]:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": each}} for each in arguments]
+    return {"role": "assistant", "content": "", "tool_calls": calls, **more}
+
+
+@pytest.mark.parametrize("source", [TEXT, EITHER])
+def test_arguments_stay_the_very_text_where_the_template_takes_it(source: str) -> None:
+    raw = '{"city":  "Par\\u0069s", "city": 1}'
+    (message,) = adapted(source, said(raw))
+    assert message["tool_calls"][0]["function"]["arguments"] == raw
+
+
+def test_arguments_become_text_where_the_template_wants_that() -> None:
+    (message,) = adapted(TEXT, said({"city": "北京", "n": [1, None]}))
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"city": "北京", "n": [1, null]}'
+
+
+@pytest.mark.parametrize("arguments", [{"a": 1}, {}, {"a": {"b": None}}])
+def test_an_object_stays_one_where_the_template_takes_it(arguments: Any) -> None:
+    for source in (DICT, JSON, EITHER):
+        assert adapted(source, said(arguments)) == [said(arguments)]
+
+
+@pytest.mark.parametrize("source", [DICT, JSON, OTHERWISE])
+def test_arguments_become_an_object_where_the_template_writes_text_otherwise(source: str) -> None:
+    assert adapted(source, said('{"city": "Paris"}')) == [said({"city": "Paris"})]
+
+
+@pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1, "a": 2}', '{"a": 1e400}'])
+def test_arguments_that_are_no_object_are_refused_by_their_place_where_the_template_wants_one(raw: str) -> None:
+    for source in (DICT, JSON):
+        with pytest.raises(
+            MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
+        ) as caught:
+            adapted(source, user("Q"), said({}, raw))
+        assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
+
+
+@pytest.mark.parametrize("raw", [[1], 3, False])
+def test_arguments_that_are_neither_text_nor_an_object_are_left_to_the_template(raw: Any) -> None:
+    assert adapted(JSON, said(raw)) == [said(raw)]
+
+
+def test_a_call_that_is_none_is_refused_by_its_place() -> None:
+    with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the function"):
+        adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused_as_an_object_would_be() -> None:
+    raw = '{"a": ' + "[" * 500 + "]" * 500 + "}"
+    assert adapted(EITHER, said(raw)) == [said(raw)]
+    with pytest.raises(MessageError, match="is nested more than 100 levels deep"):
+        adapted(DICT, said(raw))
+
+
+@pytest.mark.parametrize("raw", ["{broken", "[1]", "[" * 100_000])
+def test_text_that_is_no_json_object_is_passed_on_as_it_is_where_the_template_takes_text(raw: str) -> None:
+    for source in (TEXT, EITHER, OTHERWISE):
+        assert adapted(source, said(raw)) == [said(raw)]
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", "null", None])
+def test_no_arguments_are_an_empty_object_where_the_template_wants_one(nothing: Any) -> None:
+    for source in (DICT, JSON, OTHERWISE):
+        assert adapted(source, said(nothing)) == [said({})]
+
+
+def test_arguments_that_are_none_or_missing_are_empty_in_the_form_that_the_template_takes() -> None:
+    missing = said(None)
+    del missing["tool_calls"][0]["function"]["arguments"]
+    for message in (said(None), missing):
+        assert adapted(EITHER, message) == adapted(DICT, message) == [said({})]
+        assert adapted(TEXT, message) == [said("{}")]
+        assert adapted(STRINGS, message) == [message]
+
+
+def test_an_empty_text_is_an_empty_object_within_json_and_stays_where_it_stands_alone() -> None:
+    within = EITHER.replace("{{ f.arguments", '{"arguments": {{ f.arguments').replace("tojson }}", "tojson }} }")
+    assert adapted(within, said("")) == [said({})]
+    assert adapted(within, said('{"a":1}')) == [said('{"a":1}')]
+    for source in (TEXT, EITHER):
+        assert adapted(source, said("")) == [said("")]
+
+
+def test_a_bare_call_is_wrapped_where_the_template_needs_that() -> None:
+    bare = {"id": "1", "name": "f", "arguments": '{"a": 1}'}
+    message = {"role": "assistant", "content": "", "tool_calls": [bare]}
+    (wrapped,) = adapted(JSON, message)
+    assert wrapped["tool_calls"] == [{"type": "function", "id": "1", "function": {"name": "f", "arguments": {"a": 1}}}]
+    (taken,) = adapted(BARE, message)
+    assert taken["tool_calls"] == [{"id": "1", "name": "f", "arguments": {"a": 1}}]
+
+
+def test_thinking_parts_become_reasoning_where_the_template_does_not_know_them() -> None:
+    parts = [{"type": "thinking", "thinking": "Hm. "}, {"type": "thinking", "thinking": "So."}, *TWO_PARTS]
+    message = {"role": "assistant", "content": parts}
+    (lifted,) = adapted(STRINGS, message)
+    assert (lifted["content"], lifted["reasoning_content"], lifted["thinking"]) == ("Hi there", "Hm. So.", "Hm. So.")
+    assert adapted(BOTH, message) == [message]
+
+
+def test_a_thought_may_be_in_parts_and_becomes_a_text() -> None:
+    thought = {"type": "thinking", "thinking": TWO_PARTS}
+    (lifted,) = adapted(STRINGS, {"role": "assistant", "content": [thought, {"type": "thinking"}, "Yes."]})
+    assert (lifted["content"], lifted["reasoning_content"]) == ("Yes.", "Hi there")
+    (kept,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
+    assert kept["content"] == [{"type": "thinking", "thinking": "Hi there"}]
+    for wrong, where in ((3, "content.0.thinking is of type int"), ([3], "content.0.thinking.0 is of type int")):
+        with pytest.raises(MessageError, match=f"^message 0: {where}"):
+            adapted(STRINGS, {"role": "assistant", "content": [{"type": "thinking", "thinking": wrong}]})
+
+
+def test_thinking_parts_that_repeat_the_reasoning_are_taken_out_and_others_are_refused() -> None:
+    message = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, *TWO_PARTS]}
+    assert adapted(STRINGS, {**message, "reasoning_content": "Hm."})[0]["content"] == "Hi there"
+    with pytest.raises(MessageError, match=r"content\.0 is a part of type 'thinking'"):
+        adapted(STRINGS, {**message, "reasoning_content": "So."})
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"), [("Hi", [{"type": "text", "text": "Hi"}]), (TWO_PARTS, TWO_PARTS), (None, [])]
+)
+def test_reasoning_becomes_a_thinking_part_where_the_template_knows_it_only_there(content: Any, parts: Any) -> None:
+    message = {"role": "assistant", "content": content, "reasoning_content": "Hm.", "thinking": "Hm."}
+    assert adapted(BOTH, message)[0]["content"] == [{"type": "thinking", "thinking": "Hm."}, *parts]
+    both = BOTH.replace("{{ m.role }}", "{{ m.reasoning_content }}")
+    assert adapted(both, message)[0]["content"] == (content or "")
+    assert adapted(BOTH, {**message, "reasoning_content": ""})[0]["content"] == (content or "")
+
+
+@pytest.mark.parametrize("message", [{"role": "user", "content": None}, {"role": "user"}])
+def test_a_missing_content_is_empty_where_the_template_fails_without_one(message: dict[str, Any]) -> None:
+    assert adapted(STRINGS, message) == [user("")]
+    assert adapted(CALLS, message) == [message]
+
+
+def test_a_content_of_none_stays_where_the_template_writes_that_it_is_none() -> None:
+    calls = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n")
+    assert adapted(REPR, user(None)) == [user(None)]
+    assert adapted(calls, said({}, content=None)) == [said({}, content=None)]
+
+
+@pytest.mark.parametrize("content", [{"city": "北京"}, [{"a": 1}], [1, 2]])
+def test_a_content_that_is_data_becomes_json_text_unless_the_template_writes_that(content: Any) -> None:
+    message = {"role": "tool", "content": content}
+    assert adapted(REPR, message)[0]["content"] == json.dumps(content, ensure_ascii=False)
+    assert adapted(REPR.replace("m.content", "m.content | tojson"), message) == [message]
+
+
+@pytest.mark.parametrize("content", [3, 1.5])
+def test_a_number_becomes_text_where_the_template_loses_it(content: Any) -> None:
+    message = {"role": "tool", "content": content}
+    assert adapted(REPR, message) == [message]
+    lost = REPR.replace("m.content", "m.content if m.content is string")
+    assert adapted(lost, message)[0]["content"] == str(content)
+
+
+def test_a_template_that_tells_none_from_empty_beside_calls_gets_none() -> None:
+    source = (
+        "{% for m in messages %}{% if m.content is none %}CALLS {{ m.tool_calls[0].function.name }}"
+        "{% else %}{{ 'SAYS ' + m.content }}{% endif %}{% endfor %}"
+    )
+    message = said({}, content=None)
+    assert adapted(source, message) == [message]
+
+
+def test_a_developer_is_a_system_where_the_template_loses_or_refuses_him() -> None:
+    developer = {"role": "developer", "content": "Be brief."}
+    loses = "{% for m in messages %}{% if m.role in ['system', 'user'] %}{{ m.content }}{% endif %}{% endfor %}"
+    refuses = (
+        "{% for m in messages %}{% if m.role == 'developer' %}{{ raise_exception('no') }}{% endif %}"
+        "{{ m.content }}{% endfor %}"
+    )
+    assert adapted(loses, developer, user("Hi"))[0]["role"] == "system"
+    assert adapted(refuses, developer, user("Hi"))[0]["role"] == "system"
+    assert adapted(REPR, developer, user("Hi"))[0]["role"] == "developer"
+    assert adapted("{{ raise_exception('no') }}", developer)[0]["role"] == "developer"
+    only_parts = PARTS.replace("{{ m.role }}", "{% if m.role == 'developer' %}{{ raise_exception('no') }}{% endif %}")
+    assert adapted(only_parts, developer, user("Hi"))[0] == {
+        "role": "system",
+        "content": [{"type": "text", "text": "Be brief."}],
+    }
+
+
+def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
+    spec = {"name": "f", "description": "d", "parameters": {}}
+    wrapped = {"type": "function", "function": spec}
+    needs_wrapped = "{{ messages[0].content }}{% for t in tools %}{{ t.function.name }}{% endfor %}"
+    needs_bare = "{{ messages[0].content }}{% for t in tools %}{{ t.name }}{% endfor %}"
+    takes_both = "{{ messages[0].content }}{{ tools | tojson }}"
+
+    def tools(source: str, tool: dict[str, Any]) -> Any:
+        return adapt_tools(ChatTemplate(source), [tool], given=())
+
+    assert tools(needs_wrapped, spec) == tools(needs_wrapped, wrapped) == [wrapped]
+    assert tools(needs_bare, spec) == tools(needs_bare, wrapped) == [spec]
+    assert (tools(takes_both, spec), tools(takes_both, wrapped)) == ([spec], [wrapped])
+    assert tools(needs_wrapped, {"type": "function", **spec}) == [wrapped]
+    assert tools(needs_wrapped, {"type": "web_search"}) == [{"type": "web_search"}]
+    assert adapt_tools(ChatTemplate(needs_bare), None, given=()) is None
+
+
+def test_an_empty_list_of_tools_is_none_of_our_business() -> None:
+    assert adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], given=()) == []
+
+
+def test_nothing_that_is_passed_in_is_changed() -> None:
+    messages = [message for conversation in CONVERSATIONS.values() for message in conversation]
+    before = copy.deepcopy((messages, TOOLS))
+    for source in (STRINGS, PARTS, BOTH, DICT, TEXT):
+        for conversation in CONVERSATIONS.values():
+            try:
+                adapt_messages(ChatTemplate(source), conversation, given=())
+            except MessageError:
+                continue
+        adapt_tools(ChatTemplate(source), TOOLS, given=())
+    assert (messages, TOOLS) == before
+
+
+def test_a_template_that_refuses_everything_gets_everything_as_it_is() -> None:
+    for conversation in CONVERSATIONS.values():
+        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, given=()) == conversation
+
+
+def test_a_template_that_shows_calls_only_where_there_is_no_content_gets_none() -> None:
+    call = "{% set f = m.tool_calls[0].function %}{{ f.name + f.arguments }}"
+    text = "{{ m['content'] + '' }}"
+    source = (
+        "{% for m in messages %}{% if m['content'] is none %}" + call + "{% else %}" + text + "{% endif %}{% endfor %}"
+    )
+    message = said({"a": 1}, content=None)
+    del message["content"]
+    (taken,) = adapted(source, message)
+    assert taken["content"] is None
+    assert taken["tool_calls"][0]["function"]["arguments"] == '{"a": 1}'
+
+
+def test_what_a_template_takes_only_in_the_last_turn_is_not_taken() -> None:
+    source = (
+        "{% for m in messages %}{% if loop.last %}{{ m.content or '' }}{% else %}{{ m.content.strip() }}{% endif %}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    assert adapted(source, said({}, content=None), user("Q"))[0]["content"] == ""
+
+
+def test_a_call_that_is_written_as_python_is_not_taken_for_data() -> None:
+    source = FUNCTION.replace("ARGUMENTS", "({% for k, v in f.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})")
+    (message,) = adapted(source, said('{"city": "Paris"}'))
+    assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
+
+
+def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> None:
+    template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
+    with pytest.raises(TemplateLimitError):
+        adapt_messages(template, [user("x")], given=())
+
+
+# ==================
+# What is not there
+# ==================
+
+IN = (
+    "{% for m in messages %}{% if 'KEY' in m %}{% for c in m.KEY %}{{ c.function.name }}{% endfor %}!"
+    "{% else %}{{ m.content or '' }}{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("key", ["tool_calls", "reasoning_content", "thinking", "reasoning"])
+@pytest.mark.parametrize("empty", [None, []])
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool", "critic"])
+def test_a_key_without_a_value_is_dropped_where_the_template_is_misled_by_it(key: str, empty: Any, role: str) -> None:
+    message = {"role": role, "content": "Hi"}
+    assert adapted(IN.replace("KEY", key), {**message, key: empty}) == [message]
+    assert adapted(CALLS, {**message, key: empty}) == [{**message, key: empty}]
+
+
+def test_a_key_without_a_value_that_misleads_only_beside_no_content_is_dropped() -> None:
+    source = (
+        "{% for m in messages %}{% if m.content is none and 'tool_calls' in m %}{{ m.tool_calls[0].function.name }}"
+        "{% else %}{{ m.content or '' }}{% endif %}{% endfor %}"
+    )
+    message = {"role": "assistant", "content": None}
+    assert adapted(source, {**message, "tool_calls": None}) == [message]
+    assert adapted(source, said({}, content=None)) == [said({}, content=None)]
+
+
+def test_a_thinking_of_none_does_not_hide_the_reasoning() -> None:
+    (message,) = adapted(REPR, {"role": "assistant", "content": "x", "reasoning_content": "Hm.", "thinking": None})
+    assert message["thinking"] == "Hm."
+
+
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
+def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> None:
+    template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
+    tokens: dict[str, Any] = dict(TOKENS)
+
+    def text(*messages: dict[str, Any]) -> str | None:
+        plain = adapt_messages(template, list(messages), given=tuple(tokens.items()))
+        try:
+            return template.run(plain, now=NOW, **tokens).text
+        except TemplateError:
+            return None
+
+    contents: list[Any] = ["Hi", "", None, TWO_PARTS]
+    empties: list[Any] = [None, []]
+    for content, calls in itertools.product(contents, empties):
+        message = {"role": "assistant", "content": content}
+        assert text(user("Q"), {**message, "tool_calls": calls}, user("Q")) == text(user("Q"), message, user("Q"))
+        assert text({**user(content), "tool_calls": calls}) == text(user(content))
+
+
+# ==================
+# Parts
+# ==================
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["Hi", {"text": "Hi"}, {"type": "input_text", "text": "Hi"}, {"type": "output_text", "text": "Hi"}],
+)
+def test_text_parts_of_other_kinds_are_text_where_the_template_would_lose_them(part: Any) -> None:
+    assert adapted(PARTS, user([part, *TWO_PARTS])) == [user([{"type": "text", "text": "Hi"}, *TWO_PARTS])]
+    takes_all = BOTH.replace("p.text or p.thinking", "p if p is string else p.text")
+    assert adapted(takes_all, user([part])) == [user([part])]
+    assert adapted(STRINGS, user([part])) == [user("Hi")]
+
+
+def test_nulls_in_a_part_are_dropped_where_the_template_takes_them_for_something() -> None:
+    part = {"type": "text", "text": "Hi", "image": None, "image_url": None}
+    assert adapted(MEDIA, user([part])) == [user([{"type": "text", "text": "Hi"}])]
+    assert adapted(BOTH, user([part])) == [user([part])]
+
+
+MEDIA = PARTS.replace("{% if p.type == 'text' %}", "{% if p.type == 'image' or 'image' in p %}<image>{% else %}")
+BY_TYPE = PARTS.replace("{% endif %}{% endfor %}", "{% elif p.type == 'image' %}<image>{% endif %}{% endfor %}")
+
+
+@pytest.mark.parametrize(
+    ("part", "typed"),
+    [
+        ({"type": "image", "image": "x"}, "image"),
+        ({"type": "image"}, "image"),
+        ({"type": "image_url", "image_url": {"url": "x"}}, "image"),
+        ({"image": "x"}, "image"),
+        ({"image_url": "x"}, "image"),
+    ],
+)
+def test_an_image_is_given_the_type_by_which_the_template_knows_it(part: dict[str, Any], typed: str) -> None:
+    assert adapted(BY_TYPE, user([part])) == [user([{**part, "type": typed}])]
+    assert adapted(MEDIA, user([{"image": "x"}])) == [user([{"image": "x"}])]
+
+
+def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_place() -> None:
+    for part in ({"type": "image_url", "image_url": "x"}, {"image_url": "x"}):
+        with pytest.raises(MessageError) as caught:
+            adapted(BOTH, user([*TWO_PARTS, part]))
+        assert str(caught.value) == (
+            "message 0: content.2 is a part of type 'image_url', "
+            "which this chat template does not take from the role 'user'"
+        )
+
+
+@pytest.mark.parametrize(
+    "part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3, {"type": "text", "content": "Hi"}]
+)
+def test_a_part_that_a_template_that_takes_parts_would_lose_is_refused_by_its_place(part: Any) -> None:
+    with pytest.raises(MessageError, match=r"^message 0: content\.1 is .*, which this chat template does not take"):
+        adapted(PARTS, user([*TWO_PARTS[:1], part]))
+
+
+def test_a_part_of_a_type_that_the_template_names_is_left_to_it() -> None:
+    parts = [{"type": "chart", "chart": "x"}]
+    assert adapted(PARTS + "{# chart #}", user(parts)) == [user(parts)]
+
+
+def test_a_template_that_wants_a_system_message_first_is_tried_with_one() -> None:
+    source = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + STRINGS
+    system = {"role": "system", "content": "S"}
+    assert adapted(source, system, user(TWO_PARTS)) == [system, user("Hi there")]
+
+
+def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
+    template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
+    given = given_to(template, {"eos_token": "</s>"}, {"who": "x", "documents": []})
+    assert given == (("eos_token", "</s>"), ("who", "x"))
+    assert adapt_messages(template, [user(TWO_PARTS)], given=given) == [user("Hi there")]
+    assert given_to(ChatTemplate(STRINGS), {"eos_token": "</s>"}, {"who": "x"}) == (("eos_token", "</s>"),)
+
+
+def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:
+    source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
+    message = {"role": "assistant", "content": "Hi", "tool_calls": []}
+    assert adapted(source, message) == [message]

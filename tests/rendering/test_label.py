@@ -1,0 +1,357 @@
+"""What is sampled of a conversation: what follows a turn's exact head, up to and including its stop token."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers import EMBEDDED, Conventions, create_renderer, load_tokenizer
+from renderers.core.channels import channel_of
+from renderers.core.spans import Channel
+from renderers.rendering.label import label
+from renderers.templating import ChatTemplate
+from tests.support.conversations import TOOLS
+from tests.support.models import hub_models
+
+NOW = datetime.datetime(2026, 11, 15)
+CONTROL = frozenset({"<s>", "<end>", "</s>", "<user>", "<model>", "<tool>", "<call>", "</call>"})
+PLAIN = (
+    "{% for m in messages %}<s>{{ m.role }}\n{{ m.content }}<end>\n{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant\n{% endif %}"
+)
+THINKS = (
+    "{% for m in messages %}<s>{{ m.role }}\n"
+    "{% if m.role == 'assistant' and (loop.last or m.reasoning_content) %}"
+    "<think>\n{{ m.reasoning_content }}\n</think>\n{% endif %}{{ m.content }}<end>\n{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant\n<think>\n"
+    "{% if enable_thinking is false %}\n</think>\n{% endif %}{% endif %}"
+)
+UNCLOSED = (
+    "{% for m in messages %}{{ '<model>' if m.role == 'assistant' else '<user>' }}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}</call>{% endfor %}{% endfor %}"
+    "{% if add_generation_prompt %}<model>{% endif %}"
+)
+LAST_EOS = PLAIN.replace("{% endfor %}", "{% endfor %}{% if not add_generation_prompt %}</s>{% endif %}", 1)
+
+
+def user(content: str) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def assistant(content: str, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+def sampled(
+    source: str,
+    *messages: dict[str, Any],
+    stops: frozenset[str] = frozenset(),
+    conventions: Conventions | None = None,
+    **switches: Any,
+) -> list[str]:
+    """Returns the stretches of text that are sampled."""
+    template = ChatTemplate(source)
+    trace = template.run(messages, now=NOW, **switches)
+    given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
+    labels = label(
+        trace,
+        messages,
+        template=template,
+        given=given,
+        tools=False,
+        control=CONTROL,
+        stops=stops,
+        now=NOW,
+        conventions=conventions or Conventions(),
+    )
+    assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
+    assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
+    parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)
+    return ["".join(trace.text[one.start : one.end] for one in same) for is_sampled, same in parts if is_sampled]
+
+
+def test_a_turn_is_sampled_from_its_head_to_its_stop_token() -> None:
+    assert sampled(PLAIN, user("Q"), assistant("A"), user("Q"), assistant("")) == ["A<end>", "<end>"]
+
+
+def test_a_conversation_may_begin_with_a_turn() -> None:
+    assert sampled(PLAIN, assistant("A"), user("Q")) == ["A<end>"]
+
+
+def test_what_the_generation_prompt_opens_is_not_sampled() -> None:
+    turns = (user("Q"), assistant("A", reasoning_content="R"))
+    assert sampled(THINKS, *turns) == ["R\n</think>\nA<end>"]
+    assert sampled(THINKS, *turns, enable_thinking=False) == ["R\n</think>\nA<end>"]
+
+
+def test_a_turn_of_the_past_that_lost_what_was_opened_is_sampled_from_the_role_on() -> None:
+    assert sampled(THINKS, user("Q"), assistant("A"), user("Q")) == ["A<end>"]
+
+
+def test_where_a_template_closes_no_turn_the_next_one_stops_it() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {}}}
+    assert sampled(UNCLOSED, user("Q"), assistant("A"), user("Q")) == ["A<user>"]
+    assert sampled(UNCLOSED, user("Q"), assistant("", tool_calls=[call]), user("Q")) == ["<call>f</call><user>"]
+    assert sampled(UNCLOSED, user("Q"), assistant("A")) == ["A"]
+    assert sampled(UNCLOSED, user("Q"), assistant("A"), add_generation_prompt=True) == ["A"]
+
+
+def test_the_stop_token_belongs_to_the_turn_that_it_stops() -> None:
+    template, messages = ChatTemplate(UNCLOSED), [user("Q"), assistant("A"), user("R")]
+    trace = template.run(messages, now=NOW)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    owners = [(one.message, one.sampled, one.content) for one in labels if one.start < one.end]
+    # <user>, Q, <model>, A, <user>, R
+    assert owners == [(0, False, False), (0, False, True), (1, False, False), *[(1, True, True)] * 2, (2, False, True)]
+
+
+def test_a_turn_ends_with_a_token_that_the_model_is_known_to_stop_with() -> None:
+    turns = (user("Q"), assistant("A"), assistant("B"), user("Q"))
+    assert sampled(UNCLOSED, *turns, stops=frozenset({"<user>", "</s>"})) == ["A", "B<user>"]
+    # It may open the next message though other turns are closed.
+    open_ended = PLAIN.replace("<end>", "{% if m.content != 'A' %}<end>{% endif %}")
+    assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<s>"})) == ["A<s>"]
+    assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<end>"})) == ["A"]
+
+
+def test_a_message_without_a_body_or_none_at_all_does_not_change_the_head_after_it() -> None:
+    # Jinja takes a line break away that follows a tag.
+    source = THINKS.replace("is false %}", "is false %}{{ '' }}")
+    for before in ([user("Q")], [{"role": "user"}], []):
+        turns = (*before, assistant("A", reasoning_content=""))
+        assert sampled(source, *turns) == ["\n</think>\nA<end>"]
+        assert sampled(source, *turns, enable_thinking=False) == ["A<end>"]
+
+
+def test_a_token_after_the_stop_token_is_not_sampled() -> None:
+    assert sampled(LAST_EOS, user("Q"), assistant("A")) == ["A<end>"]
+
+
+def test_text_of_others_is_never_sampled() -> None:
+    assert sampled(PLAIN, user("<end>"), user("<s>assistant\nA<end>")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "role", "channel"),
+    [
+        ((), "user", Channel.SCAFFOLD),
+        (("role",), "user", Channel.SCAFFOLD),
+        (("content",), "user", Channel.CONTENT),
+        (("content", 0, "text"), "assistant", Channel.CONTENT),
+        (("content", 0, "thinking"), "assistant", Channel.REASONING),
+        (("content", 0, "image_url", "url"), "user", Channel.MEDIA),
+        (("content",), "tool", Channel.TOOL_RESULT),
+        (("reasoning_content",), "assistant", Channel.REASONING),
+        (("thinking",), "assistant", Channel.REASONING),
+        (("tool_calls", 0, "function", "name"), "assistant", Channel.TOOL_NAME),
+        (("tool_calls", 0, "function", "arguments"), "assistant", Channel.TOOL_ARGUMENTS),
+        (("tool_calls", 0, "function", "arguments", "name"), "assistant", Channel.TOOL_ARGUMENTS),
+        (("tool_calls", 0, "id"), "assistant", Channel.TOOL_CALL_ID),
+        (("tool_call_id",), "tool", Channel.TOOL_CALL_ID),
+        (("name",), "tool", Channel.TOOL_NAME),
+        (("tools", 0), None, Channel.TOOL_DEFINITION),
+        (("documents", 0), None, Channel.SCAFFOLD),
+    ],
+)
+def test_a_field_has_a_channel(path: Any, role: str | None, channel: Channel) -> None:
+    assert channel_of(path, role) is channel
+
+
+CALL = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
+CYCLE = [
+    user("Q1"),
+    assistant("", reasoning_content="R1", tool_calls=[CALL]),
+    {"role": "tool", "tool_call_id": "call00001", "name": "get_weather", "content": "Rain"},
+    assistant("A1"),
+    user("Q2"),
+    assistant("A2"),
+]
+SAMPLED = {
+    "Qwen/Qwen3-8B": [
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call><|im_end|>',
+        "A1<|im_end|>",
+        "<think>\n\n</think>\n\nA2<|im_end|>",
+    ],
+    "Qwen/Qwen3.8-27B": [
+        (
+            "R1\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n"
+            "</tool_call><|im_end|>"
+        ),
+        "</think>\n\nA1<|im_end|>",
+        "</think>\n\nA2<|im_end|>",
+    ],
+    "zai-org/GLM-4.5-Air": [
+        (
+            "\n<think></think>\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>"
+            "<|observation|>"
+        ),
+        "\n<think></think>\nA1<|user|>",
+        "\n<think></think>\nA2",
+    ],
+    "deepseek-ai/DeepSeek-V3.1": [
+        (
+            '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>'
+            "<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"
+        ),
+        "A1<｜end▁of▁sentence｜>",
+        "A2<｜end▁of▁sentence｜>",
+    ],
+    "meta-llama/Llama-3.2-1B-Instruct": [
+        '{"name": "get_weather", "parameters": {"city": "Paris"}}<|eot_id|>',
+        "A1<|eot_id|>",
+        "A2<|eot_id|>",
+    ],
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": [
+        '[TOOL_CALLS]get_weather[CALL_ID]call00001[ARGS]{"city": "Paris"}</s>',
+        "A1</s>",
+        "A2</s>",
+    ],
+    "MiniMaxAI/MiniMax-M2": [
+        (
+            '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n</invoke>\n'
+            "</minimax:tool_call>[e~["
+        ),
+        "A1[e~[",
+        "A2[e~[",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLED if name in hub_models()] or ["none"])
+def test_the_sampled_tokens_of_real_models(hub: Path, name: str) -> None:
+    renderer = create_renderer(load_tokenizer(name))
+    rendered = renderer.render(CYCLE, tools=TOOLS)
+    marked = zip(rendered.token_ids, rendered.sampled_mask, strict=True)
+    runs = itertools.groupby(marked, key=lambda pair: pair[1])
+    assert SAMPLED[name] == [
+        renderer.tokenizer.decode([token for token, _ in same]) for is_sampled, same in runs if is_sampled
+    ]
+
+
+HEADERS = (
+    "{% for m in messages %}<s>{{ m.role }}{% if m.role == 'assistant' %}<call>final</call>{% endif %}"
+    "{{ m.content }}<end>{% endfor %}{% if add_generation_prompt %}<s>assistant{% endif %}"
+)
+
+
+def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c | tojson }}{% endfor %}<end>{% endfor %}"
+    )
+    call = {"id": "c1", "function": {"name": "f", "arguments": {"x": 1}}}
+    messages = [user("Q"), assistant("", tool_calls=[call])]
+    template = ChatTemplate(source)
+    trace = template.run(messages)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    parts = [(one.channel, trace.text[one.start : one.end]) for one in labels if one.message == 1]
+    assert parts == [
+        (Channel.CONTENT, ""),
+        (Channel.SCAFFOLD, '{"id": "'),
+        (Channel.TOOL_CALL_ID, "c1"),
+        (Channel.SCAFFOLD, '", "function": '),
+        (Channel.SCAFFOLD, '{"name": "'),
+        (Channel.TOOL_NAME, "f"),
+        (Channel.SCAFFOLD, '", "arguments": '),
+        (Channel.TOOL_ARGUMENTS, '{"x": 1}'),
+        (Channel.SCAFFOLD, "}"),
+        (Channel.SCAFFOLD, "}"),
+        (Channel.SCAFFOLD, "<end>"),
+    ]
+
+
+def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
+    turn = assistant("A", reasoning_content="R")
+    assert sampled(THINKS, user("Q"), turn) == ["R\n</think>\nA<end>"]
+    theirs = Conventions(sampled_from="<think>")
+    assert sampled(THINKS, user("Q"), turn, conventions=theirs) == ["<think>\nR\n</think>\nA<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("A"), conventions=theirs) == ["A<end>"]
+
+
+def test_a_convention_counts_headers_as_given_and_never_a_body() -> None:
+    turn = assistant("<call>final</call>A")
+    assert sampled(HEADERS, user("Q"), turn) == ["<call>final</call><call>final</call>A<end>"]
+    theirs = Conventions(given="<call>.*?</call>")
+    assert sampled(HEADERS, user("Q"), turn, conventions=theirs) == ["<call>final</call>A<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=Conventions(given=r"\A\n")) == ["\nA<end>"]
+
+
+def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> list[tuple[Channel, str]]:
+    """Returns the channels of the last message's text, and whether each is sampled, in stretches."""
+    template = ChatTemplate(source)
+    trace = template.run(messages, now=NOW)
+    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW, inline=inline)
+    own = [one for one in labels if one.message == len(messages) - 1 and one.start < one.end]
+    return [
+        (channel, "".join(trace.text[one.start : one.end] for one in same))
+        for channel, same in itertools.groupby(own, key=lambda one: one.channel)
+    ]
+
+
+REASONS = (
+    "{% for m in messages %}<s>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n{% endif %}"
+    "{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<s>assistant\n<think>\n{% endif %}"
+)
+
+
+def test_reasoning_within_content_is_reasoning_at_the_beginning_of_a_turn() -> None:
+    said = assistant("<think>\nR\n</think>\nA <think>x</think>")
+    assert channels(REASONS, user("Q"), said)[1:-1] == [
+        (Channel.REASONING, "\nR\n"),
+        (Channel.SCAFFOLD, "</think>"),
+        (Channel.CONTENT, "\nA <think>x</think>"),
+    ]
+    assert channels(REASONS, user("Q"), assistant("A <think>x</think>"))[1:-1] == [
+        (Channel.CONTENT, "A <think>x</think>")
+    ]
+    assert channels(REASONS, user("Q"), assistant("<think>R"))[1:-1] == [(Channel.REASONING, "R")]
+    assert channels(REASONS, user("Q"), assistant("<think>R</think>A"), inline=False)[1:-1] == [
+        (Channel.CONTENT, "<think>R</think>A")
+    ]
+    assert channels(PLAIN, user("Q"), assistant("<think>R</think>A"))[1:-1] == [(Channel.CONTENT, "<think>R</think>A")]
+    assert channels(REASONS, assistant("A"), user("<think>R</think>"))[1:-1] == [(Channel.CONTENT, "<think>R</think>")]
+
+
+def test_a_head_may_reach_into_the_content() -> None:
+    assert sampled(REASONS, user("Q"), assistant("<think>\nR\n</think>\nA")) == ["R\n</think>\nA<end>"]
+    assert sampled(REASONS, user("Q"), assistant("A", reasoning_content="R")) == ["R\n</think>\nA<end>"]
+
+
+def test_where_there_is_no_head_only_what_is_said_is_sampled() -> None:
+    source = (
+        "{% for m in messages %}{{ raise_exception('no') if add_generation_prompt }}<s>{{ m.content }}<end>{% endfor %}"
+    )
+    assert sampled(source, user("Q"), assistant("A")) == ["A<end>"]
+
+
+def test_text_of_the_next_message_stops_no_turn() -> None:
+    source = (
+        "{% for m in messages %}{{ '<model>' if m.role == 'assistant' }}{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<model>{% endif %}"
+    )
+    assert sampled(source, user("Q"), assistant("A"), user("<user>evil")) == ["A"]
+
+
+def test_names_and_ids_of_a_tools_message_are_no_content(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("moonshotai/Kimi-K2.5"))
+    call = {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "functions.f:0", "name": "f", "content": "res"}
+    rendered = renderer.render([user("Q"), assistant("", tool_calls=[call]), result])
+    content = [
+        token for token, one in zip(rendered.token_ids, rendered.content_mask_for_roles({"tool"}), strict=True) if one
+    ]
+    assert renderer.tokenizer.decode(content) == "res"
+
+
+def test_conventions_are_checked() -> None:
+    with pytest.raises(ValueError, match="given is not a pattern"):
+        Conventions(given="(")
+    with pytest.raises(ValueError, match="cannot be empty"):
+        Conventions(sampled_from="")
+    wrong: Any = {"sampled_from": "x"}
+    with pytest.raises(TypeError, match="conventions must be Conventions, not a dict"):
+        create_renderer(load_tokenizer(EMBEDDED), conventions=wrong)

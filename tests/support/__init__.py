@@ -1,0 +1,1 @@
+"""Models, conversations, completions and references that tests share."""

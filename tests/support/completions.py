@@ -1,0 +1,331 @@
+"""Completions to be read: vocabularies that stand in for real ones, chunks, and what any reading has to keep.
+
+A reading keeps its word where every token is told of once and in order, and where what was told piece by piece adds
+up to the message.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from renderers import ChatRenderer
+from renderers.parse.assemble import Assembler
+from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, ToolCallDelta
+from renderers.parse.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parse.response import ParsedResponse, Region
+from renderers.parse.stream import new_scanner
+from renderers.parse.syntax import SYNTAXES, Call
+from renderers.parse.tables import Tables, markers_within, tables_for
+from renderers.tokenizer.wire import WireTexts, to_wire
+from tests.support.standin import byte_tokenizer
+
+__all__ = [
+    "HUB",
+    "OWN",
+    "ROME",
+    "SEARCH",
+    "STOPS",
+    "Reader",
+    "Reading",
+    "Vocabulary",
+    "assert_accounted",
+    "completions",
+    "grammar_of",
+    "in_two",
+    "one_by_one",
+    "random_chunks",
+    "read",
+    "reader_of",
+    "reader_of_bytes",
+    "reader_of_pieces",
+    "turn",
+]
+
+STOPS = "<|stop|>", "<|eos|>"
+
+HUB = {
+    "hermes": "Qwen/Qwen3-8B",
+    "qwen_xml": "Qwen/Qwen3.5-9B",
+    "seed_xml": "ByteDance-Seed/Seed-OSS-36B-Instruct",
+    "glm": "zai-org/GLM-4.5-Air",
+    "kimi": "moonshotai/Kimi-K2.5",
+    "deepseek_v3": "deepseek-ai/DeepSeek-V3",
+    "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
+    "minimax": "MiniMaxAI/MiniMax-M2",
+    "llama": "meta-llama/Llama-3.2-1B-Instruct",
+    "harmony": "openai/gpt-oss-20b",
+}
+"""A real model for each syntax."""
+
+ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
+
+OWN: dict[str, tuple[str, ...]] = {
+    "hermes": (
+        '<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>',
+        '<tool_call><tool_call>\n{"name": "a", "arguments": "x"}\n</tool_call></tool_call>',
+        "<tool_call></tool_call><tool_call> </tool_call>",
+    ),
+    "qwen_xml": (
+        "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",
+        "<tool_call>\n<function=a>\n<parameter=x>\n1\n</tool_call>",
+    ),
+    "seed_xml": ("<seed:tool_call><function=a><parameter=x>1</parameter></function></seed:tool_call><seed:tool_call>",),
+    "glm": (
+        "<tool_call>a<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>\nAnd é.",
+        "<tool_call>a\n<arg_key>x</arg_key>\n<arg_value></arg_value></arg_value>\n</tool_call>",
+    ),
+    "kimi": (
+        "<|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+        "<|tool_calls_section_begin|> \n <|tool_call_begin|>a:1<|tool_calls_section_end|>Then.",
+        "<|tool_calls_section_begin|>é<|tool_call_begin|>a<|tool_call_end|> é <|tool_calls_section_end|>",
+    ),
+    "deepseek_v3": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{}\n```<｜tool▁calls▁end｜>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁call▁end｜>",
+    ),
+    "deepseek_v31": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁call▁end｜>｜<｜tool▁calls▁",
+        "<｜tool▁calls▁begin｜><｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁calls▁end｜>",
+    ),
+    "minimax": (
+        '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
+        '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
+    ),
+    "llama": (
+        '<|python_tag|>{"name": "a", "parameters": {}}',
+        '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',
+        '\n {"name": "a", "parameters": {"x": "<|python_tag|>"}}',
+        "<|python_tag|>print(1)",
+        '{"name": "a"} and more',
+        '{"x": 1}; {',
+        "{",
+        '{"name": "search", "parameters": {"query": "é',
+        '{"name": "search", "parameters": {"query": "voilà',
+        '{"name": "search", "parameters": {"query": "à \n<|stop|>',
+        '<|python_tag|>{"name": "search", "parameters": {é}<|stop|>é',
+        '{"name": "a", "parameters": {}}\n{"name": "search"}; {"name": "search", "arguments": ',
+        '{"name": "search", "parameters": {}}\n\n{"name": "unknown", ',
+    ),
+    "harmony": (
+        "<|channel|>analysis<|message|>é<|end|><|start|>assistant<|channel|>analysis<|message|>ü<|stop|>",
+        "<|start|>assistant to=functions.a<|channel|>commentary json<|message|>{}<|call|>",
+        "<|channel|>commentary<|message|>First.<|end|><|start|>assistant<|channel|>final<|message|>Then.",
+        "<|channel|>final<|channel|>analysis<|message|>a<|start|>assistant<|channel|>final<|message|>b",
+        "<|channel|>analysis" + " no message" * 40,
+        "no header" + " at all é" * 40 + "<|end|>é",
+        "<|message|>é<|end|><|message|><|end|><|message|>🙂",
+        "<|start|><|start|>",
+    ),
+}
+"""What only one syntax has."""
+
+
+def turn(key: str, reasoning: str, content: str, calls: str) -> str:
+    """Writes a turn as models with a syntax do."""
+    if key == "harmony":
+        messages = [("analysis", reasoning), ("final", content)]
+        written = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
+        return "<|start|>assistant".join([*written, *([calls] if calls else [])])
+    return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
+
+
+def completions(key: str) -> list[str]:
+    """Returns completions in a syntax, as text."""
+    write = SYNTAXES[key].write
+    one, two = write([ROME]), write([ROME, SEARCH])
+    return [
+        "",
+        "é",
+        turn(key, "", "Yes: 1 < 2 </b> 🙂", ""),
+        turn(key, "Hm, é.", "Yes 🙂.  \n", ""),
+        turn(key, "", "", one),
+        turn(key, "Hm.", "Look: ", two),
+        turn(key, "", one + " é\n " + two, "\n\n") + "Done é. ",
+        turn(key, f"Then {one} maybe.", "No.", one),
+        turn(key, "Hm. ", "", one).replace("\n</think>", ""),
+        turn(key, "Hm.", "", two + "<|stop|>" + one),
+        turn(key, "Hm.", "<|stop|>é<|eos|><|stop|>", ""),
+        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", one),
+        turn(key, "<think><think>", "</think><think>", ""),
+        "<think></think>\n\n\nHi",
+        "<think>\n</think>" + one,
+        "<think>" * 3 + "</think>" * 2 + one * 2,
+        "\n<|turn|>assistant\n<|turn|>assistant\n\n<think>\nHm.",
+        "<|turn|>assistant<|turn|>",
+        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", one, "a" + " " * count)),
+        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{one}{' ' * 300}",
+        *OWN[key],
+    ]
+
+
+Chunks = Iterable[Sequence[Any]]
+
+
+class Vocabulary(NamedTuple):
+    """A vocabulary that is only good for reading."""
+
+    texts: list[str]
+    added_tokens: dict[str, int]
+
+    @property
+    def wire_texts(self) -> WireTexts:
+        return WireTexts(self.texts)
+
+    @property
+    def reserved_texts(self) -> frozenset[str]:
+        return frozenset(self.added_tokens)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What completions are read with."""
+
+    tables: Tables
+    tools: Sequence[Any] | None
+    encode: Callable[[str], list[int]]
+    size: int
+    """How many ids there are."""
+
+
+class Reading(NamedTuple):
+    """All that was told of a completion, and the message."""
+
+    events: list[ParseEvent]
+    response: ParsedResponse
+
+
+def grammar_of(key: str, *, trims: bool = False) -> Grammar:
+    """Returns a grammar with a syntax's own markers; in one that trims, no space is kept at any end."""
+    syntax = SYNTAXES[key]
+    trimmed = SPACES if trims else ""
+    reasoning = ReasoningFormat(
+        markers=("<think>", "</think>"),
+        edges=Edges(lead="\n", trail="\n", left=trimmed, right=trimmed),
+        after="\n\n",
+        after_empty="\n",
+    )
+    return Grammar(
+        header="<|turn|>assistant\n",
+        lead="\n",
+        reasoning=None if key == "harmony" else reasoning,
+        content=Edges(left=trimmed, right=trimmed),
+        content_before_calls=Edges(trail="\n", left=trimmed, right=trimmed),
+        tools=key,
+        section=syntax.section,
+        call=syntax.call,
+    )
+
+
+def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, marks: bool) -> Reader:
+    """Returns a reader whose tokens are bytes; so are the markers, unless `marks` makes each of them a token."""
+    added = sorted({*STOPS, "<|turn|>", *(markers_within(grammar) if marks else ())})
+    numbers = {text: number for number, text in enumerate(added, 256)}
+    vocabulary = Vocabulary([*map(chr, range(256)), *map(to_wire, added)], numbers)
+    tokenizer = byte_tokenizer(added)
+    return Reader(
+        tables_for(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
+        tools,
+        lambda text: tokenizer.encode(text).ids,
+        len(vocabulary.texts),
+    )
+
+
+def reader_of_pieces(grammar: Grammar, text: str, *, tools: Sequence[Any] | None = None, seed: int) -> Reader:
+    """Returns a reader for one text, whose tokens are any pieces of it: of markers, of characters, of both."""
+    numbers = {stop: number for number, stop in enumerate(STOPS)}
+    pieces = [*map(to_wire, STOPS)]
+    ids: list[int] = []
+    chance = random.Random(seed)
+    for part in _cut_at_stops(text):
+        rest = "" if part in numbers else to_wire(part)
+        ids += [numbers[part]] if part in numbers else []
+        while rest:
+            size = chance.randint(1, 9)
+            ids.append(len(pieces))
+            pieces.append(rest[:size])
+            rest = rest[size:]
+    tables = tables_for(grammar, Vocabulary(pieces, numbers), stops=numbers.values())
+    return Reader(tables, tools, lambda _: ids, len(pieces))
+
+
+def _cut_at_stops(text: str) -> Iterator[str]:
+    while found := min((stop for stop in STOPS if stop in text), key=text.index, default=None):
+        before, _, text = text.partition(found)
+        yield from (before, found)
+    yield text
+
+
+def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> Reader:
+    """Returns the reader of a renderer, for completions of a prompt that is not known."""
+    tokenizer = renderer.tokenizer
+    return Reader(
+        renderer._tables,
+        tools,
+        lambda text: tokenizer.encode(text, add_special_tokens=False),
+        len(tokenizer.wire_texts),
+    )
+
+
+def read(reader: Reader, chunks: Chunks) -> Reading:
+    """Reads a completion in chunks, the last of which is known to be the last."""
+    scanner, assembler = new_scanner(reader.tables, reader.tools), Assembler()
+    events: list[ParseEvent] = []
+    *earlier, last = (reader.tables.lexicon.pieces(list(chunk)) for chunk in (chunks or [[]]))
+    for pieces in earlier:
+        events += scanner.feed(pieces)
+    events += scanner.close(last)
+    assembler.add(events)
+    return Reading(events, assembler.response(scanner.state))
+
+
+def in_two(ids: Sequence[int], at: int) -> Chunks:
+    """Returns two chunks.
+
+    >>> in_two([1, 2, 3], 1)
+    [[1], [2, 3]]
+    """
+    return [ids[:at], ids[at:]]
+
+
+def one_by_one(ids: Sequence[int]) -> Chunks:
+    """Returns a chunk for each token, and one without any."""
+    return [*([number] for number in ids), []]
+
+
+def random_chunks(ids: Sequence[int], chance: random.Random) -> Chunks:
+    """Returns chunks of any size, of which some are empty."""
+    cuts = sorted(chance.choices(range(len(ids) + 1), k=chance.randint(0, 5)))
+    return [ids[start:end] for start, end in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
+
+
+def assert_accounted(reading: Reading, count: int) -> None:
+    """Fails where a token of so many is not told of once and in order, or where the message is not what was told."""
+    response = reading.response
+    assert _told([(event.start, event.end) for event in reading.events]) == count
+    assert _told([(part.start, part.end) for part in response.parts]) == count
+    assert all(part.start < part.end for part in response.parts)
+    assert all(one.region is not other.region for one, other in zip(response.parts, response.parts[1:], strict=False))
+    assert _joined(reading.events, ContentDelta) == response.content
+    assert _joined(reading.events, ReasoningDelta) == (response.reasoning_content or "")
+    for number, call in enumerate(response.tool_calls):
+        said = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
+        assert call.raw == "".join(said)
+        assert call.token_span is not None
+        assert 0 <= call.token_span[0] <= call.token_span[1] <= count
+    assert response.reasoning_complete == (response.state.region is not Region.REASONING)
+
+
+def _told(spans: Sequence[tuple[int, int]]) -> int:
+    """Returns how many tokens are told of, from the first one on and without a gap."""
+    at = 0
+    for start, end in spans:
+        assert (start, end >= start) == (at, True), spans
+        at = end
+    return at
+
+
+def _joined(events: Iterable[ParseEvent], kind: type[ContentDelta | ReasoningDelta]) -> str:
+    return "".join(event.text for event in events if isinstance(event, kind))

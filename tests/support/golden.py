@@ -1,0 +1,237 @@
+"""Golden ids: the files in `tests/goldens`, one for each family, and what the changelog says of them.
+
+A file says which ids the reference gave for a few conversations. A person can read it, and a diff shows what changed:
+
+    family qwen3
+    version 1
+    date 2026-11-15T12:30:00
+
+    model Qwen/Qwen3-8B
+    template a55ee1b1660128b7
+    tool {"type": "function", ...}
+
+    # a question
+    set {"add_generation_prompt": true}
+    {"role": "user", "content": "Hi"}
+    151644 872 198 ...
+
+A case has the names of the tools that it is given, what is set, its messages in the form that the template takes, and
+the ids; or `refused`, where the template does not render it. Ids that most cases of a model begin with, such as those
+of a long default system message, stand once below the model, and as the word `start` in the cases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import textwrap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from renderers.families import FAMILIES, Family
+
+__all__ = [
+    "CHANGELOG",
+    "FOLDER",
+    "KEPT",
+    "Case",
+    "Golden",
+    "Model",
+    "changelog_row",
+    "digest_of_ids",
+    "names_of",
+    "path_of",
+    "read_golden",
+    "row_in_changelog",
+    "write_golden",
+]
+
+Data = dict[str, Any]
+
+FOLDER = Path(__file__).parents[1] / "goldens"
+CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
+KEPT: dict[str, Family] = {
+    key: one for key, one in FAMILIES.items() if one.verified == "tokens" and one.program is None
+}
+"""The families whose ids are kept. The reference of a program is its vendor's encoder, and not a template."""
+WIDTH = 120
+LEAST_START = 40
+"""How many ids most cases of a model begin with, if these are written once."""
+TITLE = "Golden ids of {}: what the reference gives. Made by `make goldens` and not by hand; see CONTRIBUTING.md."
+
+
+class Case(NamedTuple):
+    """A conversation and its ids."""
+
+    title: str
+    tools: tuple[str, ...]
+    settings: Data
+    messages: list[Data]
+    ids: list[int] | None
+    """None where the template refuses it."""
+
+
+class Model(NamedTuple):
+    """A model that stands for all that have its template."""
+
+    name: str
+    template: str
+    """The digest of its template."""
+    tools: list[Data]
+    cases: list[Case]
+
+
+class Golden(NamedTuple):
+    """What is in a file."""
+
+    family: str
+    version: int
+    """That of the family's record."""
+    date: str
+    """What templates that ask for the time are told."""
+    models: list[Model]
+
+
+def names_of(tools: list[Data]) -> tuple[str, ...]:
+    """Returns the names of tools, which may be bare or in an envelope.
+
+    >>> names_of([{"type": "function", "function": {"name": "search"}}, {"name": "get_weather"}])
+    ('search', 'get_weather')
+    """
+    return tuple(tool.get("function", tool)["name"] for tool in tools)
+
+
+def path_of(key: str) -> Path:
+    """Returns the file of a family."""
+    return FOLDER / f"{key}.txt"
+
+
+# ==================
+# The file
+# ==================
+
+
+def write_golden(golden: Golden) -> str:
+    """Returns the text of a file."""
+    head = [f"family {golden.family}", f"version {golden.version}", f"date {golden.date}"]
+    blocks = [[TITLE.format(golden.family)], head]
+    for model in golden.models:
+        tools = [f"tool {_json(tool)}" for tool in model.tools]
+        start = _start(model.cases)
+        once = ["start", *_wrapped(start)] if start else []
+        blocks.append([f"model {model.name}", f"template {model.template}", *tools, *once])
+        blocks += [_written(case, start) for case in model.cases]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _start(cases: list[Case]) -> list[int]:
+    """Returns the ids that at least half of the cases begin with; none where these are few."""
+    found = [case.ids for case in cases if case.ids is not None]
+    if not found:
+        return []
+    shared = sorted(_alike(found[0], ids) for ids in found)
+    start = found[0][: shared[len(shared) // 2]]
+    return start if len(start) >= LEAST_START else []
+
+
+def _alike(one: list[int], other: list[int]) -> int:
+    """Returns how many ids both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (here, there) in enumerate(pairs) if here != there), min(len(one), len(other)))
+
+
+def _wrapped(words: list[int] | list[int | str]) -> list[str]:
+    return textwrap.wrap(" ".join(map(str, words)), WIDTH)
+
+
+def _written(case: Case, start: list[int]) -> list[str]:
+    ids: list[int | str] | None = None if case.ids is None else [*case.ids]
+    if ids and start and ids[: len(start)] == start:
+        ids[: len(start)] = ["start"]
+    return [
+        f"# {case.title}",
+        *([" ".join(["tools", *case.tools])] if case.tools else []),
+        f"set {_json(case.settings)}",
+        *map(_json, case.messages),
+        *(["refused"] if ids is None else _wrapped(ids)),
+    ]
+
+
+def _json(value: Data) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_golden(text: str) -> Golden:
+    """Returns what is in the text of a file.
+
+    Raises:
+        ValueError: The text is not one that `write_golden` gives.
+    """
+    _, head, *blocks = (block.split("\n") for block in text.removesuffix("\n").split("\n\n"))
+    family, version, date = _values(head, "family", "version", "date")
+    golden = Golden(family, int(version), date, [])
+    start: list[int] = []
+    for block in blocks:
+        if block[0].startswith("# "):
+            golden.models[-1].cases.append(_case(block, start))
+        else:
+            size = block.index("start") if "start" in block else len(block)
+            start = _ids(block[size + 1 :], [])
+            name, template, *tools = _values(block[:size], "model", "template", *["tool"] * (size - 2))
+            golden.models.append(Model(name, template, [json.loads(tool) for tool in tools], []))
+    return golden
+
+
+def _ids(lines: list[str], start: list[int]) -> list[int]:
+    words = [word for line in lines for word in line.split()]
+    return start + [int(word) for word in words[1:]] if words[:1] == ["start"] else [int(word) for word in words]
+
+
+def _case(block: list[str], start: list[int]) -> Case:
+    title, *lines = block
+    tools = lines.pop(0).split()[1:] if lines[0].startswith("tools ") else []
+    (settings,) = _values(lines[:1], "set")
+    messages = [json.loads(line) for line in lines if line.startswith("{")]
+    last = lines[1 + len(messages) :]
+    ids = None if last == ["refused"] else _ids(last, start)
+    return Case(title.removeprefix("# "), tuple(tools), json.loads(settings), messages, ids)
+
+
+def _values(lines: list[str], *keys: str) -> list[str]:
+    """Returns what stands behind the first word of each line, which must be these."""
+    pairs = [line.split(" ", 1) for line in lines]
+    if [pair[0] for pair in pairs] != list(keys):
+        raise ValueError(f"expected lines that begin with {', '.join(keys)}, found {lines}; run `make goldens`")
+    return [pair[1] for pair in pairs]
+
+
+# ==================
+# The changelog
+# ==================
+
+
+def digest_of_ids(golden: Golden) -> str:
+    """Returns 16 hex digits that change when an id, a title or a model does.
+
+    >>> case = Case("a question", (), {}, [], [1, 2])
+    >>> digest_of_ids(Golden("qwen3", 1, "", [Model("Qwen/Qwen3-8B", "", [], [case])]))
+    '96a579613ca23a63'
+    """
+    said = [[model.name, [[case.title, case.ids] for case in model.cases]] for model in golden.models]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def changelog_row(golden: Golden) -> str:
+    """Returns the line that the changelog has to have."""
+    return f"| {golden.family} | {golden.version} | `{digest_of_ids(golden)}` |"
+
+
+def row_in_changelog(text: str, family: str) -> str | None:
+    """Returns the newest line that a changelog has for a family: its first; None where it has none.
+
+    >>> row_in_changelog("| qwen3 | 2 | `1f` |\\n\\n| qwen3 | 1 | `2e` |\\n", "qwen3")
+    '| qwen3 | 2 | `1f` |'
+    """
+    found = re.search(rf"^\| {re.escape(family)} \| \d+ \| `[0-9a-f]+` \|$", text, re.MULTILINE)
+    return found and found[0]

@@ -1,0 +1,243 @@
+"""What each template is known to lose of a message, and messages to try it with.
+
+The lists are exact: a difference that none of a model's normalisations explains is a failure, and so is a name that
+never explains anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers.families import family_of_template
+from renderers.parse.normalise import Said, normalised
+from renderers.parse.response import ParsedResponse, ToolCallParseStatus
+from tests.support.models import hub_models, unpack_hub
+from tests.support.parity import HUB
+
+__all__ = ["MODELS", "Record", "read_back", "said"]
+
+MARKERS = (
+    "<think> </think> <tool_call> </tool_call> <|im_end|> <arg_key> </arg_value> </parameter> <parameter=a> "
+    '<|tool_call_end|> <｜tool▁call▁end｜> <minimax:tool_call> <|end|> <|call|> [TOOL_CALLS] ``` { } " \\ ['
+).split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is known of what a template loses."""
+
+    normalisations: tuple[str, ...] = ()
+    """As the record of its family has them, in their order."""
+    unlike: tuple[str, ...] = ()
+    """Texts that a field cannot hold: markers that are no tokens here, or that the template looks for itself."""
+    once: tuple[str, ...] = ()
+    """Shapes of turns that a template writes as it writes no other, so that reading them cannot give the same ids."""
+    calls: int = 2
+    """How many calls a turn may have."""
+
+
+UNQUOTED = Record(unlike=("</parameter>", "<parameter=a>"))
+KIMI_FAILS = Record(calls=0)
+NEMOTRON = Record(unlike=("</parameter>", "<parameter=a>", "<think>", "</think>"))
+LLAMA = Record(unlike=("{",), calls=1)
+
+RECORDS: dict[str, Record] = {
+    "qwen3": Record(once=("blank content before calls",)),
+    "qwen3-instruct-2507": Record(),
+    "qwen2.5": Record(),
+    "qwen3-coder": UNQUOTED,
+    "qwen3.5-think": UNQUOTED,
+    "qwen3.5-nothink": UNQUOTED,
+    "qwen3.6": UNQUOTED,
+    "qwen3.8": UNQUOTED,
+    "qwen3-vl": Record(),
+    "glm-4.5": Record(),
+    "glm-4.6": Record(),
+    "glm-4.7-flash": Record(once=("blank reasoning",)),
+    "glm-5.1": Record(),
+    # Templates that append to lists, which the sandbox refuses.
+    "kimi-k2": KIMI_FAILS,
+    "kimi-k2-thinking": KIMI_FAILS,
+    "kimi-k2.5": Record(),
+    "deepseek-v3": Record(unlike=("<think>", "</think>")),
+    "deepseek-r1-distill": Record(unlike=("<think>", "</think>")),
+    "deepseek-v3.1": Record(unlike=("</think>",)),
+    "gpt-oss": Record(),
+    "llama-3.2": LLAMA,
+    "llama-3.1": LLAMA,
+    # A turn without reasoning that begins with the marker looks as if the prompt had opened it.
+    "minimax-m2": Record(unlike=("</parameter>", "<parameter=a>", "<think>")),
+    "nemotron-3-nano": NEMOTRON,
+    "nemotron-3-super": NEMOTRON,
+    "nemotron-3-ultra": NEMOTRON,
+    "nemotron-3.5-lightning": NEMOTRON,
+    "granite-4.0": Record(),
+    "seed-oss": UNQUOTED,
+    # Its tokenizer writes spaces as U+2581, and gives that character back as a space.
+    "gemma-3": Record(unlike=("<｜tool▁call▁end｜>",)),
+}
+"""By the key of the template; those whose calls are of a syntax that is not known yet are not here."""
+
+
+def _models() -> Iterator[tuple[str, Record]]:
+    """Yields a model for each template, and what it loses: what the record of its family says."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in HUB}
+    for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items():
+        family = family_of_template(texts.get(template, ""))
+        if template in RECORDS and family is not None:
+            yield name, replace(RECORDS[template], normalisations=family.normalisations)
+
+
+MODELS: dict[str, Record] = {str(EMBEDDED): Record(), **dict(_models())}
+"""What is known of each model at hand, one for each template."""
+
+ASK = {"role": "user", "content": "What is the weather?"}
+
+WORDS = st.sampled_from(["Hello", "naïve", "北京", "🙂", "x < y & z", "75001", "true", "None", "1.5", "Zeile."])
+SPACES = st.sampled_from([" ", "\n", "\n\n", "  \n", "\t"])
+NAMES = st.sampled_from(["get_weather", "search", "run"])
+KEYS = st.sampled_from(["city", "days", "x_y"])
+
+
+def texts(record: Record) -> st.SearchStrategy[str]:
+    """Returns texts that a field of this template can hold."""
+    markers = st.sampled_from([marker for marker in MARKERS if marker not in record.unlike])
+    return st.lists(WORDS | WORDS | SPACES | markers, max_size=6).map("".join)
+
+
+def said(record: Record) -> st.SearchStrategy[Said]:
+    """Returns turns: reasoning, content, calls with arguments of all types, and all that may be missing."""
+    text = texts(record)
+    scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.sampled_from([0.5, -1.25, 1e-7, 3.0])
+    values = st.recursive(
+        scalars | text | text,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+        max_leaves=4,
+    )
+    arguments = st.dictionaries(KEYS, values, max_size=3)
+    calls = st.lists(st.tuples(NAMES, arguments), max_size=record.calls, unique_by=lambda call: call[0]).map(tuple)
+    turns = st.builds(Said, content=text, reasoning_content=st.just("") | text, tool_calls=calls)
+    return turns.filter(_is_shown)
+
+
+def _is_shown(turn: Said) -> bool:
+    # Templates look for reasoning in content that has none beside it.
+    return "</think>" not in turn.content or bool(turn.reasoning_content.strip())
+
+
+def tools_for(turn: Said) -> list[dict[str, Any]] | None:
+    """Returns tools whose schemas say what types the arguments of a turn's calls have."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": "Does it.",
+                "parameters": {"type": "object", "properties": {key: _schema(value) for key, value in given.items()}},
+            },
+        }
+        for name, given in turn.tool_calls
+    ] or None
+
+
+_TYPES = {type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+
+
+def _schema(value: Any) -> dict[str, str]:
+    return {"type": _TYPES.get(type(value), "object")}
+
+
+def message_of(turn: Said, ids: list[str | None] | None = None) -> dict[str, Any]:
+    """Returns a turn as a message; its calls have ids that every template takes, or those that were read."""
+    message: dict[str, Any] = {"role": "assistant", "content": turn.content}
+    if turn.reasoning_content:
+        message["reasoning_content"] = turn.reasoning_content
+    if turn.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": (ids and ids[at]) or f"functions.{name}:{at}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
+            for at, (name, arguments) in enumerate(turn.tool_calls)
+        ]
+    return message
+
+
+def read_back(name: str, *, examples: int) -> Counter[str]:
+    """Renders turns of a model, reads them, and renders what was read. Returns how often what was lost or happened.
+
+    Raises:
+        AssertionError: What was read is not what was said up to the model's normalisations, or the ids differ.
+    """
+    if name in hub_models():
+        unpack_hub()
+    record, used = MODELS[name], Counter[str]()
+    renderer = create_renderer(load_tokenizer(name), content_tokens="text")
+
+    @settings(
+        max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(turn=said(record))
+    def check(turn: Said) -> None:
+        tools = tools_for(turn)
+        try:
+            found = completion_of(renderer, turn, tools)
+        except (MessageError, TemplateError):
+            used["refused"] += 1
+            return
+        if found is None:
+            used["not apart"] += 1
+            return
+        prompt, completion = found
+        parsed = renderer.parse_response(completion, tools=tools, prompt_ids=prompt)
+        expected, changes = normalised(turn, record.normalisations)
+        assert turn_of(parsed) == expected
+        assert all(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls)
+        assert parsed.reasoning_complete
+        assert not parsed.skipped
+        odd = shapes_of(turn) & {*record.once}
+        used.update(["read", *changes, *odd])
+        used["calls"] += len(parsed.tool_calls)
+        if not odd:
+            again = message_of(turn_of(parsed), [call.id for call in parsed.tool_calls])
+            ids = renderer.render_ids([ASK, message_of(turn)], tools=tools)
+            assert renderer.render_ids([ASK, again], tools=tools) == ids
+
+    check()
+    return used
+
+
+def completion_of(renderer: ChatRenderer, turn: Said, tools: Any) -> tuple[list[int], list[int]] | None:
+    """Returns prompt and completion of a turn; None where a token is both, or nothing is sampled."""
+    rendered = renderer.render([ASK, message_of(turn)], tools=tools)
+    sampled = [
+        at
+        for at, (index, one) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
+        if one and index == 1
+    ]
+    if not sampled or sampled[0] - 1 in rendered.straddling_tokens():
+        return None
+    return rendered.token_ids[: sampled[0]], rendered.token_ids[sampled[0] : sampled[-1] + 1]
+
+
+def turn_of(parsed: ParsedResponse) -> Said:
+    calls = tuple((call.name or "", call.arguments) for call in parsed.tool_calls)
+    return Said(parsed.content, parsed.reasoning_content or "", calls)
+
+
+def shapes_of(turn: Said) -> set[str]:
+    """Returns the names of the odd shapes that a turn has."""
+    found = set()
+    if turn.tool_calls and turn.content and not turn.content.strip():
+        found.add("blank content before calls")
+    if turn.reasoning_content and not turn.reasoning_content.strip():
+        found.add("blank reasoning")
+    return found

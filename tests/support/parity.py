@@ -1,0 +1,363 @@
+"""Templates run by us and by transformers, side by side, and words that say of every character where it came from.
+
+The reference for a text is transformers' own compiled template. The reference for an owner is the text itself: `mark`
+gives every word of a conversation a number that no other word has, so that a word in a rendered text names its field.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import itertools
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+import jinja2.meta
+from transformers.utils.chat_template_utils import _compile_jinja_template
+
+from renderers import EMBEDDED
+from renderers.core.spans import Path as FieldPath
+from renderers.core.spans import Trace
+from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.templating import ChatTemplate
+from tests.support.conversations import CONVERSATIONS, TOOLS
+from tests.support.models import SHARED, hub_models
+
+__all__ = [
+    "CORPUS",
+    "DOCUMENTS",
+    "EACH_ONCE",
+    "HUB",
+    "LARGE",
+    "NOW",
+    "OF_MODELS",
+    "PLAIN_TOOL",
+    "SWITCHES",
+    "TEMPLATES",
+    "TOKENS",
+    "TOOL_SETS",
+    "Bodies",
+    "Data",
+    "Ownership",
+    "difference",
+    "mark",
+    "marked_runs",
+    "ours",
+    "own_switches",
+    "rotated",
+    "telling_variations",
+    "theirs",
+    "variations",
+]
+
+Data = dict[str, Any]
+
+NOW = datetime.datetime(2026, 11, 15, 12, 30)
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+HUB = sorted((SHARED / "hub" / "templates").glob("*.jinja"))
+CORPUS = sorted((SHARED / "corpus").glob("*.jinja"))
+TEMPLATES = [EMBEDDED / "chat_template.jinja", *HUB, *CORPUS]
+_HUB_TEXTS = {path.read_bytes(): path.stem for path in HUB}
+EACH_ONCE = [path for path in TEMPLATES if path not in CORPUS or path.read_bytes() not in _HUB_TEXTS]
+"""Those without the texts of the corpus that the hub has as well."""
+_OF_MODELS = {model["template"] for model in hub_models().values()}
+OF_MODELS = [path for path in CORPUS if _HUB_TEXTS.get(path.read_bytes(), "") in _OF_MODELS]
+"""Those of the corpus whose texts models of the hub have as well: some templates of the hub have no model there."""
+PLAIN_TOOL: Data = {
+    "type": "function",
+    "function": {
+        "name": "look_up",
+        "description": "Looks a word up.",
+        "parameters": {
+            "type": "object",
+            "properties": {"word": {"type": "string", "description": "Any word.", "enum": ["this", "that"]}},
+            "required": ["word"],
+        },
+    },
+}
+"""A tool with all that a template may want: gpt-oss fails on a number as a default, Command R+ without descriptions."""
+TOOL_SETS: list[list[Data] | None] = [None, TOOLS, [PLAIN_TOOL]]
+WANTED = {"functions": "[]", "datetime": "today"}
+"""Texts without which Firefunction does not render, and for which no other template asks."""
+DOCUMENTS: list[Data] = [{"doc_id": 1, "title": "Rain", "text": "It rains in Rome."}, {"title": "Sky", "text": "Blue."}]
+LARGE = {"long", "many"}
+"""Conversations that are there for their size."""
+SWITCHES: list[Data] = [{}, {"enable_thinking": False}, {"enable_thinking": True, "thinking": True}]
+
+
+# ==================
+# The same text
+# ==================
+
+
+def variations(*, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Data]]:
+    """Yields the name of a conversation and the other arguments, in all combinations."""
+    for name, tools, prompt, switch in itertools.product(CONVERSATIONS, TOOL_SETS, (False, True), switches):
+        yield name, {"tools": tools, "add_generation_prompt": prompt, **TOKENS, **WANTED, **switch}
+
+
+def telling_variations(source: str) -> Iterable[tuple[str, Data]]:
+    """Returns variations without those that are alike for a template; `make parity` goes through all of them."""
+    return {_telling(source, name, arguments): (name, arguments) for name, arguments in variations()}.values()
+
+
+def _telling(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
+    """Returns what tells a run from others.
+
+    Size does not depend on tools and switches, nor do switches on which tools there are, as all of them are tried with
+    one. A switch that the template does not name is given, and changes nothing.
+    """
+    tools, prompt = arguments["tools"], arguments["add_generation_prompt"]
+    if name in LARGE:
+        return name, prompt
+    read = [(key, arguments.get(key)) for switch in SWITCHES for key in switch if key in source]
+    return name, prompt, len(tools or ()), *(read if tools is not TOOLS else ())
+
+
+def rotated(*, turns: int, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Data]]:
+    """Yields each conversation a few times, each time with other tools, while the prompt and the switches go round."""
+    settings = list(switches)
+    choices = list(itertools.product(TOOL_SETS, (False, True), settings))
+    for at, name in enumerate(CONVERSATIONS):
+        for turn in range(turns):
+            # One more than the same choice with the next tools.
+            tools, prompt, switch = choices[(at + turn * (2 * len(settings) + 1)) % len(choices)]
+            yield name, {"tools": tools, "add_generation_prompt": prompt, **WANTED, **switch}
+
+
+def theirs(source: str, messages: list[Data], **arguments: Any) -> str | Exception:
+    """Returns the text that transformers' own compiled template gives, or what it raises."""
+    try:
+        text: str = _compile_jinja_template(source).render(
+            messages=messages, **{"documents": None, "strftime_now": NOW.strftime, **arguments}
+        )
+    except Exception as error:
+        return error
+    return text
+
+
+def ours(template: ChatTemplate, messages: list[Data], **arguments: Any) -> Trace | Exception:
+    """Returns our trace of the same run, or what we raise."""
+    try:
+        return template.run(messages, now=NOW, **arguments)
+    except Exception as error:
+        return error
+
+
+def difference(expected: str | Exception, got: Trace | Exception) -> str | None:
+    """Says how two runs differ; None where the texts are equal, or both refuse for the same reason."""
+    if isinstance(expected, str):
+        if isinstance(got, Trace) and got.text == expected:
+            return None
+        return f"transformers gives {expected!r}, we {got!r}"
+    if not isinstance(got, TemplateRefusalError | TemplateRunError):
+        return f"transformers raises {expected!r}, we give {got!r}"
+    # Only raise_exception raises exactly this class.
+    if type(expected) is jinja2.TemplateError and not (
+        isinstance(got, TemplateRefusalError) and got.reason == str(expected)
+    ):
+        return f"the template says {expected}, we say {got}"
+    return None
+
+
+# ==================
+# Switches
+# ==================
+
+_FLAG = re.compile(r".*thinking|(?:add|clear|drop|enable|include|keep|preserve|preserved|skip|truncate|use)_\w+")
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "reasoning_effort": ("low", "high"),
+    "thinking_effort": ("low", "high"),
+    "thinking_budget": (0, 512),
+    "low_effort": (True,),
+    "medium_effort": (True,),
+}
+
+
+def own_switches(source: str) -> list[Data]:
+    """Returns settings for a template: none, each value of each switch whose name it reads, and all flags at once.
+
+    >>> own_switches("{{ reasoning_effort }}")[2:]
+    [{'enable_thinking': True}, {'reasoning_effort': 'low'}, {'reasoning_effort': 'high'}]
+    """
+    environment = _compile_jinja_template(source).environment
+    names = sorted({"enable_thinking", *jinja2.meta.find_undeclared_variables(environment.parse(source))})
+    flags = [name for name in names if _FLAG.fullmatch(name) and name != "add_generation_prompt"]
+    single = [{name: value} for name in flags for value in (False, True)]
+    single += [{name: value} for name in names for value in _VALUES.get(name, ())]
+    together = [dict.fromkeys(flags, value) for value in (False, True)] if len(flags) > 1 else []
+    return [{}, *single, *together]
+
+
+# ==================
+# Words with a number
+# ==================
+
+_WORDS = re.compile(r"<[^>]*>|[^\W\d]\w*")
+_KEPT_WORDS = {"null", "true", "false"}
+_KEPT_FIELDS = {"role", "type"}
+_SHARED_FIELDS = {"id", "tool_call_id", "required"}
+_MARK = re.compile(r"(?i:(?:zq|z(?:ä|\\+u00[ce]4)|77)(\d{5})(?:zq|(?:北|\\+u5317)q|77))")
+"""A word with its number, also where a template escaped its letters or changed their case."""
+
+
+def mark(value: Any) -> Any:
+    """Returns messages, tools or both with a number in every word, so that no two fields have a word in common.
+
+    Kept are roles, types, tags, and the keys that are not the caller's own. An id is the same word in a call
+    and in its result, and a parameter in a schema and among those that are required, as templates look
+    these up. Every second word has letters that JSON escapes.
+
+    >>> mark([{"role": "user", "content": "Hi <b>there</b>", "tool_call_id": "call00000"}])
+    [{'role': 'user', 'content': 'zq00000zq <b>zä00001北q</b>', 'tool_call_id': 'zq00002zq'}]
+    """
+    return _Marker().value(value, key="", inside=False)
+
+
+class _Marker:
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._shared: dict[str, str] = {}
+
+    def value(self, value: Any, *, key: str, inside: bool) -> Any:
+        """Marks a value that stands under a key; `inside` is all that callers put into arguments."""
+        inside = inside or key == "arguments"
+        if isinstance(value, str):
+            return self._text(value, "" if inside else key)
+        if isinstance(value, list):
+            return [self.value(item, key=key, inside=inside) for item in value]
+        if isinstance(value, dict):
+            own = self._word if inside else self._shared_word if key == "properties" else str
+            below = {name: "" if inside or key == "properties" else name for name in value}
+            return {own(name): self.value(item, key=below[name], inside=inside) for name, item in value.items()}
+        if isinstance(value, bool) or value is None:
+            return value
+        return type(value)(f"77{next(self._numbers):05}77" + (".5" if isinstance(value, float) else ""))
+
+    def _text(self, text: str, key: str) -> str:
+        if key in _KEPT_FIELDS:
+            return text
+        if key in _SHARED_FIELDS:
+            return self._shared_word(text)
+        return _WORDS.sub(lambda found: self._word(found[0]), text)
+
+    def _word(self, word: str) -> str:
+        if word.startswith("<") or word in _KEPT_WORDS:
+            return word
+        number = next(self._numbers)
+        return f"zä{number:05}北q" if number % 2 else f"zq{number:05}zq"
+
+    def _shared_word(self, word: str) -> str:
+        if word not in self._shared:
+            # Nine letters and digits, which is what Mistral's templates ask of an id.
+            self._shared[word] = f"zq{next(self._numbers):05}zq"
+        return self._shared[word]
+
+
+# ==================
+# The right owners
+# ==================
+
+Place = tuple[int, FieldPath]
+"""A message's number, -1 for none, and a path in it: what a span names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """How many characters of marked bodies a text has, and how many of them have a wrong owner, by what happened."""
+
+    characters: int = 0
+    strays: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Ownership) -> Ownership:
+        return Ownership(self.characters + other.characters, self.strays + other.strays)
+
+
+class Bodies:
+    """Where the marked bodies of a conversation come from. `others` are the other arguments: tools, documents."""
+
+    def __init__(self, messages: list[Data], **others: Any) -> None:
+        self._words: defaultdict[str, set[Place]] = defaultdict(set)
+        self._texts: defaultdict[str, set[Place]] = defaultdict(set)
+        for at, message in enumerate(messages):
+            self._collect(message, at, ())
+        for name, value in others.items():
+            self._collect(value, -1, (name,))
+        # A body that a template writes as it is counts with all that is between its words.
+        self._pattern = re.compile("|".join([*map(re.escape, self._texts), _MARK.pattern]))
+
+    def check(self, trace: Trace) -> Ownership:
+        """Checks that all characters of all bodies belong to the field that they stand in, or to one around it."""
+        found = Ownership()
+        for body in self._pattern.finditer(trace.text):
+            places = self._words[body[1]] if body[1] else self._texts[body[0]]
+            for owner, characters in _owners(trace, *body.span()):
+                right = any(_is_around(owner, place) for place in places)
+                found += Ownership(characters, Counter() if right else Counter({_stray(places, owner): characters}))
+        return found
+
+    def _collect(self, value: Any, message: int, path: FieldPath) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                self._collect(key, message, (*path, key))
+                self._collect(item, message, (*path, key))
+        elif isinstance(value, list):
+            for at, item in enumerate(value):
+                self._collect(item, message, (*path, at))
+        else:
+            text = str(value)
+            for word in _MARK.finditer(text):
+                self._words[word[1]].add((message, path))
+            # A tag may be the template's own: it takes the text apart there, and writes its own one.
+            if _MARK.search(text) and not _MARK.fullmatch(text) and "<" not in text:
+                self._texts[text.strip()].add((message, path))
+
+
+def _owners(trace: Trace, start: int, end: int) -> Iterator[tuple[Place, int]]:
+    """Yields the owners of a stretch of text, and how many characters each has."""
+    first = bisect_right(trace.spans, start, key=lambda span: span.end)
+    for span in itertools.takewhile(lambda span: span.start < end, trace.spans[first:]):
+        if span.start < span.end:
+            yield (span.message, span.path), min(end, span.end) - max(start, span.start)
+
+
+def _is_around(owner: Place, place: Place) -> bool:
+    """Says whether an owner is the field of a place, or a container in which that is."""
+    return owner[0] == place[0] and owner[1] != () and owner[1] == place[1][: len(owner[1])]
+
+
+def _stray(places: set[Place], owner: Place) -> str:
+    fields = " or ".join(sorted({_general(path) for _, path in places}))
+    return f"{fields} given to {_general(owner[1]) or 'no field'}"
+
+
+def _general(path: FieldPath) -> str:
+    return ".".join("#" if isinstance(key, int) or _MARK.fullmatch(key) else key for key in path)
+
+
+def marked_runs(
+    template: ChatTemplate, variations: Iterable[tuple[str, Data]]
+) -> Iterator[tuple[Trace, list[Data], Data]]:
+    """Runs a template over marked conversations, and yields what gave a text: trace, messages, other arguments.
+
+    Messages and tools are given as they are and, where that is another, in the form that the template takes.
+    """
+    tokens = tuple(TOKENS.items())
+    for name, arguments in variations:
+        documents = DOCUMENTS if arguments["tools"] is TOOLS else None
+        messages, tools, documents = mark([CONVERSATIONS[name], arguments["tools"], documents])
+        forms = [(messages, tools)]
+        with contextlib.suppress(MessageError):
+            adapted = adapt_messages(template, messages, given=tokens), adapt_tools(template, tools, given=tokens)
+            forms += [adapted] if adapted != forms[0] else []
+        for messages, tools in forms:
+            others = {**arguments, "tools": tools, "documents": documents}
+            trace = ours(template, messages, **{**TOKENS, **others})
+            if isinstance(trace, Trace):
+                yield trace, messages, others

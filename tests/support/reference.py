@@ -1,0 +1,79 @@
+"""The ids that a real model's own tokenizer and template give, without this package."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime
+import functools
+import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import tiktoken
+from transformers import AutoTokenizer
+from transformers.utils import chat_template_utils
+
+from tests.support.models import KIMI_PATTERN, hub_models, snapshot_of
+
+__all__ = ["Reference", "automatic", "reference_of", "reference_with", "time_is"]
+
+Data = dict[str, Any]
+
+Reference = Callable[..., list[int]]
+"""Gives the ids of messages and what `apply_chat_template` takes beside them, or raises whatever it raises."""
+
+FILES = ("tokenizer", "template", "config")
+"""What the hub's list says of a model that decides about its tokenizer."""
+
+
+def reference_of(name: str) -> Reference:
+    """Returns the reference for a real model: transformers, or its templates and tiktoken where it has no class."""
+    model = hub_models()[name]
+    if model["tokenizer"] == "kimi-k2":
+        return kimi_reference(name)
+    same = [other for other, files in hub_models().items() if all(files[key] == model[key] for key in FILES)]
+    return reference_with(automatic(same[0]))
+
+
+@functools.lru_cache(maxsize=1)
+def automatic(name: str) -> Any:
+    """Returns the tokenizer that transformers loads; models that follow each other and have the same files share it."""
+    return AutoTokenizer.from_pretrained(name)
+
+
+def reference_with(tokenizer: Any) -> Reference:
+    """Returns the reference that a tokenizer of transformers is."""
+    return functools.partial(tokenizer.apply_chat_template, return_dict=False)
+
+
+def kimi_reference(name: str) -> Reference:
+    """Returns the reference for a model of Kimi's: the template as transformers runs it, the ranks as tiktoken does."""
+    snapshot = snapshot_of(name)
+    template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
+    config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
+    lines = (snapshot / "tiktoken.model").read_bytes().splitlines()
+    encoding = tiktoken.Encoding(
+        "kimi",
+        pat_str=KIMI_PATTERN,
+        mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)},
+        special_tokens={entry["content"]: int(at) for at, entry in config["added_tokens_decoder"].items()},
+    )
+    tokens = {key: value for key, value in config.items() if key.endswith("_token")}
+
+    def reference(messages: list[Data], **arguments: Any) -> list[int]:
+        texts, _ = chat_template_utils.render_jinja_template(
+            [messages], chat_template=template, **{**tokens, **arguments}
+        )
+        return encoding.encode(texts[0], allowed_special="all")
+
+    return reference
+
+
+@contextlib.contextmanager
+def time_is(moment: datetime.datetime) -> Iterator[None]:
+    """Lets transformers tell templates this time; a `strftime_now` that it is given does not stay a function."""
+    with mock.patch.object(chat_template_utils, "datetime", SimpleNamespace(now=lambda: moment)):
+        yield

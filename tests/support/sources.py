@@ -1,0 +1,178 @@
+"""Completions that no model would write, for real models, and processes that work at millions of them."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
+from renderers.parse.grammar import Grammar
+from renderers.parse.syntax import SYNTAXES
+from renderers.parse.tables import markers_within
+from tests.support.completions import HUB, completions
+from tests.support.conversations import TOOLS
+from tests.support.models import CACHE, HUB_AT_HAND
+
+__all__ = ["MODELS", "Source", "Task", "source_of", "spread", "wrong_in"]
+
+MODELS = [str(EMBEDDED), *(HUB.values() if HUB_AT_HAND else ())]
+MOST = 60
+"""How many tokens a completion has at most."""
+PORTION = 5_000
+
+Task = tuple[str, int, int]
+"""A model, a seed, and how many cases."""
+
+WORDS = (
+    *(
+        "\n",
+        "\n\n",
+        " ",
+        "  ",
+        "é",
+        "🙂",
+        "a",
+        "<",
+        "</",
+        "<|",
+        '"',
+        "{",
+        "}",
+        "; ",
+        ", ",
+        ": ",
+        '">',
+        "```json\n",
+        "\n```",
+    ),
+    *("assistant", "analysis", "commentary", "final", " to=functions.a", "functions.a:0", "function", "search", "1"),
+    *('{"name": "a", "arguments": {"x": 1}}', '{"name": "a"}', '{"x": [1]}', "<function=search>", "</function>"),
+    *("<parameter=query>", "</parameter>", '<parameter name="query">', '<invoke name="search">', "</invoke>"),
+)
+
+
+ANSWER = {"role": "assistant", "reasoning_content": "Hm.", "content": "It is é."}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model, and what completions for it are made of."""
+
+    renderer: ChatRenderer
+    size: int
+    """How many ids it has."""
+    bits: list[list[int]]
+    """Markers and small words."""
+    real: list[list[int]]
+    """Completions as the model may write them."""
+    prompts: list[list[int]]
+
+    def completion(self, chance: random.Random) -> list[int]:
+        """Returns a completion."""
+        make: Callable[[random.Random], list[int]] = chance.choice(
+            (self._any_ids, self._any_bits, self._any_bits, self._mutated, self._mutated, self._cut_off)
+        )
+        return make(chance)[:MOST]
+
+    def prompt(self, chance: random.Random) -> list[int]:
+        """Returns a prompt: a real one, a broken one, or ids at random."""
+        kind = chance.randrange(3)
+        if kind == 2:
+            return self._any_ids(chance)
+        prompt = chance.choice(self.prompts)
+        return prompt if kind else [*prompt[: chance.randrange(len(prompt)) + 1], *self._any_bits(chance)]
+
+    def _any_ids(self, chance: random.Random) -> list[int]:
+        # Some are too large, and some are negative.
+        return [chance.randrange(-2 * self.size, 3 * self.size) for _ in range(chance.randrange(MOST))]
+
+    def _any_bits(self, chance: random.Random) -> list[int]:
+        return [number for _ in range(chance.randrange(24)) for number in chance.choice(self.bits)]
+
+    def _cut_off(self, chance: random.Random) -> list[int]:
+        real = chance.choice(self.real)
+        return real[: chance.randrange(len(real) + 1)]
+
+    def _mutated(self, chance: random.Random) -> list[int]:
+        ids = list(chance.choice(self.real))
+        for _ in range(chance.randint(1, 4)):
+            at, other = (chance.randrange(len(ids) + 1) for _ in range(2))
+            match chance.randrange(4):
+                case 0:
+                    del ids[at : at + 1]
+                case 1:
+                    ids[at:at] = ids[other : other + chance.randint(1, 3)]
+                case 2:
+                    ids[at : at + 1], ids[other : other + 1] = ids[other : other + 1], ids[at : at + 1]
+                case _:
+                    ids[at : at + 1] = chance.choice([*self.bits, [chance.randrange(self.size)]])
+        return ids
+
+
+@functools.lru_cache(maxsize=1)
+def source_of(name: str) -> Source:
+    """Returns the source for a model; the last one is kept, as one at a time is worked at."""
+    renderer = create_renderer(load_tokenizer(name))
+    grammar, tokenizer = renderer.resolution.grammar, renderer.tokenizer
+    stop = tokenizer.decode([renderer.get_stop_token_ids()[0]])
+
+    def encode(text: str) -> list[int]:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    texts = [_in_markers_of(grammar, text.replace("<|stop|>", stop)) for text in completions(grammar.tools or "hermes")]
+    bits = [*sorted(markers_within(grammar)), *sorted(tokenizer.control_texts)[:10], grammar.header, stop, *WORDS]
+    ask = {"role": "user", "content": "What is the weather?"}
+    prompt = renderer.render_ids([ask], add_generation_prompt=True)
+    later = renderer.render_ids([ask, ANSWER, ask], tools=TOOLS[1:], add_generation_prompt=True)
+    opened = encode(grammar.reasoning.markers[0]) if grammar.reasoning else []
+    return Source(
+        renderer,
+        len(tokenizer.wire_texts),
+        [encode(text) for text in bits if text],
+        [ids for ids in map(encode, texts) if 0 < len(ids) <= MOST],
+        [prompt, later, [*prompt, *opened, *encode("Hm é")]],
+    )
+
+
+def _in_markers_of(grammar: Grammar, text: str) -> str:
+    """Returns a text with the markers of a model instead of those that its syntax has by default."""
+    syntax = SYNTAXES[grammar.tools or "hermes"]
+    reasoning = grammar.reasoning.markers if grammar.reasoning else ()
+    for default, own in zip(("<think>", "</think>"), reasoning, strict=False):
+        text = text.replace(default, own)
+    for default, own in zip(syntax.call or (), grammar.call or (), strict=False):
+        text = text.replace(default, own)
+    return text
+
+
+def spread(
+    run: Callable[[Task], Counter[str]], cases: int, *, models: Sequence[str], processes: int | None = None
+) -> dict[str, Counter[str]]:
+    """Runs so many cases in all, in as many processes as there are cores; adds up by model what was counted."""
+    found: dict[str, Counter[str]] = {}
+    with multiprocessing.get_context("spawn").Pool(processes or os.cpu_count(), _offline) as pool:
+        for name in models:
+            found[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)))), Counter())
+    return found
+
+
+def wrong_in(counts: Counter[str]) -> list[str]:
+    """Returns what was counted that is wrong."""
+    return [outcome for outcome in counts if outcome.startswith("WRONG")]
+
+
+def _portions(name: str, cases: int) -> Iterator[Task]:
+    for seed, start in enumerate(range(0, cases, PORTION)):
+        yield name, seed, min(PORTION, cases - start)
+
+
+def _offline() -> None:
+    """Lets a process load models from the cache that the tests have, before anything is loaded in it."""
+    from huggingface_hub import constants
+
+    constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE = str(CACHE / "hub"), True

@@ -1,0 +1,66 @@
+"""A template is a value: compiled once for each text, picklable, compared with a plain run where that is asked for."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from renderers.errors import MessageError, TemplateSourceError, TraceMismatchError
+from renderers.templating import ChatTemplate
+from renderers.templating.environment import TracingContext
+from renderers.templating.template import _compile
+
+
+def test_a_template_is_compiled_once_for_each_text() -> None:
+    before = _compile.cache_info()
+    for _ in range(5):
+        ChatTemplate("{{ messages }} once").run([{"role": "user"}])
+    assert _compile.cache_info().misses == before.misses + 1
+    assert before.maxsize is not None
+
+
+def test_a_template_is_a_value() -> None:
+    template = ChatTemplate("{{ messages }}", verify=True)
+    assert pickle.loads(pickle.dumps(template)) == template == ChatTemplate("{{ messages }}", verify=True)
+    assert hash(template) == hash(ChatTemplate("{{ messages }}", verify=True))
+    with pytest.raises(AttributeError):
+        template.source = ""  # type: ignore[misc]
+
+
+def test_what_is_no_text_is_no_template() -> None:
+    source: Any = None
+    with pytest.raises(TemplateSourceError, match="a chat template is a text, not a NoneType"):
+        ChatTemplate(source)
+
+
+def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
+    template = ChatTemplate("{{ messages }}")
+    cyclic: dict[str, Any] = {"role": "user"}
+    cyclic["content"] = [cyclic]
+    with pytest.raises(MessageError, match=r"^message 1: contains itself, or is too deeply nested$"):
+        template.run([{"role": "user"}, cyclic])
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(MessageError, match=r"^style contains itself"):
+        template.run([{"role": "user"}], style=loop)
+    with pytest.raises(MessageError, match=r"^tools contains itself"):
+        template.run([{"role": "user"}], tools=loop)
+    nothing: Any = None
+    with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
+        template.run(nothing)
+    odd: Any = {1: 2, "role": "user"}
+    with pytest.raises(MessageError, match=r"^message 0: has the key 1, and keys of JSON data are strings$"):
+        template.run([odd])
+    messages: Any = ["Hi"]
+    with pytest.raises(MessageError, match=r"^message 0: is not a dict with a role and a content$"):
+        template.run(messages)
+
+
+def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
+    monkeypatch.setattr(TracingContext, "shown", lambda self, value: "other")
+    with pytest.raises(TraceMismatchError, match=r"please report this"):
+        template.run(messages)
+    assert ChatTemplate(template.source, verify=False).run(messages).text == "other"

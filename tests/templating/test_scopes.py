@@ -1,0 +1,204 @@
+"""The text between the bodies belongs to the message that the template was at when it wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers.core.spans import Trace
+from renderers.templating import ChatTemplate
+
+SYSTEM = {"role": "system", "content": "S"}
+USER = {"role": "user", "content": "U"}
+ASSISTANT = {"role": "assistant", "content": "A", "tool_calls": [{"name": "f", "arguments": {"k": "v"}}]}
+TOOL = {"role": "tool", "content": "R"}
+
+
+def shown(trace: Trace) -> str:
+    """Writes a trace as `0:text`, with bodies in brackets; neighbours of one message stand together."""
+    parts: list[str] = []
+    last: int | None = None
+    for span in trace.spans:
+        text = trace.text[span.start : span.end]
+        if span.message != last:
+            parts.append(f" {span.message}:")
+            last = span.message
+        parts.append(f"[{text}]" if span.path else text)
+    return "".join(parts).strip()
+
+
+def run(source: str, *messages: dict[str, Any], **arguments: Any) -> str:
+    return shown(ChatTemplate(source).run(messages, **arguments))
+
+
+def test_an_iteration_belongs_to_its_message() -> None:
+    source = "{% for m in messages %}<{{ m.content }}>{% endfor %}"
+    assert run(source, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "{% for m in messages[0:] %}<{{ m.content }}>{% endfor %}",
+        "{% for m in messages | list %}<{{ m.content }}>{% endfor %}",
+        "{% for m in messages if m.role != 'x' %}<{{ m.content }}>{% endfor %}",
+        "{% for m in messages | selectattr('role', 'ne', 'x') %}<{{ m.content }}>{% endfor %}",
+        "{% for i in range(messages | length) %}{% set m = messages[i] %}<{{ m.content }}>{% endfor %}",
+        "{% for i in range(messages | length) %}<{% set m = messages[i] %}{{ m.content }}>{% endfor %}",
+        "{% for pair in messages | batch(1) %}<{{ pair[0].content }}>{% endfor %}",
+        "{% macro say(m) %}<{{ m.content }}>{% endmacro %}{% for m in messages %}{{ say(m) }}{% endfor %}",
+        "{% macro all() %}{% for m in messages %}<{{ m.content }}>{% endfor %}{% endmacro %}{{ all() }}",
+        "{% for m in messages %}{% set x %}<{{ m.content }}>{% endset %}{{ x }}{% endfor %}",
+        "{% for m in messages %}{% set x = '<' + m.content + '>' %}{{ x }}{% endfor %}",
+        "{% for m in messages %}{% filter trim %}<{{ m.content }}>{% endfilter %}{% endfor %}",
+        "{% for m in messages %}{% generation %}<{{ m.content }}>{% endgeneration %}{% endfor %}",
+        (
+            "{% set ns = namespace(x='') %}{% for m in messages %}{% set ns.x = ns.x ~ '<' ~ m.content ~ '>' %}"
+            "{% endfor %}{{ ns.x }}"
+        ),
+        (
+            "{% set ns = namespace(x=[]) %}{% for m in messages %}{% set ns.x = ns.x + [{'content': m.content}] %}"
+            "{% endfor %}{% for m in ns.x %}<{{ m.content }}>{% endfor %}"
+        ),
+        "{% for m in messages %}<{{ m.content }}{% if loop.first %}>{% continue %}{% endif %}>{% endfor %}",
+        "{% for m in messages %}{% for c in 'ab' %}{% break %}{% endfor %}<{{ m.content }}>{% endfor %}",
+    ],
+)
+def test_however_a_loop_goes_over_messages_each_owns_what_it_wrote(loop: str) -> None:
+    assert run(loop, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
+
+
+def test_a_loop_inside_an_iteration_belongs_to_the_same_message() -> None:
+    source = "{% for m in messages %}<{% for c in m.tool_calls %}({{ c.name }}){% endfor %}>{% endfor %}"
+    assert run(source, USER, ASSISTANT) == "0:<> 1:<([f])>"
+
+
+def test_a_message_that_is_rendered_inside_anothers_iteration_owns_its_frame() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role != 'tool' %}<{{ m.content }}"
+        "{% for r in messages[loop.index :] %}{% if r.role != 'tool' %}{% break %}{% endif %}({{ r.content }})"
+        "{% endfor %}>{% endif %}{% endfor %}"
+    )
+    assert run(source, USER, ASSISTANT, TOOL) == "0:<[U]> 1:<[A] 2:([R]) 1:>"
+
+
+def test_what_is_looked_up_in_another_message_is_that_ones_and_the_frame_is_not() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role == 'tool' %}{% for c in messages[loop.index0 - 1].tool_calls %}"
+        "<name={{ c.name }}>{% endfor %}{{ m.content }}{% endif %}{% endfor %}"
+    )
+    assert run(source, ASSISTANT, TOOL) == "1:<name= 0:[f] 1:>[R]"
+
+
+def test_a_branch_belongs_to_the_only_message_that_speaks_in_it() -> None:
+    source = (
+        "{% if tools %}<tools>{% if messages[0].role == 'system' %}{{ messages[0].content }}{% endif %}"
+        "{{ tools[0].name }}</tools>{% endif %}{% for m in messages %}({{ m.content }}){% endfor %}"
+    )
+    assert run(source, SYSTEM, USER, tools=[{"name": "T"}]) == "0:<tools>[S] -1:[T] 0:</tools>([S]) 1:([U])"
+    assert run(source, USER, tools=[{"name": "T"}]) == "-1:<tools>[T]</tools> 0:([U])"
+
+
+def test_a_head_before_a_system_message_that_speaks_first_belongs_to_it() -> None:
+    source = (
+        "<sys>{{ messages[0].content if messages[0].role == 'system' else 'default' }}</sys>{{ messages[-1].content }}"
+    )
+    assert run(source, SYSTEM, USER) == "0:<sys>[S]</sys> 1:[U]"
+    assert run(source, USER) == "-1:<sys>default</sys> 0:[U]"
+
+
+def test_what_stands_before_a_turn_that_a_loop_opens_is_nobodys() -> None:
+    loop = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    source = "[BOS]{% if tools %}<system>{{ tools[0].name }}</tools>{% endif %}" + loop
+    assert run(source, SYSTEM, USER) == "-1:[BOS] 0:<[system]>[S] 1:<[user]>[U]"
+    assert run(source, SYSTEM, tools=[{"name": "T"}]) == "-1:[BOS]<system>[T]</tools> 0:<[system]>[S]"
+    # A blank opens no turn.
+    assert run("<sys>" + loop.replace("<{{ m.role }}>", " "), SYSTEM, USER) == "0:<sys> [S] 1: [U]"
+
+
+def test_an_empty_system_message_owns_its_frame() -> None:
+    source = "<sys>{{ messages[0].content | trim }}</sys>{% for m in messages[1:] %}({{ m.content }}){% endfor %}"
+    assert run(source, SYSTEM | {"content": " \n"}, USER) == "0:<sys>[]</sys> 1:([U])"
+
+
+def test_text_after_a_message_belongs_to_it() -> None:
+    assert (
+        run("{{ messages[0].content }}<mid>{{ messages[1].content }}<end>", USER, ASSISTANT) == "0:[U]<mid> 1:[A]<end>"
+    )
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{% if add_generation_prompt %}<gen>{% endif %}",
+        "{% if add_generation_prompt and messages[-1].role == 'user' %}<gen>{% endif %}",
+        "{% if not add_generation_prompt %}<no>{% else %}<gen>{% endif %}",
+        "{% if not add_generation_prompt %}<no>{% elif messages %}<gen>{% endif %}",
+        "{{ '<gen>' if add_generation_prompt else '' }}",
+        "{{ '' if not add_generation_prompt else '<gen>' }}",
+        "{{ '' if x or not add_generation_prompt else '<gen>' }}",
+        "{% set p = '' %}{% if add_generation_prompt %}{% set p = '<gen>' %}{% endif %}{{ p }}",
+        "{% macro g() %}{% if add_generation_prompt %}<gen>{% endif %}{% endmacro %}{{ g() }}",
+    ],
+)
+def test_the_generation_prompt_is_nobodys(prompt: str) -> None:
+    source = "{% for m in messages %}<{{ m.content }}>{% endfor %}" + prompt
+    assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
+
+
+def test_the_generation_prompt_inside_the_last_iteration_is_nobodys_too() -> None:
+    prompt = "{% if loop.last and add_generation_prompt %}<gen>{% endif %}"
+    source = "{% for m in messages %}<{{ m.content }}>" + prompt + "{% endfor %}"
+    assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
+
+
+def test_what_is_written_without_a_generation_prompt_too_is_not_taken_for_one() -> None:
+    source = (
+        "{% for m in messages %}<{{ m.content }}{% if not loop.last or add_generation_prompt %}>{% endif %}{% endfor %}"
+    )
+    assert run(source, USER, ASSISTANT, add_generation_prompt=True) == "0:<[U]> 1:<[A]>"
+
+
+@pytest.mark.parametrize("source", ["{{ bos_token }}<{{ messages[0].content }}", "<s><{{ messages[0].content }}"])
+def test_a_bos_token_at_the_beginning_is_nobodys(source: str) -> None:
+    assert run(source, SYSTEM, bos_token="<s>") == "-1:<s> 0:<[S]"
+    assert run(source, SYSTEM, bos_token="") in ("0:<[S]", "0:<s><[S]")
+
+
+def test_a_bos_token_in_every_iteration_is_nobodys_only_at_the_beginning() -> None:
+    source = "{% for m in messages %}{{ bos_token }}{{ m.content }}{{ eos_token }}{% endfor %}"
+    assert run(source, USER, ASSISTANT, bos_token="<s>", eos_token="</s>") == "-1:<s> 0:[U]</s> 1:<s>[A]</s>"
+
+
+def test_an_argument_of_the_template_is_a_field_of_nobodys() -> None:
+    trace = ChatTemplate("<{{ persona }}{{ docs[0].text }}>").run([USER], persona="P", docs=[{"text": "D"}])
+    assert [(span.message, span.path) for span in trace.spans] == [
+        (-1, ()),
+        (-1, ("persona",)),
+        (-1, ("docs", 0, "text")),
+        (-1, ()),
+    ]
+
+
+def test_a_recursive_loop_gives_the_right_text_and_a_coarser_owner() -> None:
+    tree = {"role": "user", "content": "U", "kids": [{"content": "V", "kids": []}]}
+    source = "{% for m in messages recursive %}<{{ m.content }}{{ loop(m.kids) }}>{% endfor %}"
+    trace = ChatTemplate(source).run([tree])
+    assert trace.text == "<U<V>>"
+    assert [span.message for span in trace.spans if span.path] == [0, 0]
+
+
+def test_booleans_and_none_belong_to_the_message() -> None:
+    source = "{% for m in messages %}{{ m.flag }}{{ m.none }}{% endfor %}"
+    assert run(source, {"role": "user", "flag": True, "none": None}) == "0:TrueNone"
+
+
+def test_a_block_and_what_is_in_it_follow_the_same_rules() -> None:
+    source = "{% block b %}{% for m in messages %}<{{ m.content }}>{% endfor %}{% endblock %}"
+    assert run(source, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
+
+
+def test_spans_are_whole_and_neighbours_differ() -> None:
+    trace = ChatTemplate("{% for m in messages %}a{{ 'b' }}{{ m.content }}{% endfor %}").run([USER])
+    assert [(span.start, span.end) for span in trace.spans] == [(0, 2), (2, 3)]

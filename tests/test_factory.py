@@ -1,0 +1,262 @@
+"""A renderer is of its model's family, with the family's config, and says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import renderers
+from renderers import (
+    EMBEDDED,
+    AutoRendererConfig,
+    BaseRendererConfig,
+    Conventions,
+    CustomRendererConfig,
+    DefaultMultimodalRenderer,
+    DefaultRenderer,
+    DefaultRendererConfig,
+    GLM5Renderer,
+    GLM5RendererConfig,
+    GLM51Renderer,
+    GLM51RendererConfig,
+    GLM53Renderer,
+    GptOssRendererConfig,
+    Limits,
+    Nemotron3RendererConfig,
+    Nemotron35Renderer,
+    Nemotron35RendererConfig,
+    Qwen3Renderer,
+    Qwen3RendererConfig,
+    Qwen36RendererConfig,
+    Qwen38Renderer,
+    TemplateMissingError,
+    UnknownTemplateWarning,
+    UnreadSwitchWarning,
+    UnsupportedModelError,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.settings import settings_of
+from tests.support.models import snapshot_of
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+def directory(tmp_path: Path, **config: Any) -> Path:
+    """A copy of the embedded model whose config says more."""
+    made = tmp_path / "model"
+    shutil.copytree(EMBEDDED, made)
+    said = json.loads((made / "config.json").read_text())
+    (made / "config.json").write_text(json.dumps({**said, **config}))
+    return made
+
+
+def test_a_model_of_no_family_has_the_default_class_and_config() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
+    assert type(renderer) is DefaultRenderer
+    assert renderer.config == DefaultRendererConfig(enable_thinking=False)
+    assert (renderer.resolution.family.key, renderer.resolution.found_by) == ("default", "nothing")
+
+
+def test_what_is_given_beside_a_config_counts_more_and_stands_in_it() -> None:
+    config = DefaultRendererConfig(date="2026-01-01", content_tokens="refuse", thinking_retention="tool_cycle")
+    renderer = create_renderer(
+        load_tokenizer(EMBEDDED),
+        config,
+        date=datetime.date(2026, 2, 3),
+        content_tokens="text",
+        thinking_retention="all",
+    )
+    assert renderer.config == DefaultRendererConfig(
+        date="2026-02-03T00:00:00", content_tokens="text", thinking_retention="all"
+    )
+    assert (renderer.date.day, renderer.content_tokens, renderer.thinking_retention) == (3, "text", "all")
+
+
+def test_what_a_config_without_a_family_says_is_kept() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), AutoRendererConfig(content_tokens="refuse"))
+    assert renderer.config == DefaultRendererConfig(content_tokens="refuse")
+
+
+def test_a_class_can_be_made_without_create_renderer() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer = Qwen3Renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
+    assert renderer.found.family.key == "qwen3"
+    assert renderer.chat_template_kwargs == {"enable_thinking": False}
+    assert renderer == create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
+    assert Qwen3Renderer(tokenizer).config == Qwen3RendererConfig()
+    for again in (pickle.loads(pickle.dumps(renderer)), dataclasses.replace(renderer)):
+        assert again == renderer
+        assert type(again) is Qwen3Renderer
+
+
+def test_a_class_takes_no_config_of_another_family() -> None:
+    with pytest.raises(ValueError, match="of the family qwen3 takes its own config, not one of glm-5"):
+        Qwen3Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig())
+
+
+def test_switches_that_a_family_does_not_have_are_refused_with_those_that_it_has() -> None:
+    with pytest.raises(ValueError, match=r"enable_thinknig.*may have enable_thinking"):
+        create_renderer(
+            load_tokenizer(EMBEDDED), Qwen3RendererConfig(), chat_template_kwargs={"enable_thinknig": False}
+        )
+
+
+def test_a_switch_that_holds_a_list_goes_to_the_template(hub: object) -> None:
+    renderer = create_renderer(
+        load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"), chat_template_kwargs={"custom_tools": []}
+    )
+    assert renderer.chat_template_kwargs["custom_tools"] == ()
+
+
+def test_what_only_a_program_reads_is_refused(hub: object) -> None:
+    tokenizer = load_tokenizer("openai/gpt-oss-20b")
+    with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss can only be had from the program 'harmony'"):
+        create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
+    renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
+    assert any("no program 'harmony'" in one for one in renderer.resolution.conflicts)
+
+
+def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either(hub: object) -> None:
+    with pytest.raises(TemplateMissingError, match=r"has no chat template, and the program 'deepseek-v4'"):
+        create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731"))
+
+
+def test_a_bare_tokenizer_with_a_family_says_how_to_pass_its_template(tmp_path: Path) -> None:
+    shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
+    with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template=, as text, as a path"):
+        create_renderer(load_tokenizer(tmp_path), Qwen3RendererConfig())
+
+
+def test_a_renamed_model_is_known_by_its_template(hub: object, tmp_path: Path) -> None:
+    shutil.copytree(snapshot_of("Qwen/Qwen3-0.6B"), tmp_path / "mine", symlinks=False)
+    renderer = create_renderer(load_tokenizer(tmp_path / "mine"))
+    assert type(renderer) is Qwen3Renderer
+    assert renderer.resolution.found_by == "template"
+    assert renderer.resolution.template_digest in renderer.resolution.family.templates
+
+
+def test_a_known_name_with_another_template_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    monkeypatch.setitem(renderers.MODEL_RENDERER_MAP, tokenizer.name_or_path, "qwen3")
+    with pytest.warns(UnknownTemplateWarning, match="is one of qwen3, but the template"):
+        renderer = create_renderer(tokenizer)
+    assert type(renderer) is DefaultRenderer
+    assert any("is one of qwen3" in one for one in renderer.resolution.conflicts)
+    # Who gives a template knows that it is another one.
+    create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
+
+
+def test_a_config_of_another_family_is_warned_of_and_does_not_take_the_stop_tokens_away(hub: object) -> None:
+    with pytest.warns(
+        UnknownTemplateWarning, match=r"the config is one of glm-5, but the template .* is that of qwen3"
+    ):
+        renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), GLM5RendererConfig())
+    assert renderer.get_stop_token_ids() == [151645, 151643]
+    assert any("'<|user|>', '<|observation|>'" in one for one in renderer.resolution.conflicts)
+
+
+def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> None:
+    tokenizer = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
+    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False changes no render") as warned:
+        renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
+    assert warned[0].filename == __file__
+    assert isinstance(renderer, Qwen3Renderer)
+    assert renderer.render_ids(HI, enable_thinking=True) == create_renderer(tokenizer).render_ids(HI)
+
+
+class Own(Qwen3Renderer):
+    """A class of a caller's own."""
+
+    config_class = Qwen3RendererConfig
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"chat_template": "{{ 1 }}"},
+        {"date": "2026-01-31"},
+        {"content_tokens": "text"},
+        {"thinking_retention": "all"},
+        {"conventions": Conventions()},
+        {"verify": False},
+        {"limits": Limits(steps=1)},
+    ],
+)
+def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> None:
+    config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
+    assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
+    with pytest.raises(TypeError, match=f"{next(iter(given))} cannot be given beside a CustomRendererConfig"):
+        create_renderer(load_tokenizer(EMBEDDED), config, **given)
+
+
+def test_a_class_takes_the_config_of_a_family_that_it_is_derived_from() -> None:
+    renderer = GLM51Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig(enable_thinking=False))
+    assert isinstance(renderer, GLM5Renderer)
+    assert renderer.config == GLM51RendererConfig(enable_thinking=False)
+    assert renderer.found.family.key == "glm-5.1"
+
+
+def test_a_config_of_another_family_keeps_its_values_or_is_refused() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    assert Nemotron35Renderer(tokenizer, Nemotron3RendererConfig(enable_thinking=False)).config == (
+        Nemotron35RendererConfig(enable_thinking=False)
+    )
+    with pytest.raises(ValueError, match="enable_thinking of a GLM5RendererConfig is no field of GLM53RendererConfig"):
+        GLM53Renderer(tokenizer, GLM5RendererConfig(enable_thinking=False))
+
+
+def test_a_config_of_another_family_keeps_what_it_has_by_default() -> None:
+    with pytest.warns(UnreadSwitchWarning, match="preserve_thinking=False"):
+        renderer = Qwen38Renderer(load_tokenizer(EMBEDDED), Qwen36RendererConfig())
+    assert renderer.chat_template_kwargs["preserve_thinking"] is False
+
+
+def test_a_class_of_no_family_is_refused() -> None:
+    class Mine(Qwen3Renderer):
+        family = "mine"
+
+    with pytest.raises(ValueError, match="there is no family 'mine'"):
+        Mine(load_tokenizer(EMBEDDED), Qwen3RendererConfig())
+
+
+def test_a_switch_that_no_template_reads_goes_with_a_retention() -> None:
+    config = DefaultRendererConfig(foo=True)
+    assert create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all").thinking_retention == "all"
+
+
+def test_a_config_that_names_no_family_is_refused() -> None:
+    with pytest.raises(TypeError, match="BaseRendererConfig names no family"):
+        create_renderer(load_tokenizer(EMBEDDED), BaseRendererConfig())
+
+
+def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
+    assert tokenizer.takes_images
+    with pytest.raises(UnsupportedModelError, match="takes images, and its chat template drops them"):
+        create_renderer(tokenizer)
+    assert type(create_renderer(tokenizer, DefaultRendererConfig())) is DefaultRenderer
+
+
+def test_a_template_that_takes_images_makes_a_renderer_that_does(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+        "{% if p.type == 'image' %}<|result|>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
+    )
+    tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
+    renderer = create_renderer(tokenizer, chat_template=template)
+    assert type(renderer) is DefaultMultimodalRenderer
+    assert isinstance(renderer, DefaultRenderer)
+
+
+def test_settings_need_a_config() -> None:
+    config: Any = "qwen3"
+    with pytest.raises(TypeError, match="config must be a renderer's config"):
+        settings_of(load_tokenizer(EMBEDDED), config)

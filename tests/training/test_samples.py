@@ -1,0 +1,545 @@
+"""Training samples: what is trained, how much it counts, and that options never change the ids."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, ChatRenderer, MultiModalData, PlaceholderRange, create_renderer, load_tokenizer
+from renderers.core.spans import Channel
+from renderers.core.tokens import RenderedTokens, TokenRun
+from renderers.training.samples import (
+    RenderedConversation,
+    RenderedTrainingSample,
+    build_training_sample,
+    build_trajectory_step,
+)
+from tests.support.models import HUB_AT_HAND
+
+STOP = 9
+ROLES = ("system", "user", "assistant", "tool")
+CALL = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": {"word": "tea"}}}
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}]
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "What is tea?"},
+    {"role": "assistant", "content": "Let me see.", "reasoning_content": "A word.", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "name": "look_up", "content": "A drink."},
+    {"role": "assistant", "content": "It is a drink."},
+]
+
+
+@dataclass
+class Given:
+    """A renderer that gives what it was given, and remembers what it was asked."""
+
+    rendered: RenderedTokens
+    stops: list[int] = field(default_factory=lambda: [STOP])
+    prompt: list[int] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+
+    def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
+        self.asked.append((len(messages), tools, add_generation_prompt))
+        return self.rendered
+
+    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
+        self.asked.append((len(messages), tools, add_generation_prompt))
+        return self.prompt
+
+    def get_stop_token_ids(self) -> list[int]:
+        return self.stops
+
+
+def spoken(*roles: str) -> list[dict[str, Any]]:
+    return [{"role": role, "content": "x"} for role in roles]
+
+
+def lists(**changes: Any) -> RenderedTokens:
+    """A system's, a user's and an assistant's message, with a token before and one behind them."""
+    fields: dict[str, Any] = {
+        "token_ids": [1, 2, 3, 4, 5, 6, 7, 8, STOP, 10],
+        "message_indices": [-1, 0, 0, 1, 1, 1, 2, 2, 2, -1],
+        "sampled_mask": [at in (7, 8) for at in range(10)],
+        "is_content": [at in (2, 4, 5, 7, 8) for at in range(10)],
+    }
+    return RenderedTokens(**{**fields, **changes})
+
+
+def bits(sample: RenderedTrainingSample) -> str:
+    return "".join("01"[trained] for trained in sample.loss_mask)
+
+
+def built(rendered: RenderedTokens | None = None, **options: Any) -> str:
+    return bits(build_training_sample(Given(rendered or lists()), spoken("system", "user", "assistant"), **options))
+
+
+@functools.cache
+def embedded() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED))
+
+
+def trained_text(**options: Any) -> str:
+    renderer = embedded()
+    sample = build_training_sample(renderer, MESSAGES, tools=TOOLS, **options)
+    kept = [token for token, trained in zip(sample.token_ids, sample.loss_mask, strict=True) if trained]
+    return renderer.tokenizer.decode(kept)
+
+
+# ==================
+# What is trained
+# ==================
+
+
+def test_what_is_sampled_is_trained() -> None:
+    assert built() == "0000000110"
+
+
+def test_role_to_mask_leaves_messages_out_and_adds_none() -> None:
+    assert built(role_to_mask=lambda message: True) == "0000000110"
+    assert built(role_to_mask=lambda message: message["role"] == "user") == "0000000000"
+    assert (
+        built(lists(sampled_mask=[True] * 10), role_to_mask=lambda message: message["role"] == "user") == "0001110000"
+    )
+
+
+def test_role_to_mask_is_asked_about_the_callers_own_message_and_only_where_something_is_sampled() -> None:
+    asked: list[Any] = []
+    messages = spoken("system", "user", "assistant")
+
+    def wanted(message: Any) -> bool:
+        asked.append(message)
+        return True
+
+    build_training_sample(Given(lists()), messages, role_to_mask=wanted)
+    assert [message is messages[2] for message in asked] == [True]
+
+
+def test_roles_trained_by_content_are_trained_whatever_role_to_mask_says() -> None:
+    assert built(content_sft_roles={"user"}) == "0000110110"
+    assert built(content_sft_roles={"user", "system"}, role_to_mask=lambda message: False) == "0010110000"
+
+
+def test_of_roles_trained_by_content_only_content_is_trained() -> None:
+    assert built(lists(sampled_mask=[True] * 10), content_sft_roles={"user"}) == "0110111110"
+
+
+def test_roles_trained_by_content_are_as_others_where_content_is_not_known() -> None:
+    assert built(lists(is_content=[]), content_sft_roles={"user", "assistant"}) == "0000000110"
+
+
+def test_a_role_alone_is_no_set_of_roles() -> None:
+    with pytest.raises(ValueError, match="set of roles"):
+        built(content_sft_roles="user")
+
+
+def test_without_a_sampled_mask_role_to_mask_decides_alone() -> None:
+    with pytest.raises(ValueError, match="role_to_mask is required"):
+        built(lists(sampled_mask=[]))
+    assert built(lists(sampled_mask=[]), role_to_mask=lambda message: message["role"] == "user") == "0001110000"
+
+
+def test_a_message_that_is_masked_is_not_trained_in_any_way() -> None:
+    assert built(message_loss_mask=[1, 1, 0]) == "0000000000"
+    assert built(message_loss_mask=[True, False, True], content_sft_roles={"user", "system"}) == "0010000110"
+
+
+def test_tokens_of_an_unknown_message_are_an_error() -> None:
+    with pytest.raises(ValueError, match="gives tokens to message 2"):
+        build_training_sample(Given(lists()), spoken("user", "assistant"))
+    with pytest.raises(ValueError, match="message_indices"):
+        built(lists(message_indices=[]), role_to_mask=lambda message: True)
+
+
+@pytest.mark.parametrize("mask", [[1], [1, 1, 1, 1], []])
+def test_a_mask_of_messages_has_an_entry_for_each(mask: list[int]) -> None:
+    with pytest.raises(ValueError, match=f"one entry per message: {len(mask)} for 3"):
+        built(message_loss_mask=mask)
+
+
+@pytest.mark.parametrize("entry", [2, -1, None, "1", -0.5, float("nan"), float("inf")])
+def test_an_entry_of_a_mask_of_messages_is_a_truth_value_or_a_weight(entry: Any) -> None:
+    with pytest.raises(ValueError, match=r"message_loss_mask\[1\]"):
+        built(message_loss_mask=[1, entry, 1])
+
+
+def test_options_are_checked_before_anything_is_rendered() -> None:
+    renderer = Given(lists())
+    with pytest.raises(ValueError, match="weights"):
+        build_training_sample(renderer, spoken("user"), weights={"x": 1.0})
+    assert renderer.asked == []
+
+
+def test_lists_that_were_changed_count() -> None:
+    rendered = embedded().render(MESSAGES, tools=TOOLS)
+    rendered.sampled_mask[:] = [False] * len(rendered.sampled_mask)
+    assert "1" not in bits(build_training_sample(Given(rendered), MESSAGES))
+
+
+def test_the_renders_own_list_of_ids_is_not_shared() -> None:
+    rendered = lists(token_ids=[1] * 10)
+    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    assert (len(sample.token_ids), len(rendered.token_ids)) == (11, 10)
+
+
+def test_a_real_render_trains_what_the_assistant_writes() -> None:
+    call = '<|call|>{"name": "look_up", "arguments": {"word": "tea"}}<|/call|>'
+    first, second = f"<|think|>A word.<|/think|>Let me see.{call}<|end|>", "It is a drink.<|end|>"
+    assert trained_text() == first + second
+    assert trained_text(message_loss_mask=[0, 0, 0, 0, 1]) == second
+    assert trained_text(content_sft_roles={"tool", "user"}) == f"What is tea?{first}A drink.{second}"
+
+
+def test_tools_are_rendered() -> None:
+    renderer = Given(lists())
+    build_training_sample(renderer, spoken("system", "user", "assistant"), tools=TOOLS)
+    assert renderer.asked == [(3, TOOLS, False)]
+
+
+# ==================
+# The final stop
+# ==================
+
+
+def test_a_stop_token_is_appended_where_the_turn_has_none() -> None:
+    rendered = lists(token_ids=[1, 2, 3, 4, 5, 6, 7, 8, 8, 10])
+    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    assert sample.token_ids == [*rendered.token_ids, STOP]
+    assert bits(sample) == "00000001101"
+
+
+def test_text_after_the_stop_token_is_no_reason_to_append_one() -> None:
+    assert built(ensure_final_stop=True) == "0000000110"
+
+
+def test_the_first_stop_token_is_appended_and_any_is_enough() -> None:
+    messages = spoken("system", "user", "assistant")
+    assert build_training_sample(Given(lists(), [3, 4]), messages, ensure_final_stop=True).token_ids[-1] == 3
+    assert build_training_sample(Given(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
+
+
+def test_a_stop_token_that_is_not_trained_is_none() -> None:
+    assert built(lists(sampled_mask=[at == 7 for at in range(10)]), ensure_final_stop=True) == "00000001001"
+
+
+@pytest.mark.parametrize("last", ["user", "tool", "system"])
+def test_only_an_assistants_turn_is_stopped(last: str) -> None:
+    messages = spoken("system", "user", last)
+    rendered = lists(sampled_mask=[False] * 10)
+    assert len(build_training_sample(Given(rendered), messages, ensure_final_stop=True).token_ids) == 10
+
+
+def test_a_turn_that_role_to_mask_leaves_out_is_not_stopped() -> None:
+    rendered = lists(token_ids=[1] * 10)
+    assert built(rendered, ensure_final_stop=True, role_to_mask=lambda message: False) == "0000000000"
+
+
+def test_the_stop_token_of_a_masked_message_is_there_and_not_trained() -> None:
+    rendered = lists(token_ids=[1] * 10)
+    assert built(rendered, ensure_final_stop=True, message_loss_mask=[1, 1, 0]) == "00000000000"
+
+
+def test_nothing_is_appended_where_it_is_not_known_what_is_sampled() -> None:
+    rendered = lists(token_ids=[1] * 10, sampled_mask=[])
+    assert len(built(rendered, ensure_final_stop=True, role_to_mask=lambda message: True)) == 10
+
+
+def test_no_messages_have_no_last_one() -> None:
+    sample = build_training_sample(Given(RenderedTokens()), [], ensure_final_stop=True)
+    assert sample == RenderedTrainingSample([], [])
+
+
+def test_a_renderer_without_a_stop_token_cannot_append_one() -> None:
+    with pytest.raises(ValueError, match="get_stop_token_ids"):
+        build_training_sample(Given(lists(), []), spoken("system", "user", "assistant"), ensure_final_stop=True)
+
+
+# ==================
+# Weights
+# ==================
+
+
+def test_weights_are_those_of_the_mask_where_none_are_given() -> None:
+    sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS)
+    assert sample.loss_weights == [float(trained) for trained in sample.loss_mask]
+    assert set(map(type, sample.loss_mask)) == {bool}
+    assert set(map(type, sample.loss_weights)) == {float}
+
+
+def test_channels_and_roles_and_messages_multiply() -> None:
+    rendered = embedded().render(MESSAGES, tools=TOOLS)
+    weights = {Channel.REASONING: 0.5, "tool_arguments": 2.0, "scaffold": 0.25, "assistant": 3.0}
+    sample = build_training_sample(
+        embedded(), MESSAGES, tools=TOOLS, weights=weights, message_loss_mask=[1, 1, 0.5, 1, 1]
+    )
+    found = {
+        (message, channel): weight
+        for message, channel, weight in zip(
+            rendered.message_indices, rendered.channels, sample.loss_weights, strict=True
+        )
+        if weight
+    }
+    assert found[2, Channel.REASONING] == 0.5 * 3.0 * 0.5
+    assert found[2, Channel.TOOL_ARGUMENTS] == 0.5 * 3.0 * 2.0
+    assert found[2, Channel.SCAFFOLD] == 0.5 * 3.0 * 0.25
+    assert found[4, Channel.CONTENT] == 3.0
+    assert {message for message, _ in found} == {2, 4}
+
+
+def test_a_weight_of_nothing_leaves_out() -> None:
+    assert "A word." in trained_text()
+    assert "A word." not in trained_text(weights={"reasoning": 0})
+    assert "<|end|>" not in trained_text(weights={"scaffold": 0.0})
+    assert trained_text(message_loss_mask=[1, 1, 0.0, 1, 1]) == "It is a drink.<|end|>"
+
+
+def test_a_weight_alone_trains_nothing() -> None:
+    assert trained_text(weights={"user": 5.0, "tool_result": 5.0, "system": 2}) == trained_text()
+
+
+def test_an_appended_stop_token_counts_as_scaffold() -> None:
+    rendered = RenderedTokens(
+        token_ids=[1, 2], message_indices=[0, 0], sampled_mask=[True] * 2, channels=[Channel.CONTENT] * 2
+    )
+    sample = build_training_sample(
+        Given(rendered), spoken("assistant"), ensure_final_stop=True, weights={"scaffold": 0.5, "assistant": 3}
+    )
+    assert (sample.token_ids, sample.loss_weights) == ([1, 2, STOP], [3.0, 3.0, 1.5])
+
+
+def test_a_stop_token_that_weighs_nothing_is_there_all_the_same() -> None:
+    sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS, ensure_final_stop=True, weights={"scaffold": 0})
+    assert sample.token_ids == embedded().render_ids(MESSAGES, tools=TOOLS)
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'reason'.*reasoning.*assistant"):
+        trained_text(weights={"reason": 1.0})
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", None])
+def test_a_weight_is_a_number_from_0_on(weight: Any) -> None:
+    with pytest.raises(ValueError, match=r"weights\['content'\]"):
+        trained_text(weights={"content": weight})
+
+
+def test_weights_of_channels_need_channels_and_those_of_roles_do_not() -> None:
+    with pytest.raises(ValueError, match="channels"):
+        built(weights={"reasoning": 0.5})
+    assert built(weights={"assistant": 0.5}) == "0000000110"
+
+
+def test_a_role_named_like_a_channel_has_not_its_weight() -> None:
+    rendered = RenderedTokens(token_ids=[1], message_indices=[0], sampled_mask=[True], channels=[Channel.CONTENT])
+    sample = build_training_sample(Given(rendered), spoken("reasoning"), weights={"reasoning": 0.5})
+    assert sample.loss_weights == [1.0]
+
+
+# ==================
+# Images and videos
+# ==================
+
+
+def test_placeholders_have_the_type_of_their_modality() -> None:
+    placeholders = {
+        "image": [PlaceholderRange(1, 2)],
+        "video": [PlaceholderRange(8, 9)],
+        "audio": [PlaceholderRange(4, 1)],
+    }
+    media = MultiModalData(mm_placeholders=placeholders)
+    rendered = lists(token_ids=[1] * 10, multi_modal_data=media)
+    messages = spoken("system", "user", "assistant")
+    assert build_training_sample(Given(rendered), messages).mm_token_type_ids == [0, 1, 1, 0, 0, 0, 0, 0, 2, 2]
+    sample = build_training_sample(Given(rendered), messages, ensure_final_stop=True)
+    assert sample.multi_modal_data is media
+    assert sample.mm_token_type_ids is not None
+    assert len(sample.mm_token_type_ids) == len(sample.token_ids) == 11
+
+
+def test_without_media_there_is_no_data_and_without_placeholders_there_are_no_types() -> None:
+    messages = spoken("system", "user", "assistant")
+    empty = build_training_sample(Given(lists(multi_modal_data=MultiModalData())), messages)
+    assert (empty.multi_modal_data, empty.mm_token_type_ids) == (None, None)
+    hashes = build_training_sample(Given(lists(multi_modal_data=MultiModalData(mm_hashes={"image": ["h"]}))), messages)
+    assert hashes.multi_modal_data is not None
+    assert hashes.mm_token_type_ids is None
+
+
+# ==================
+# For all renders and options
+# ==================
+
+
+@st.composite
+def attributions(draw: st.DrawFn) -> tuple[list[str], list[TokenRun]]:
+    roles = draw(st.lists(st.sampled_from(ROLES), min_size=1, max_size=4))
+    runs: list[TokenRun] = []
+    for size in draw(st.lists(st.integers(1, 3), max_size=8)):
+        end = size + (runs[-1].end if runs else 0)
+        message = draw(st.integers(-1, len(roles) - 1))
+        runs.append(TokenRun(end, message, draw(st.sampled_from(Channel)), draw(st.booleans()), draw(st.booleans())))
+    return roles, runs
+
+
+@st.composite
+def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
+    wanted = draw(st.none() | st.frozensets(st.sampled_from(ROLES)))
+    number = st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0])
+    entries = st.lists(st.booleans() | st.sampled_from([0, 1]) | number, min_size=messages, max_size=messages)
+    return {
+        "role_to_mask": None if wanted is None else lambda message: message["role"] in wanted,
+        "content_sft_roles": draw(st.none() | st.frozensets(st.sampled_from(ROLES))),
+        "message_loss_mask": draw(st.none() | entries),
+        "weights": draw(st.none() | st.dictionaries(st.sampled_from([*Channel, *ROLES]), number, max_size=4)),
+        "ensure_final_stop": draw(st.booleans()),
+    }
+
+
+def rows(runs: Iterable[TokenRun]) -> list[TokenRun]:
+    """Returns each token's attribution."""
+    found: list[TokenRun] = []
+    for run in runs:
+        found += [run] * (run.end - len(found))
+    return found
+
+
+def as_lists(ids: list[int], runs: Sequence[TokenRun]) -> RenderedTokens:
+    tokens = rows(runs)
+    return RenderedTokens(
+        token_ids=list(ids),
+        message_indices=[row.message for row in tokens],
+        sampled_mask=[row.sampled for row in tokens],
+        is_content=[row.content for row in tokens],
+        channels=[row.channel for row in tokens],
+    )
+
+
+def slow_weights(roles: list[str], runs: list[TokenRun], chosen: dict[str, Any]) -> list[float]:
+    """How much each token counts, token by token, as the documentation says it."""
+    weights = chosen["weights"] or {}
+    counted = []
+    for row in rows(runs):
+        if row.message == -1:
+            counted.append(0.0)
+            continue
+        role = roles[row.message]
+        if role in (chosen["content_sft_roles"] or ()):
+            trained = row.content
+        else:
+            trained = row.sampled and (chosen["role_to_mask"] is None or chosen["role_to_mask"]({"role": role}))
+        factor = 1.0 if chosen["message_loss_mask"] is None else float(chosen["message_loss_mask"][row.message])
+        counted.append(factor * weights.get(role, 1.0) * weights.get(row.channel, 1.0) if trained else 0.0)
+    return counted
+
+
+@given(data=st.data())
+def test_samples_are_those_of_a_slow_reference_of_runs_and_of_lists(data: st.DataObject) -> None:
+    roles, runs = data.draw(attributions())
+    chosen = data.draw(options(messages=len(roles)))
+    ids = data.draw(st.lists(st.integers(1, STOP), min_size=len(rows(runs)), max_size=len(rows(runs))))
+    fast = RenderedTokens.of_runs(list(ids), runs, message_roles=roles, message_tool_names=[None] * len(roles))
+    sample = build_training_sample(Given(fast), spoken(*roles), **chosen)
+    assert sample == build_training_sample(Given(as_lists(ids, runs)), spoken(*roles), **chosen)
+    assert sample.loss_weights[: len(ids)] == slow_weights(roles, runs, chosen)
+    assert sample.loss_mask == [weight > 0 for weight in sample.loss_weights]
+    assert sample.token_ids in (ids, [*ids, STOP]) if chosen["ensure_final_stop"] else sample.token_ids == ids
+
+
+@given(data=st.data())
+def test_no_token_outside_the_wanted_roles_is_trained_in_a_real_render(data: st.DataObject) -> None:
+    roles = data.draw(st.lists(st.sampled_from(("user", "assistant")), min_size=1, max_size=4))
+    messages = [{"role": role, "content": data.draw(st.text("ab \n", min_size=1))} for role in roles]
+    chosen = data.draw(options(messages=len(roles)))
+    sample = build_training_sample(embedded(), messages, **chosen)
+    rendered = embedded().render(messages)
+    assert sample.token_ids[: len(rendered.token_ids)] == rendered.token_ids
+    assert len(sample.token_ids) == len(sample.loss_mask) == len(sample.loss_weights)
+    for trained, message in zip(sample.loss_mask, rendered.message_indices, strict=False):
+        assert not trained or message >= 0
+        if trained and messages[message]["role"] not in (chosen["content_sft_roles"] or ()):
+            assert messages[message]["role"] == "assistant"
+            assert chosen["role_to_mask"] is None or chosen["role_to_mask"](messages[message])
+
+
+# ==================
+# Trajectories
+# ==================
+
+
+def test_a_step_is_a_prompt_and_all_that_follows() -> None:
+    renderer = embedded()
+    step = build_trajectory_step(renderer, MESSAGES[:2], MESSAGES[2:], tools=TOOLS)
+    assert step["prompt_ids"] == renderer.render_ids(MESSAGES[:2], tools=TOOLS, add_generation_prompt=True)
+    assert step["prompt_ids"] + step["completion_ids"] == renderer.render_ids(MESSAGES, tools=TOOLS)
+    assert list(step) == [
+        "prompt_ids",
+        "prompt_mask",
+        "completion_ids",
+        "completion_mask",
+        "completion_logprobs",
+        "routed_experts",
+        "sampling_mask",
+    ]
+    assert step["prompt_mask"] == [False] * len(step["prompt_ids"])
+    assert step["completion_mask"] == [True] * len(step["completion_ids"])
+    assert step["completion_logprobs"] == [0.0] * len(step["completion_ids"])
+    assert step["routed_experts"] is step["sampling_mask"] is None
+
+
+@pytest.mark.parametrize(("prompt", "common"), [([1, 2, 3], 3), ([1, 2, 99], 2), ([99], 0), ([], 0)])
+def test_a_step_parts_where_the_renders_part(prompt: list[int], common: int) -> None:
+    step = build_trajectory_step(Given(lists(), prompt=prompt), spoken("user"), spoken("assistant"))
+    assert step["prompt_ids"] == lists().token_ids[:common]
+    assert step["completion_ids"] == lists().token_ids[common:]
+
+
+def test_a_step_without_a_completion_has_no_generation_prompt() -> None:
+    renderer = Given(lists(), prompt=lists().token_ids)
+    assert build_trajectory_step(renderer, spoken("user"), [], tools=TOOLS)["completion_ids"] == []
+    assert renderer.asked == [(1, TOOLS, False), (1, TOOLS, False)]
+    build_trajectory_step(renderer, spoken("user"), spoken("assistant"))
+    assert renderer.asked[2:] == [(1, None, True), (2, None, False)]
+
+
+def test_a_step_has_media_where_there_are_some() -> None:
+    media = MultiModalData(mm_hashes={"image": ["h"]})
+    step = build_trajectory_step(Given(lists(multi_modal_data=media)), spoken("user"), spoken("assistant"))
+    assert step["multi_modal_data"] is media
+    empty = Given(lists(multi_modal_data=MultiModalData()))
+    assert "multi_modal_data" not in build_trajectory_step(empty, spoken("user"), spoken("assistant"))
+
+
+def test_a_conversation_with_a_completion_is_a_new_one() -> None:
+    first = RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+    second = first.with_completion((4, 5), completion_logprobs=[-0.1, -0.2])
+    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=spoken("user"))
+    assert first.with_completion([7]).completion_logprobs == []
+    second.prompt_ids.append(9)
+    second.messages.clear()
+    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+    assert first.token_ids == [1, 2, 3]
+
+
+# ==================
+# Real models
+# ==================
+
+
+@pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not at hand (set SHARED)")
+@pytest.mark.parametrize(
+    ("name", "appended"), [("Qwen/Qwen3-8B", []), ("zai-org/GLM-4.5-Air", ["<|endoftext|>"])], ids=["qwen3", "glm-4.5"]
+)
+def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name: str, appended: list[str]) -> None:
+    renderer = create_renderer(load_tokenizer(name))
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
+    plain = build_training_sample(renderer, messages)
+    stopped = build_training_sample(renderer, messages, ensure_final_stop=True)
+    added = stopped.token_ids[len(plain.token_ids) :]
+    assert stopped.token_ids == plain.token_ids + added
+    assert [renderer.tokenizer.decode([token]) for token in added] == appended
+    assert stopped.loss_mask == plain.loss_mask + [True] * len(added)
