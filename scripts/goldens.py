@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 
 from renderers import ChatRenderer, create_renderer, load_tokenizer
+from renderers.core.jsontypes import JsonObject as Data
 from renderers.families import Family, digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import Data, given_to
+from renderers.programs.input_formats import required_arguments
 from tests.support.golden import (
     CHANGELOG,
     FOLDER,
@@ -86,16 +87,16 @@ def _models(family: Family) -> Iterator[Model]:
 def _taken(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
     """Returns tools in the form that the template takes."""
     template = renderer.template(tools=True)
-    return adapt_tools(template, tools, given=given_to(template, renderer.tokenizer.special_tokens_map, {})) or []
+    return adapt_tools(template, tools, arguments=tuple(renderer.tokenizer.special_tokens_map.items())) or []
 
 
 def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
     template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
-    given = given_to(template, renderer.tokenizer.special_tokens_map, switches)
+    given = required_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
     messages, ids = question.messages, None
     try:
-        messages = adapt_messages(template, messages, given=given)
+        messages = adapt_messages(template, messages, arguments=given)
         with time_is(NOW):
             ids = list(reference(messages, tools=_taken(renderer, question.tools) or None, **question.settings))
     except Exception as error:  # a template may fail in any way, and each of them is a refusal

@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Tokenizer
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.spans import Channel, Labelled
 from renderers.core.tokens import TokenRun
-from renderers.rendering.control_text import find_marks
+from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
@@ -41,14 +41,14 @@ def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str
 
 
 def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
-    return cut_at_walls(tokenizer, find_marks(text, tokenizer.reserved_texts))
+    return cut_at_walls(tokenizer, find_special_tokens(text, tokenizer.reserved_texts))
 
 
 def check_ids(tokenizer: LoadedTokenizer, text: str) -> None:
     """The ids are those of the whole text, and so they are where every mark in it is the template's own."""
     whole = tokenizer.encode(text, add_special_tokens=False)
     assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
-    own = cut_at_own(tokenizer, text, find_marks(text, tokenizer.reserved_texts))
+    own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.reserved_texts))
     assert encode_text(tokenizer, text, own) == whole
     check_plain(tokenizer, text)
 
@@ -60,7 +60,7 @@ def check_plain(tokenizer: LoadedTokenizer, text: str) -> None:
     ids = encode_text(tokenizer, text, cuts)
     assert reserved.isdisjoint(ids)
     assert spaced(tokenizer.decode(ids)) == spaced(tokenizer.normalized(text))
-    marks = find_marks(text, tokenizer.reserved_texts)
+    marks = find_special_tokens(text, tokenizer.reserved_texts)
     for mark, (start, end) in zip(marks, locate_marks(tokenizer, text, cuts, marks), strict=True):
         assert start < end
         assert spaced(mark.text) in spaced(tokenizer.decode(ids[start:end]))
@@ -169,5 +169,5 @@ def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
     for text in (f"a{layout}b", f"{layout}<|end|>x{layout}{layout}", layout):
         whole = backend.encode(text, add_special_tokens=False).ids
         assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
-        own = cut_at_own(tokenizer, text, find_marks(text, tokenizer.reserved_texts))
+        own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.reserved_texts))
         assert encode_text(tokenizer, text, own) == whole

@@ -121,8 +121,8 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     try:
         text = _compile_jinja_template(template.source).render(
-            messages=adapt_messages(template, plain_messages(messages), given=tokens),
-            tools=adapt_tools(template, tools, given=tokens),
+            messages=adapt_messages(template, plain_messages(messages), arguments=tokens),
+            tools=adapt_tools(template, tools, arguments=tokens),
             documents=None,
             strftime_now=NOW.strftime,
             **dict(tokens),

@@ -22,9 +22,9 @@ from renderers.core.messages import plain_messages, plain_tools
 from renderers.errors import MessageError, TemplateError
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import given_to
+from renderers.programs.input_formats import required_arguments
 from renderers.templating import ChatTemplate
-from renderers.templating.chat import reads
+from renderers.templating.chat import mentions_variable
 from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, user
 from tests.support.models import one_model_per_template
 from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
@@ -97,18 +97,20 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
         messages, tools = CONVERSATIONS[name], wanted.pop("tools")
         taken = {"add_generation_prompt", *THINKING_SWITCHES}
         # What a template does not read is a mistake for a renderer.
-        arguments = {key: wanted[key] for key in wanted if key in taken or any(reads(one, key) for one in sources)}
+        arguments = {
+            key: wanted[key] for key in wanted if key in taken or any(mentions_variable(one, key) for one in sources)
+        }
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}
-        given = given_to(template, tokens, switches)
+        given = required_arguments(template, tuple(tokens.items()), switches)
         try:
-            adapted = adapt_messages(template, plain_messages(messages), given=given)
+            adapted = adapt_messages(template, plain_messages(messages), arguments=given)
         except MessageError:
             assert isinstance(got, MessageError), (name, got)
             assert name in WITH_IMAGES
             continue
-        adapted_tools = adapt_tools(template, plain_tools(tools), given=given)
+        adapted_tools = adapt_tools(template, plain_tools(tools), arguments=given)
         with time_is(renderer.date):
             expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
             same = (adapted, adapted_tools) == (messages, tools)
@@ -175,7 +177,7 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
         expected = outcome(theirs.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         got = outcome(ours.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
-        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), given=tokens)
+        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), arguments=tokens)
         ids = outcome(renderer.render_ids, messages, continue_final_message=True, process_multimodal=False)
         if isinstance(adapted, Exception):
             assert type(ids) is type(adapted), about

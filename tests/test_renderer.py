@@ -29,7 +29,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
-from renderers.probing import turn_format as probing
+from renderers.probing.turn_format import turn_format
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.test_encode import Letters
 
@@ -240,7 +240,7 @@ def test_a_lone_surrogate_elsewhere_is_refused_by_its_field() -> None:
 
 
 def test_arguments_of_a_render_are_refused_as_arguments_of_the_template() -> None:
-    with pytest.raises(MessageError, match="add_generation_prompt is not an argument for the template"):
+    with pytest.raises(MessageError, match="add_generation_prompt is not a template argument"):
         create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"add_generation_prompt": True})
 
 
@@ -261,10 +261,10 @@ def test_a_text_for_the_template_does_not_make_it_learn_its_turns_anew() -> None
     )
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     messages = [*HI, {"role": "assistant", "content": "<think>Yes"}]
-    before = probing.heads.cache_info().misses
+    before = turn_format.cache_info().misses
     for number in range(5):
         assert renderer.render(messages, note=f"{number}" * 50).token_ids
-    assert probing.heads.cache_info().misses == before + 1
+    assert turn_format.cache_info().misses == before + 1
     sampled = [
         renderer.tokenizer.decode(
             [token for token, is_sampled in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if is_sampled]

@@ -19,11 +19,11 @@ from renderers.custom import custom_renderer_config, load_custom_renderer
 from renderers.errors import UnsupportedModelError
 from renderers.families.find import UNKNOWN
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer
-from renderers.programs.input_formats import given_to, takes_form
+from renderers.programs.input_formats import accepts_format, required_arguments
 from renderers.renderer import ChatRenderer
 from renderers.settings import settings_of
 from renderers.templating import LIMITS, Limits
-from renderers.templating.chat import plain_switches
+from renderers.templating.chat import normalise_template_kwargs
 
 __all__ = ["create_renderer"]
 
@@ -111,5 +111,7 @@ def _takes_images(renderer: ChatRenderer) -> bool:
     template, tokens = renderer.template(), renderer.tokenizer.special_tokens_map
     if renderer.tokenizer.takes_images is False or "image" not in template.source:
         return False
-    given = given_to(template, tokens, plain_switches(renderer.chat_template_kwargs))
-    return takes_form(template, given, "user", "image part")
+    given = required_arguments(
+        template, tuple(tokens.items()), normalise_template_kwargs(renderer.chat_template_kwargs)
+    )
+    return accepts_format(template, given, "user", "image part")

@@ -30,12 +30,14 @@ from renderers.parse.prompt import prefill_of
 from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import ResponseParser
 from renderers.parse.tables import Tables, tables_for
-from renderers.probing.turn_format import THINKING_SWITCHES, placeholder
-from renderers.rendering.pipeline import Writer
+from renderers.probing.turn_format import THINKING_SWITCHES
+from renderers.programs.template import TemplateProgram
+from renderers.rendering.pipeline import RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
+from renderers.rendering.settings import RenderSettings
 from renderers.resolution import UNREAD_CALLS, Resolution, resolve
 from renderers.templating import LIMITS, ChatTemplate, Limits
-from renderers.templating.chat import plain_switches, reads
+from renderers.templating.chat import normalise_template_kwargs
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 __all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
@@ -107,13 +109,15 @@ class ChatRenderer:
         if isinstance(self.tokenizer, LoadedTokenizer) and self.content_tokens == "text":
             # A vocabulary that cannot do it says so now.
             _ = self.tokenizer.plain
-        object.__setattr__(self, "chat_template_kwargs", _frozen(plain_switches(self.chat_template_kwargs)))
+        object.__setattr__(self, "chat_template_kwargs", _frozen(normalise_template_kwargs(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
         if self.found.family != UNKNOWN:
             # The config of a family has said it already.
             return
-        wrong = find_contradiction(self._text_with, plain_switches(self.chat_template_kwargs), self.thinking_retention)
+        wrong = find_contradiction(
+            self._text_with, normalise_template_kwargs(self.chat_template_kwargs), self.thinking_retention
+        )
         if wrong is not None:
             raise ValueError(f"thinking_retention contradicts chat_template_kwargs: {wrong}")
 
@@ -144,11 +148,11 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=self._for_template(template_arguments),
+            arguments=self._for_template(template_arguments),
         )
-        _refuse_media(run.messages, process_multimodal=process_multimodal)
-        names = extract_message_tool_names(run.messages)
-        encoded, injected = self._writer.encoded(run.trace, self._writer.labels(run))
+        _refuse_media(run.run.messages, process_multimodal=process_multimodal)
+        names = extract_message_tool_names(run.run.messages)
+        encoded, injected = self._writer.encode(run.trace, run.labels)
         return RenderedTokens.of_runs(
             *encoded,
             injected=injected,
@@ -189,9 +193,9 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=self._for_template(template_arguments),
+            arguments=self._for_template(template_arguments),
         )
-        _refuse_media(run.messages, process_multimodal=process_multimodal)
+        _refuse_media(run.run.messages, process_multimodal=process_multimodal)
         return self._writer.ids(run.trace)
 
     def trace(
@@ -212,7 +216,7 @@ class ChatRenderer:
             tools=plain_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            switches=self._for_template(template_arguments),
+            arguments=self._for_template(template_arguments),
         ).trace
 
     def _for_template(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,16 +224,16 @@ class ChatRenderer:
 
         Switches of the family are not, nor those that let a model think: callers give these to all models.
         """
-        plain = plain_switches(arguments)
+        plain = normalise_template_kwargs(arguments)
         for name in plain.keys() - {*THINKING_SWITCHES, *(switch.name for switch in self.found.family.switches)}:
-            if not any(reads(self.template(tools=tools).source, name) for tools in (False, True)):
+            if not any(self._writer.program(with_tools=tools).mentions(name) for tools in (False, True)):
                 raise TypeError(f"{name!r} is neither an option of a render nor a name that the chat template reads")
         return plain
 
     def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         """Returns the text of messages with other switches; None where the template refuses them."""
         try:
-            return self._writer.run(messages, tools=None, add_generation_prompt=True, switches=switches).trace.text
+            return self._writer.run(messages, tools=None, add_generation_prompt=True, arguments=switches).trace.text
         except (MessageError, TemplateError):
             return None
 
@@ -373,15 +377,15 @@ class ChatRenderer:
         """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
         return resolve(
             self.tokenizer,
-            self._writer.ways(tools=False),
-            self._writer.ways(tools=True),
+            self._writer.turn_format(with_tools=False),
+            self._writer.turn_format(with_tools=True),
             found=self.found,
             parsers=self.parsers,
         )
 
     @lazy
     def _kept(self) -> ThinkingRetention | None:
-        silent = empty_reasoning(self._writer.ways(tools=False), "user") is not None
+        silent = empty_reasoning(self._writer.turn_format(with_tools=False), "user") is not None
         return retention_of(self.found.family, self.chat_template_kwargs, silent=silent)
 
     @property
@@ -397,22 +401,25 @@ class ChatRenderer:
         return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
 
     @lazy
-    def _writer(self) -> Writer:
-        return Writer(
+    def _writer(self) -> RenderPipeline:
+        settings = RenderSettings(
             tokenizer=self.tokenizer,
             chat_template=self.chat_template,
-            switches=plain_switches(self.chat_template_kwargs),
+            chat_template_kwargs=self.chat_template_kwargs,
             date=self.date,
             limits=self.limits,
-            verify=self.verify,
+            verify=bool(self.verify),
             content_tokens=self.content_tokens,
             conventions=self.conventions,
             prefill=self.prefill,
         )
+        return RenderPipeline(settings)
 
     def template(self, *, tools: bool = False) -> ChatTemplate:
         """Returns the template that is used with or without tools."""
-        return self._writer.template(tools=tools)
+        program = self._writer.program(with_tools=tools)
+        assert isinstance(program, TemplateProgram)
+        return program.template
 
     def __hash__(self) -> int:
         # Without the arguments, which may be lists; those that are equal have the same hash all the same.
@@ -460,7 +467,7 @@ class MultimodalChatRenderer(ChatRenderer):
         return {token: _TYPE_IDS[kind] for kind, token in found.items() if token is not None}
 
     def _placeholder(self, kind: str) -> int | None:
-        text = placeholder(self._writer.ways(tools=False), self.tokenizer.control_texts, "user", kind)
+        text = self._writer.turn_format(with_tools=False).placeholder("user", kind)
         ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
         return ids[0] if len(ids) == 1 else None
 
@@ -468,7 +475,7 @@ class MultimodalChatRenderer(ChatRenderer):
 def state_of(renderer: ChatRenderer) -> dict[str, Any]:
     """Returns what a renderer is made of, as what can be pickled."""
     state = {one.name: getattr(renderer, one.name) for one in fields(renderer)}
-    return {**state, "chat_template_kwargs": plain_switches(renderer.chat_template_kwargs)}
+    return {**state, "chat_template_kwargs": normalise_template_kwargs(renderer.chat_template_kwargs)}
 
 
 def _rebuild(kind: type[ChatRenderer], state: Mapping[str, Any]) -> ChatRenderer:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from renderers.core.options import DEFAULT_DATE
-from renderers.families import Family, digest_of
+from renderers.families import Family
 from renderers.families.find import NOT_FOUND, Found, FoundBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
 from renderers.parse.grammar import Grammar
 from renderers.parse.parsers import AS_WRITTEN, Parsers, with_parsers
 from renderers.parse.tables import markers_within
-from renderers.probing.turn_format import Ways, closer
+from renderers.probing.turn_format import TurnFormat
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 __all__ = ["UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]
@@ -55,8 +55,8 @@ class _Tokenizer(Protocol):
 
 def resolve(
     tokenizer: LoadedTokenizer | ForeignTokenizer,
-    ways: Ways,
-    with_tools: Ways,
+    turns: TurnFormat,
+    tool_turns: TurnFormat,
     *,
     found: Found = NOT_FOUND,
     parsers: Parsers = AS_WRITTEN,
@@ -65,8 +65,8 @@ def resolve(
 
     `found` is its family, `parsers` what its completions are to be read with, whatever the template shows.
     """
-    grammar = with_parsers(derive_grammar(ways, with_tools, tokenizer.control_texts), parsers)
-    text = closer(ways, tokenizer.control_texts)
+    grammar = with_parsers(derive_grammar(turns, tool_turns), parsers)
+    text = turns.end_token
     # What closes a message of a turn that has several does not end the turn.
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
@@ -79,21 +79,21 @@ def resolve(
         said = ", ".join(map(repr, missing))
         conflicts = (*conflicts, f"the record of {found.family.key} names stop tokens that are no tokens here: {said}")
     others = (tokenizer.eos_token_id, number)
-    if grammar.tools is None and writes_calls(with_tools):
+    if grammar.tools is None and writes_calls(tool_turns):
         conflicts = (*conflicts, UNREAD_CALLS)
-    if "strftime_now" in ways.source and ways.now == DEFAULT_DATE:
+    if turns.key.program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
         conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
     if found.doubt is not None:
         conflicts = (*conflicts, found.doubt)
     if found.family.program is not None:
         conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
     ends = frozenset({*stops, *(one for one in others if one is not None)})
-    wrong = misread(ways, grammar, frozenset(one for one, token in tokenizer.added_tokens.items() if token in ends))
+    wrong = misread(turns, grammar, frozenset(one for one, token in tokenizer.added_tokens.items() if token in ends))
     conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
         family=found.family,
         found_by=found.by,
-        template_digest=digest_of(ways.source),
+        template_digest=turns.key.program.digest,
         stop_token_ids=stops,
         stops_from=source,
         conflicts=tuple(dict.fromkeys(conflicts)),

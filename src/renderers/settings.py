@@ -23,7 +23,7 @@ from renderers.errors import TemplateMissingError, UnknownTemplateWarning, Unrea
 from renderers.families import Family
 from renderers.families.find import Found, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
-from renderers.templating.chat import read_template, reads
+from renderers.templating.chat import mentions_variable, read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 __all__ = ["moment_of", "settings_of"]
@@ -145,7 +145,7 @@ def _read_by(templates: Sequence[str], family: Family, config: BaseRendererConfi
         ValueError: What only the program reads says something else.
     """
     switches, defaults = switches_of(config), {one.name: one.default for one in family.switches}
-    read = {name for name in defaults if any(reads(text, name) for text in templates)}
+    read = {name for name in defaults if any(mentions_variable(text, name) for text in templates)}
     asked = switches.keys() & (defaults.keys() - read)
     if family.program is None:
         for name in sorted(asked & config.model_fields_set) if templates else ():

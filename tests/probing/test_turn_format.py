@@ -1,4 +1,4 @@
-"""What is learned of a template by running it."""
+"""The delimiters that are learned by running a template."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from renderers import create_renderer, load_tokenizer
 from renderers.core.spans import Channel
-from renderers.probing.turn_format import Markers, closer, fields, heads, ways_of
-from renderers.templating import ChatTemplate
+from renderers.probing.turn_format import FieldDelimiters
+from tests.support.turn_formats import format_of
 
 SOURCE = (
     "{% for m in messages %}<s>{{ m.role }}\n"
@@ -17,26 +17,30 @@ SOURCE = (
 )
 
 
-def test_markers_around_each_field_are_learned() -> None:
-    ways = ways_of(ChatTemplate(SOURCE), given=(), tools=False)
-    assert fields(ways) == {
-        Channel.REASONING: Markers("<s>assistant\n<think>", "</think>"),
-        Channel.CONTENT: Markers("</think>", "<call>"),
-        Channel.TOOL_NAME: Markers("<call>", "("),
-        Channel.TOOL_ARGUMENTS: Markers("(", ")</call><end>\n"),
+def test_the_delimiters_of_each_field_are_learned() -> None:
+    assert format_of(SOURCE).field_delimiters == {
+        Channel.REASONING: FieldDelimiters("<s>assistant\n<think>", "</think>"),
+        Channel.CONTENT: FieldDelimiters("</think>", "<call>"),
+        Channel.TOOL_NAME: FieldDelimiters("<call>", "("),
+        Channel.TOOL_ARGUMENTS: FieldDelimiters("(", ")</call><end>\n"),
     }
 
 
-def test_a_field_that_is_not_written_has_no_markers() -> None:
-    ways = ways_of(ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}"), given=(), tools=False)
-    assert fields(ways) == {Channel.CONTENT: Markers("<", ">")}
-    assert fields(ways_of(ChatTemplate("{{ raise_exception('no') }}"), given=(), tools=False)) == {}
+def test_a_field_that_is_not_written_has_no_delimiters() -> None:
+    written = format_of("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+    assert written.field_delimiters == {Channel.CONTENT: FieldDelimiters("<", ">")}
+    assert format_of("{{ raise_exception('no') }}").field_delimiters == {}
 
 
-def test_heads_and_closer_are_learned_for_the_role_before() -> None:
-    ways = ways_of(ChatTemplate(SOURCE), given=(), tools=False)
-    assert [head.whole for head in heads(ways, "user")] == ["<end>\n<s>assistant\n"]
-    assert closer(ways, frozenset({"<s>", "<end>"})) == "<end>"
+def test_headers_and_the_end_token_are_learned_for_the_previous_role() -> None:
+    turns = format_of(SOURCE, special_tokens=frozenset({"<s>", "<end>"}))
+    assert [header.text for header in turns.headers("user")] == ["<end>\n<s>assistant\n"]
+    assert turns.end_token == "<end>"
+
+
+def test_renderers_of_one_template_share_a_turn_format() -> None:
+    assert format_of(SOURCE) is format_of(SOURCE)
+    assert format_of(SOURCE) is not format_of(SOURCE, with_tools=True)
 
 
 REAL = {
@@ -49,8 +53,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_templates_write_markers_around_reasoning(name: str, hub: object) -> None:
     renderer = create_renderer(load_tokenizer(name))
-    given = tuple(renderer.tokenizer.special_tokens_map.items())
-    markers = fields(ways_of(renderer.template(), given=given, tools=False))[Channel.REASONING]
-    opener, closing = REAL[name]
-    assert markers.before.rstrip().endswith(opener)
-    assert markers.after.lstrip().startswith(closing)
+    delimiters = renderer._writer.turn_format(with_tools=False).field_delimiters[Channel.REASONING]
+    opening, closing = REAL[name]
+    assert delimiters.before.rstrip().endswith(opening)
+    assert delimiters.after.lstrip().startswith(closing)

@@ -12,7 +12,7 @@ import pytest
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import given_to
+from renderers.programs.input_formats import required_arguments
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.parity import EACH_ONCE, NOW, TOKENS
@@ -42,7 +42,7 @@ TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
 
 def adapted(source: str, *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    return adapt_messages(ChatTemplate(source), list(messages), given=())
+    return adapt_messages(ChatTemplate(source), list(messages), arguments=())
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_a_template_that_takes_both_gets_what_was_sent(content: Any) -> None:
 def test_what_is_no_text_is_refused_by_its_place_where_the_template_takes_text_alone(part: Any, is_what: str) -> None:
     with pytest.raises(MessageError) as caught:
         adapted(STRINGS, user("Hi"), user([*TWO_PARTS, part]))
-    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template takes text alone"
+    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template accepts only text"
     assert (caught.value.message, caught.value.path) == (1, ("content", 2))
 
 
@@ -134,7 +134,7 @@ def test_arguments_that_are_neither_text_nor_an_object_are_left_to_the_template(
 
 
 def test_a_call_that_is_none_is_refused_by_its_place() -> None:
-    with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the function"):
+    with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the called function"):
         adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
 
 
@@ -282,18 +282,20 @@ def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
     takes_both = "{{ messages[0].content }}{{ tools | tojson }}"
 
     def tools(source: str, tool: dict[str, Any]) -> Any:
-        return adapt_tools(ChatTemplate(source), [tool], given=())
+        return adapt_tools(ChatTemplate(source), [tool], arguments=())
 
     assert tools(needs_wrapped, spec) == tools(needs_wrapped, wrapped) == [wrapped]
     assert tools(needs_bare, spec) == tools(needs_bare, wrapped) == [spec]
     assert (tools(takes_both, spec), tools(takes_both, wrapped)) == ([spec], [wrapped])
     assert tools(needs_wrapped, {"type": "function", **spec}) == [wrapped]
     assert tools(needs_wrapped, {"type": "web_search"}) == [{"type": "web_search"}]
-    assert adapt_tools(ChatTemplate(needs_bare), None, given=()) is None
+    assert adapt_tools(ChatTemplate(needs_bare), None, arguments=()) is None
 
 
 def test_an_empty_list_of_tools_is_none_of_our_business() -> None:
-    assert adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], given=()) == []
+    assert (
+        adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], arguments=()) == []
+    )
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:
@@ -302,16 +304,16 @@ def test_nothing_that_is_passed_in_is_changed() -> None:
     for source in (STRINGS, PARTS, BOTH, DICT, TEXT):
         for conversation in CONVERSATIONS.values():
             try:
-                adapt_messages(ChatTemplate(source), conversation, given=())
+                adapt_messages(ChatTemplate(source), conversation, arguments=())
             except MessageError:
                 continue
-        adapt_tools(ChatTemplate(source), TOOLS, given=())
+        adapt_tools(ChatTemplate(source), TOOLS, arguments=())
     assert (messages, TOOLS) == before
 
 
 def test_a_template_that_refuses_everything_gets_everything_as_it_is() -> None:
     for conversation in CONVERSATIONS.values():
-        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, given=()) == conversation
+        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, arguments=()) == conversation
 
 
 def test_a_template_that_shows_calls_only_where_there_is_no_content_gets_none() -> None:
@@ -344,7 +346,7 @@ def test_a_call_that_is_written_as_python_is_not_taken_for_data() -> None:
 def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> None:
     template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
     with pytest.raises(TemplateLimitError):
-        adapt_messages(template, [user("x")], given=())
+        adapt_messages(template, [user("x")], arguments=())
 
 
 # ==================
@@ -387,7 +389,7 @@ def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> Non
     tokens: dict[str, Any] = dict(TOKENS)
 
     def text(*messages: dict[str, Any]) -> str | None:
-        plain = adapt_messages(template, list(messages), given=tuple(tokens.items()))
+        plain = adapt_messages(template, list(messages), arguments=tuple(tokens.items()))
         try:
             return template.run(plain, now=NOW, **tokens).text
         except TemplateError:
@@ -448,7 +450,7 @@ def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_p
             adapted(BOTH, user([*TWO_PARTS, part]))
         assert str(caught.value) == (
             "message 0: content.2 is a part of type 'image_url', "
-            "which this chat template does not take from the role 'user'"
+            "which this chat template does not accept for the role 'user'"
         )
 
 
@@ -456,7 +458,7 @@ def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_p
     "part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3, {"type": "text", "content": "Hi"}]
 )
 def test_a_part_that_a_template_that_takes_parts_would_lose_is_refused_by_its_place(part: Any) -> None:
-    with pytest.raises(MessageError, match=r"^message 0: content\.1 is .*, which this chat template does not take"):
+    with pytest.raises(MessageError, match=r"^message 0: content\.1 is .*, which this chat template does not accept"):
         adapted(PARTS, user([*TWO_PARTS[:1], part]))
 
 
@@ -473,10 +475,10 @@ def test_a_template_that_wants_a_system_message_first_is_tried_with_one() -> Non
 
 def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
     template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
-    given = given_to(template, {"eos_token": "</s>"}, {"who": "x", "documents": []})
+    given = required_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
     assert given == (("eos_token", "</s>"), ("who", "x"))
-    assert adapt_messages(template, [user(TWO_PARTS)], given=given) == [user("Hi there")]
-    assert given_to(ChatTemplate(STRINGS), {"eos_token": "</s>"}, {"who": "x"}) == (("eos_token", "</s>"),)
+    assert adapt_messages(template, [user(TWO_PARTS)], arguments=given) == [user("Hi there")]
+    assert required_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
 
 
 def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:

@@ -10,7 +10,7 @@ import pytest
 from renderers import EMBEDDED, ChatRenderer, ControlTextError, MessageError, create_renderer, load_tokenizer
 from renderers.core.spans import Span, Trace
 from renderers.core.tokens import InjectedText
-from renderers.rendering.control_text import find_injected, find_marks, find_own
+from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from tests.test_encode import Letters
 
 RESERVED = frozenset({"<a>", "<b>", "<ab>", "b><c"})
@@ -46,15 +46,15 @@ def test_a_mark_is_the_templates_own_or_injected(
     parts: list[tuple[str, int, str]], injected: list[str], own: list[str]
 ) -> None:
     trace = owned(*parts)
-    assert [mark.text for mark, _ in find_injected(trace, find_marks(trace.text, RESERVED))] == injected
-    assert [mark.text for mark in find_own(trace, RESERVED)] == own
+    assert [mark.text for mark, _ in find_injected(trace, find_special_tokens(trace.text, RESERVED))] == injected
+    assert [mark.text for mark in find_template_tokens(trace, RESERVED)] == own
 
 
 def test_what_begins_in_an_injected_mark_may_be_the_templates_own() -> None:
     trace = owned(("<ab", 0, "content"), ("><c", 0, ""))
     overlapping = frozenset({"<ab>", "><c"})
-    assert [mark.text for mark, _ in find_injected(trace, find_marks(trace.text, overlapping))] == ["<ab>"]
-    assert [mark.text for mark in find_own(trace, overlapping)] == ["><c"]
+    assert [mark.text for mark, _ in find_injected(trace, find_special_tokens(trace.text, overlapping))] == ["<ab>"]
+    assert [mark.text for mark in find_template_tokens(trace, overlapping)] == ["><c"]
 
 
 def renderer_of(mode: Any) -> ChatRenderer:
@@ -124,7 +124,7 @@ def test_a_choice_that_there_is_not_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["content_tokens", "conventions", "chat_template", "limits", "verify"])
 def test_it_is_chosen_once_and_not_for_each_render(name: str) -> None:
-    with pytest.raises(MessageError, match=f"{name} is not an argument for the template: it is one of create_renderer"):
+    with pytest.raises(MessageError, match=f"{name} is not a template argument: it is an option of create_renderer"):
         renderer_of("template").trace(EVIL, tools=None, **{name: "text"})  # type: ignore[arg-type]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from renderers.rendering.label import label
 from renderers.templating import ChatTemplate
 from tests.support.conversations import TOOLS
 from tests.support.models import hub_models
+from tests.support.turn_formats import NOW, format_of
 
-NOW = datetime.datetime(2026, 11, 15)
 CONTROL = frozenset({"<s>", "<end>", "</s>", "<user>", "<model>", "<tool>", "<call>", "</call>"})
 PLAIN = (
     "{% for m in messages %}<s>{{ m.role }}\n{{ m.content }}<end>\n{% endfor %}"
@@ -56,16 +55,12 @@ def sampled(
     """Returns the stretches of text that are sampled."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW, **switches)
-    given = tuple((name, value) for name, value in switches.items() if name != "add_generation_prompt")
+    arguments = {name: value for name, value in switches.items() if name != "add_generation_prompt"}
     labels = label(
         trace,
         messages,
-        template=template,
-        given=given,
-        tools=False,
-        control=CONTROL,
-        stops=stops,
-        now=NOW,
+        turn_format=format_of(source, arguments=arguments, special_tokens=CONTROL),
+        stop_tokens=stops,
         conventions=conventions or Conventions(),
     )
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
@@ -101,9 +96,9 @@ def test_where_a_template_closes_no_turn_the_next_one_stops_it() -> None:
 
 
 def test_the_stop_token_belongs_to_the_turn_that_it_stops() -> None:
-    template, messages = ChatTemplate(UNCLOSED), [user("Q"), assistant("A"), user("R")]
-    trace = template.run(messages, now=NOW)
-    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    messages = [user("Q"), assistant("A"), user("R")]
+    trace = ChatTemplate(UNCLOSED).run(messages, now=NOW)
+    labels = label(trace, messages, turn_format=format_of(UNCLOSED, special_tokens=CONTROL))
     owners = [(one.message, one.sampled, one.content) for one in labels if one.start < one.end]
     # <user>, Q, <model>, A, <user>, R
     assert owners == [(0, False, False), (0, False, True), (1, False, False), *[(1, True, True)] * 2, (2, False, True)]
@@ -244,9 +239,8 @@ def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
     )
     call = {"id": "c1", "function": {"name": "f", "arguments": {"x": 1}}}
     messages = [user("Q"), assistant("", tool_calls=[call])]
-    template = ChatTemplate(source)
-    trace = template.run(messages)
-    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW)
+    trace = ChatTemplate(source).run(messages)
+    labels = label(trace, messages, turn_format=format_of(source, special_tokens=CONTROL))
     parts = [(one.channel, trace.text[one.start : one.end]) for one in labels if one.message == 1]
     assert parts == [
         (Channel.CONTENT, ""),
@@ -283,7 +277,12 @@ def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> lis
     """Returns the channels of the last message's text, and whether each is sampled, in stretches."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW)
-    labels = label(trace, messages, template=template, given=(), tools=False, control=CONTROL, now=NOW, inline=inline)
+    labels = label(
+        trace,
+        messages,
+        turn_format=format_of(source, special_tokens=CONTROL),
+        inline_reasoning=inline,
+    )
     own = [one for one in labels if one.message == len(messages) - 1 and one.start < one.end]
     return [
         (channel, "".join(trace.text[one.start : one.end] for one in same))

@@ -8,49 +8,38 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, load_tokenizer
-from renderers.core.conventions import Conventions
 from renderers.core.spans import Channel
 from renderers.errors import ControlTextError
-from renderers.rendering.pipeline import Writer
-from renderers.templating import LIMITS
+from renderers.rendering.pipeline import RenderPipeline
+from renderers.rendering.settings import RenderSettings
 from renderers.tokenizer import adopt_tokenizer
 from tests.test_encode import Letters
 
 ASK: dict[str, Any] = {"role": "user", "content": "Hi"}
 
 
-def writer(**changed: Any) -> Writer:
-    given: dict[str, Any] = {
-        "tokenizer": load_tokenizer(EMBEDDED),
-        "chat_template": None,
-        "switches": {},
-        "date": datetime.datetime(2026, 1, 1),
-        "limits": LIMITS,
-        "verify": None,
-        "content_tokens": "template",
-        "conventions": Conventions(),
-        "prefill": "template",
-    }
-    return Writer(**given | changed)
+def pipeline(**changed: Any) -> RenderPipeline:
+    default: dict[str, Any] = {"tokenizer": load_tokenizer(EMBEDDED), "date": datetime.datetime(2026, 1, 1)}
+    return RenderPipeline(RenderSettings(**default | changed))
 
 
 def test_what_is_written_has_owners_and_ids() -> None:
-    one = writer()
+    one = pipeline()
     run = one.run([ASK, {"role": "assistant", "content": "Yes?"}], tools=None, add_generation_prompt=False)
-    assert (run.roles, run.tools) == (["user", "assistant"], False)
-    labels = one.labels(run)
+    assert (run.roles, run.with_tools) == (["user", "assistant"], False)
+    labels = run.labels
     said = [run.trace.text[label.start : label.end] for label in labels if label.sampled]
     assert "".join(said) == "Yes?<|end|>"
     assert {label.channel for label in labels} == {Channel.SCAFFOLD, Channel.CONTENT}
-    encoded, injected = one.encoded(run.trace, labels)
+    encoded, injected = one.encode(run.trace, labels)
     assert (list(encoded.ids), injected) == (one.ids(run.trace), [])
-    assert one.tokenizer.decode(encoded.ids) == run.trace.text
+    assert one.settings.tokenizer.decode(encoded.ids) == run.trace.text
 
 
 def test_switches_of_a_run_are_of_that_run_alone() -> None:
-    one = writer(chat_template="{{ a }}{{ b }}{{ messages[0].content }}", switches={"a": "1", "b": "2"})
+    one = pipeline(chat_template="{{ a }}{{ b }}{{ messages[0].content }}", chat_template_kwargs={"a": "1", "b": "2"})
     texts = [
-        one.run([ASK], tools=None, add_generation_prompt=False, switches=switches).trace.text
+        one.run([ASK], tools=None, add_generation_prompt=False, arguments=switches).trace.text
         for switches in ({"b": "3"}, None)
     ]
     assert texts == ["13Hi", "12Hi"]
@@ -58,13 +47,13 @@ def test_switches_of_a_run_are_of_that_run_alone() -> None:
 
 def test_a_switch_that_the_template_does_not_know_does_not_change_its_ways() -> None:
     template = "{% if a %}{{ '<|turn|>' }}{% endif %}{{ messages[0].content }}"
-    plain = writer(chat_template=template).ways(tools=False)
-    assert writer(chat_template=template, switches={"other": 1}).ways(tools=False) == plain
-    assert writer(chat_template=template, switches={"a": True}).ways(tools=False) != plain
+    plain = pipeline(chat_template=template).turn_format(with_tools=False)
+    assert pipeline(chat_template=template, chat_template_kwargs={"other": 1}).turn_format(with_tools=False) == plain
+    assert pipeline(chat_template=template, chat_template_kwargs={"a": True}).turn_format(with_tools=False) != plain
 
 
 def test_control_text_that_is_refused_is_named() -> None:
-    one = writer(content_tokens="refuse")
+    one = pipeline(content_tokens="refuse")
     run = one.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
     with pytest.raises(ControlTextError, match=r"message 0: content"):
         one.ids(run.trace)
@@ -81,9 +70,9 @@ class Small(Letters):
 def test_a_tokenizer_whose_tokens_are_not_the_text_attributes_nothing(
     kind: type[Letters], runs: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    foreign = writer(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
+    foreign = pipeline(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
     run = foreign.run([ASK], tools=None, add_generation_prompt=False)
-    encoded, injected = foreign.encoded(run.trace, foreign.labels(run))
+    encoded, injected = foreign.encode(run.trace, run.labels)
     assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run.trace), runs, [])
-    said = ["letters: tokens do not spell their text, and have no attribution"]
+    said = ["letters: tokens do not decode to their text, so they have no attribution"]
     assert caplog.messages == said * (runs == 0)

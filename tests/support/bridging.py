@@ -20,7 +20,6 @@ from renderers import (
 )
 from renderers.core.messages import plain_messages
 from renderers.core.spans import Labelled, Trace
-from renderers.probing.turn_format import closer
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import hub_models, unpack_hub
 from tests.support.parity import CORPUS, OF_MODELS
@@ -259,7 +258,7 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
         return turn[len(prompt) :]
     said, reasoning = turn[start:], renderer.resolution.grammar.reasoning
     stops = [renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids()]
-    ends = closer(renderer._writer.ways(tools=False), renderer.tokenizer.control_texts)
+    ends = renderer._writer.turn_format(with_tools=False).end_token
     if not said.endswith((*stops, ends or stops[0])):
         return None
     if reasoning is None:
@@ -275,9 +274,8 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
 def _written(
     renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
 ) -> tuple[Trace, tuple[Labelled, ...]]:
-    writer = renderer._writer
-    run = writer.run(plain_messages(messages), tools=tools, add_generation_prompt=prompt)
-    return run.trace, writer.labels(run)
+    run = renderer._writer.run(plain_messages(messages), tools=tools, add_generation_prompt=prompt)
+    return run.trace, run.labels
 
 
 def _end(labels: tuple[Labelled, ...], message: int) -> int:

@@ -354,7 +354,10 @@ def marked_runs(
         messages, tools, documents = mark([CONVERSATIONS[name], arguments["tools"], documents])
         forms = [(messages, tools)]
         with contextlib.suppress(MessageError):
-            adapted = adapt_messages(template, messages, given=tokens), adapt_tools(template, tools, given=tokens)
+            adapted = (
+                adapt_messages(template, messages, arguments=tokens),
+                adapt_tools(template, tools, arguments=tokens),
+            )
             forms += [adapted] if adapted != forms[0] else []
         for messages, tools in forms:
             others = {**arguments, "tools": tools, "documents": documents}

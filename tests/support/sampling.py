@@ -16,12 +16,13 @@ from transformers.utils.chat_template_utils import _compile_jinja_template, _ren
 from renderers import MessageError, TemplateError
 from renderers.core.messages import plain_messages, plain_tools
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import all_given, given_to
+from renderers.programs.input_formats import required_arguments
 from renderers.rendering.label import label
 from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS
 from tests.support.parity import CORPUS, rotated
 from tests.support.standin import stand_in
+from tests.support.turn_formats import format_of
 
 __all__ = ["KNOWN", "TAGGED", "Agreement", "compare_with_tags"]
 
@@ -63,10 +64,10 @@ def compare_with_tags(path: Path) -> Agreement:
         switches: dict[str, Any] = {
             key: value for key, value in arguments.items() if key not in ("tools", "add_generation_prompt")
         }
-        given = given_to(template, tokens, switches)
+        given = required_arguments(template, tuple(tokens.items()), switches)
         try:
-            messages = adapt_messages(template, plain_messages(CONVERSATIONS[name]), given=given)
-            tools = adapt_tools(template, plain_tools(arguments["tools"]), given=given)
+            messages = adapt_messages(template, plain_messages(CONVERSATIONS[name]), arguments=given)
+            tools = adapt_tools(template, plain_tools(arguments["tools"]), arguments=given)
             trace = template.run(messages, tools=tools, now=NOW, **tokens, **switches)
         except (MessageError, TemplateError):
             continue
@@ -84,11 +85,7 @@ def compare_with_tags(path: Path) -> Agreement:
         labels = label(
             trace,
             messages,
-            template=template,
-            given=all_given(tokens, switches),
-            tools=tools is not None,
-            control=control,
-            now=NOW,
+            turn_format=format_of(source, tokens, switches, with_tools=tools is not None, special_tokens=control),
         )
         ours = _marked(len(text), [(one.start, one.end) for one in labels if one.sampled])
         theirs = _marked(len(text), tags)

@@ -11,7 +11,7 @@ import pytest
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateMissingError
 from renderers.templating import ChatTemplate
-from renderers.templating.chat import choose_template, plain_switches, read_template, run_chat
+from renderers.templating.chat import choose_template, normalise_template_kwargs, read_template, run_chat
 
 NOW = datetime.datetime(2026, 11, 15)
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"
@@ -38,13 +38,13 @@ def test_a_name_is_one_of_the_tokenizers_templates() -> None:
 
 @pytest.mark.parametrize("template", ["nowhere.jinja", "toll_use", Path("nowhere.jinja"), "a\0b"])
 def test_what_is_no_template_no_file_and_no_name_is_refused(template: Any) -> None:
-    with pytest.raises(TemplateMissingError, match=r"neither the text .* nor a template of the tokenizer \(tool_use\)"):
+    with pytest.raises(TemplateMissingError, match=r"neither the source .* nor a template of the tokenizer \(tool_use\)"):
         read_template(template, named={"tool_use": ""})
 
 
 def test_what_is_neither_text_nor_path_is_refused() -> None:
     template: Any = b"x"
-    with pytest.raises(TypeError, match="chat_template must be a text or a path, not a bytes"):
+    with pytest.raises(TypeError, match="chat_template must be a string or a path, not a bytes"):
         read_template(template, named={})
 
 
@@ -58,7 +58,7 @@ def test_templates_are_chosen_as_transformers_does() -> None:
 def test_a_tokenizer_without_a_template_is_refused_with_what_to_do() -> None:
     with pytest.raises(TemplateMissingError, match=r"^the tokenizer org/m has no chat template: pass chat_template="):
         choose_template({}, tools=False, name="org/m")
-    with pytest.raises(TemplateMissingError, match=r"that was given has only templates with names \(rag, x\): "):
+    with pytest.raises(TemplateMissingError, match=r"has only named chat templates \(rag, x\): "):
         choose_template({"rag": "R", "x": ""}, tools=True, name="")
 
 
@@ -96,7 +96,7 @@ def test_a_message_that_the_template_does_not_write_cannot_go_on() -> None:
 
 
 def test_a_message_that_goes_on_has_no_generation_prompt() -> None:
-    with pytest.raises(MessageError, match="a generation prompt begins a new message"):
+    with pytest.raises(MessageError, match="exclude each other"):
         continued(PLAIN, {"role": "assistant", "content": "x"}, add_generation_prompt=True)
 
 
@@ -113,8 +113,8 @@ def test_reasoning_goes_on_under_whichever_name_the_template_reads_it(name: str)
 
 @pytest.mark.parametrize("name", ["add_generation_prompt", "continue_final_message", "messages", "now", "tools"])
 def test_an_argument_of_a_render_is_none_of_the_template(name: str) -> None:
-    with pytest.raises(MessageError, match=f"^{name} is not an argument for the template"):
-        plain_switches({name: True})
+    with pytest.raises(MessageError, match=f"^{name} is not a template argument"):
+        normalise_template_kwargs({name: True})
 
 
 def test_a_message_that_is_written_twice_cannot_go_on() -> None:
@@ -127,7 +127,7 @@ def test_a_message_that_is_written_twice_cannot_go_on() -> None:
 @pytest.mark.parametrize("arguments", [[1], {1: 2}])
 def test_arguments_have_names(arguments: Any) -> None:
     with pytest.raises(MessageError, match="argument"):
-        plain_switches(arguments)
+        normalise_template_kwargs(arguments)
 
 
 def test_text_that_looks_like_the_tag_is_text() -> None:

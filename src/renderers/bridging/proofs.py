@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
+from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
 from renderers.core.patterns import any_of
@@ -23,7 +24,7 @@ from renderers.core.spans import Channel, Labelled, Path, Trace
 from renderers.core.text import parting, shown
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.parse.response import Region, Thought
-from renderers.programs.input_formats import NOT_TAKEN, Data
+from renderers.programs.base import REJECTIONS as NOT_TAKEN
 
 __all__ = [
     "BridgeReason",

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Turn, skeletons, stand_in
+from renderers.core.jsontypes import JsonObject as Data
+from renderers.core.probes import TOOL
 from renderers.core.text import parting, shown
 from renderers.parse.response import StateCall, Thought
-from renderers.programs.input_formats import NOT_TAKEN, TOOL, Data
+from renderers.programs.base import REJECTIONS as NOT_TAKEN
 
 __all__ = ["PrefixStability", "RenderSmall", "prefix_stability"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 __all__ = ["LEXEME", "alike", "parting", "shown"]
@@ -39,3 +40,12 @@ def shown(text: str) -> str:
     "'a\\n'"
     """
     return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}")
+
+
+def digest(text: str) -> str:
+    """Return 16 hex digits of the SHA-256 of a text.
+
+    >>> digest("{{ messages }}")
+    'f24189f08c85a1eb'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

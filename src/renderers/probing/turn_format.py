@@ -1,228 +1,257 @@
-"""What a template writes around an assistant's turn, learned by running it with small conversations."""
+"""`TurnFormat`: the delimiters of turns and fields, learned by running a program on small conversations."""
 
 from __future__ import annotations
 
 import datetime
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
+from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.patterns import any_of
+from renderers.core.probes import ASK, TOOL, conversations_with, tool_call
 from renderers.core.spans import Channel, Trace
 from renderers.core.text import LEXEME, alike
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import ASK, TOOL, Data, Given, around
-from renderers.templating import ChatTemplate, Limits
-
-__all__ = [
-    "THINKING_SWITCHES",
-    "Head",
-    "Markers",
-    "Ways",
-    "closer",
-    "fields",
-    "heads",
-    "placeholder",
-    "think_markers",
-    "turn_of",
-    "ways_of",
-]
+from renderers.programs.base import Program
 
 THINKING_SWITCHES = ("enable_thinking", "thinking")
-"""What templates call the switch that lets a model think."""
-_NEVER = datetime.datetime(2026, 1, 1)
-"""The time for templates that do not ask for it."""
-_WORDS = ("Kiesel", "Wolke")
-"""Texts around an image that is tried."""
+"""The names that templates use for the argument that turns reasoning on."""
+_FIXED_TIME = datetime.datetime(2026, 1, 1)
+"""The time for programs that do not read it, so that all of their renders share one key."""
+_CAPTIONS = ("Kiesel", "Wolke")
+"""Texts before and after a media part."""
 
 
-def ways_of(template: ChatTemplate, *, given: Given, tools: bool, now: datetime.datetime = _NEVER) -> Ways:
-    """Returns what decides about the text around turns of a conversation; `now` counts if the template asks for it."""
-    time = now if "strftime_now" in template.source else _NEVER
-    return Ways(template.source, template.limits, given, tools, time)
+class ProbeKey(NamedTuple):
+    """Everything that determines a turn's delimiters except the previous role."""
 
-
-class Ways(NamedTuple):
-    """What decides about the text around a turn, beside who spoke before: a template and what it is given."""
-
-    source: str
-    limits: Limits
-    given: Given
-    tools: bool
+    program: Program
+    arguments: Arguments
+    with_tools: bool
     now: datetime.datetime
+    special_tokens: frozenset[str]
+    """The texts of the special tokens that a program may end a turn with."""
 
 
-class Head(NamedTuple):
-    """What stands between the last body before a turn and the turn; `prompt` is the generation prompt's part of it."""
-
-    whole: str
-    prompt: str
-    chosen: bool
-    """With the switches that were given, not with thinking switched otherwise."""
-
-
-@functools.lru_cache(maxsize=1024)
-def heads(ways: Ways, before: str) -> tuple[Head, ...]:
-    """Returns the heads of a turn after a role: with what is given, then with thinking switched otherwise.
-
-    That of a template without a generation prompt may be empty.
-    """
-    switches = dict(ways.given)
-    others = [{**switches, name: value} for name in THINKING_SWITCHES if name in ways.source for value in (True, False)]
-    found = []
-    for conversation in _ending_with(before):
-        for at, arguments in enumerate((switches, *others)):
-            trace = _tried(ways, conversation, arguments=arguments, prompt=True)
-            if trace is not None:
-                whole, prompt = trace.text[_last_body(trace, conversation) :], trace.text[_prompt_start(trace) :]
-                found.append(Head(whole, prompt, chosen=not at))
-    return tuple(dict.fromkeys(found))
+def probe_key(
+    program: Program,
+    *,
+    arguments: Mapping[str, object],
+    with_tools: bool,
+    now: datetime.datetime,
+    special_tokens: frozenset[str],
+) -> ProbeKey:
+    """Return the key of a turn format. The time counts only if the program reads it."""
+    time = now if program.mentions("strftime_now") else _FIXED_TIME
+    return ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
 
 
-@functools.lru_cache(maxsize=256)
-def closer(ways: Ways, control: frozenset[str]) -> str | None:
-    """Returns the token that closes a turn which others follow; None where there is none, or it cannot be told."""
-    pattern = any_of(control)
-    conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
-    trace = _tried(ways, conversation, arguments=dict(ways.given), prompt=False)
-    if trace is None or pattern is None:
-        return None
-    bodies = [
-        span.end
-        for span in trace.spans
-        if span.message == 1 and span_channel(span, conversation) is not Channel.SCAFFOLD
-    ]
-    following = [span.start for span in trace.spans if span.message == 2]
-    found = pattern.findall(trace.text, bodies[-1], following[0]) if bodies and following else []
-    return str(found[-1]) if found else None
+class TurnHeader(NamedTuple):
+    """The text between the last body before a turn and the turn."""
+
+    text: str
+    generation_prompt: str
+    """The part of the text that the generation prompt adds."""
+    is_default: bool
+    """True for the header with the actual arguments, False for one with reasoning switched the other way."""
 
 
-class Markers(NamedTuple):
-    """What a template writes before a field and after it, up to its neighbours, or to the ends of the turn."""
+class FieldDelimiters(NamedTuple):
+    """The text before and after a field, up to the neighbouring field or to the end of the turn."""
 
     before: str
     after: str
 
 
-@functools.lru_cache(maxsize=256)
-def fields(ways: Ways) -> Mapping[Channel, Markers]:
-    """Returns the markers around each field of an assistant's last turn, of those that the template writes."""
-    found: dict[Channel, Markers] = {}
-    for said in _SAID:
-        trace, conversation = turn_of(ways, said)
-        if trace is not None:
-            for channel, markers in _markers(trace, conversation).items():
-                found.setdefault(channel, markers)
-    return MappingProxyType(found)
+@dataclass(frozen=True, eq=False)
+class TurnFormat:
+    """The delimiters of turns and fields. Each of them is probed on first use.
 
-
-def turn_of(ways: Ways, said: Data) -> tuple[Trace | None, list[Data]]:
-    """Returns what a template writes for an assistant's last turn after a question, and that conversation.
-
-    None for a turn that it does not take.
+    Call `turn_format` for the shared object of a key.
     """
-    conversation = [ASK, {"role": "assistant", **said}]
-    return _tried(ways, conversation, arguments=dict(ways.given), prompt=False), conversation
+
+    key: ProbeKey
+
+    def headers(self, previous_role: str) -> tuple[TurnHeader, ...]:
+        """Return the headers of a turn that follows a message of a role, the default header first.
+
+        The header of a program without a generation prompt may be empty. The role of a turn at the start is "".
+        """
+        return _probe_headers(self, previous_role)
+
+    def placeholder(self, role: str, kind: str) -> str | None:
+        """Return the text for a media part of a message, without the tokens that open and close it.
+
+        Return None if the program does not accept such a part.
+        """
+        return _probe_placeholder(self, role, kind)
+
+    @lazy
+    def end_token(self) -> str | None:
+        """The special token that ends a turn when another message follows; None if there is none."""
+        pattern = any_of(self.key.special_tokens)
+        conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
+        trace = self.render(conversation)
+        if trace is None or pattern is None:
+            return None
+        bodies = [
+            span.end
+            for span in trace.spans
+            if span.message == 1 and span_channel(span, conversation) is not Channel.SCAFFOLD
+        ]
+        following = [span.start for span in trace.spans if span.message == 2]
+        tokens = pattern.findall(trace.text, bodies[-1], following[0]) if bodies and following else []
+        return str(tokens[-1]) if tokens else None
+
+    @lazy
+    def field_delimiters(self) -> Mapping[Channel, FieldDelimiters]:
+        """The delimiters of each field that the program writes in an assistant's last turn."""
+        delimiters: dict[Channel, FieldDelimiters] = {}
+        for fields in _TURNS:
+            trace, conversation = self.render_turn(fields)
+            if trace is not None:
+                for channel, pair in _delimiters_in(trace, conversation).items():
+                    delimiters.setdefault(channel, pair)
+        return MappingProxyType(delimiters)
+
+    @lazy
+    def think_markers(self) -> tuple[str, str] | None:
+        """The markers around reasoning, such as `<think>` and `</think>`; None if there is no such pair."""
+        reasoning = self.field_delimiters.get(Channel.REASONING)
+        if reasoning is None:
+            return None
+        markers = _adjacent_lexemes(reasoning)
+        if not all(len(marker) > 2 and marker[0] in "<[" for marker in markers):
+            return None
+        # A marker that also opens the content is not specific to reasoning.
+        content = self.field_delimiters.get(Channel.CONTENT)
+        return None if content is not None and _adjacent_lexemes(content)[0] == markers[0] else markers
+
+    def render_turn(self, fields: JsonObject) -> tuple[Trace | None, list[JsonObject]]:
+        """Render an assistant's last turn after a question. Return None for it if the program rejects it.
+
+        The second value is the rendered conversation.
+        """
+        conversation = [ASK, {"role": "assistant", **fields}]
+        return self.render(conversation), conversation
+
+    def render(
+        self,
+        messages: list[JsonObject],
+        *,
+        arguments: Mapping[str, object] | None = None,
+        add_generation_prompt: bool = False,
+    ) -> Trace | None:
+        """Render a conversation, with other arguments if some are passed. Return None if the program rejects it."""
+        program, default, with_tools, now, _ = self.key
+        try:
+            return program.run(
+                messages,
+                tools=[TOOL] if with_tools else None,
+                add_generation_prompt=add_generation_prompt,
+                arguments=dict(default) if arguments is None else arguments,
+                now=now,
+            ).trace
+        except TemplateLimitError:
+            raise
+        except (MessageError, TemplateError):
+            return None
 
 
 @functools.lru_cache(maxsize=256)
-def think_markers(ways: Ways) -> tuple[str, str] | None:
-    """Returns the markers next to a turn's reasoning; None where there are no two that stand for it."""
-    around = fields(ways)
-    if Channel.REASONING not in around:
-        return None
-    markers = _next_to(around[Channel.REASONING])
-    if not all(len(marker) > 2 and marker[0] in "<[" for marker in markers):
-        return None
-    # A marker that content begins with as well stands for any field.
-    content = around.get(Channel.CONTENT)
-    return None if content is not None and _next_to(content)[0] == markers[0] else markers
+def turn_format(key: ProbeKey) -> TurnFormat:
+    """Return the turn format of a key. All renderers of a process share it."""
+    return TurnFormat(key)
 
 
-def _next_to(around: Markers) -> tuple[str, str]:
-    """Returns the lexemes next to a field."""
-    before, after = LEXEME.findall(around.before.rstrip()), LEXEME.findall(around.after.lstrip())
-    return before[-1] if before else "", after[0] if after else ""
+@functools.lru_cache(maxsize=1024)
+def _probe_headers(turns: TurnFormat, previous_role: str) -> tuple[TurnHeader, ...]:
+    default = dict(turns.key.arguments)
+    switched = [
+        {**default, name: value}
+        for name in THINKING_SWITCHES
+        if turns.key.program.mentions(name)
+        for value in (True, False)
+    ]
+    headers = []
+    for conversation in _ending_with(previous_role):
+        for index, arguments in enumerate((default, *switched)):
+            trace = turns.render(conversation, arguments=arguments, add_generation_prompt=True)
+            if trace is not None:
+                text, prompt = trace.text[_last_body(trace, conversation) :], trace.text[_prompt_start(trace) :]
+                headers.append(TurnHeader(text, prompt, is_default=not index))
+    return tuple(dict.fromkeys(headers))
 
 
-_CALL = {"id": "call00000", "type": "function", "function": {"name": "f", "arguments": {"x": "y"}}}
-_THOUGHT = {"reasoning_content": "Thought", "thinking": "Thought"}
-_SAID: tuple[Data, ...] = (
-    {"content": "Said", **_THOUGHT, "tool_calls": [_CALL]},
-    {"content": "Said", **_THOUGHT},
+@functools.lru_cache(maxsize=256)
+def _probe_placeholder(turns: TurnFormat, role: str, kind: str) -> str | None:
+    first, last = ({"type": "text", "text": caption} for caption in _CAPTIONS)
+    without_media = conversations_with({"role": role, "content": [first, last]})
+    with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
+    for conversation, other in zip(without_media, with_media, strict=True):
+        trace, media_trace = turns.render(conversation), turns.render(other)
+        if trace is not None and media_trace is not None and trace.text != media_trace.text:
+            return _inserted_placeholder(trace.text, media_trace.text, turns.key.special_tokens)
+    return None
+
+
+def _inserted_placeholder(text: str, media_text: str, special_tokens: frozenset[str]) -> str:
+    """Return the placeholder that the second text has and the first one has not."""
+    before = alike(text, media_text)
+    after = alike(text[before:][::-1], media_text[before:][::-1])
+    inserted = media_text[before : len(media_text) - after]
+    pattern = any_of(special_tokens)
+    tokens: list[str] = pattern.findall(inserted) if pattern is not None else []
+    # With three or more tokens, the first and the last are delimiters.
+    return tokens[-2 if len(tokens) > 2 else 0] if tokens else inserted.strip()
+
+
+_CALL = tool_call("f", {"x": "y"})
+_REASONING = {"reasoning_content": "Thought", "thinking": "Thought"}
+_TURNS: tuple[JsonObject, ...] = (
+    {"content": "Said", **_REASONING, "tool_calls": [_CALL]},
+    {"content": "Said", **_REASONING},
     {"content": "", "tool_calls": [_CALL]},
     {"content": "Said"},
 )
 
 
-def _markers(trace: Trace, conversation: Sequence[Data]) -> dict[Channel, Markers]:
-    own = [span for span in trace.spans if span.message == 1 and span.start < span.end]
-    bodies = [span for span in own if span_channel(span, conversation) is not Channel.SCAFFOLD]
-    found: dict[Channel, Markers] = {}
-    for at, span in enumerate(bodies):
-        before = bodies[at - 1].end if at else own[0].start
-        after = bodies[at + 1].start if at + 1 < len(bodies) else own[-1].end
-        markers = Markers(trace.text[before : span.start], trace.text[span.end : after])
-        found.setdefault(span_channel(span, conversation), markers)
-    return found
+def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Channel, FieldDelimiters]:
+    turn = [span for span in trace.spans if span.message == 1 and span.start < span.end]
+    bodies = [span for span in turn if span_channel(span, conversation) is not Channel.SCAFFOLD]
+    delimiters: dict[Channel, FieldDelimiters] = {}
+    for index, span in enumerate(bodies):
+        before = bodies[index - 1].end if index else turn[0].start
+        after = bodies[index + 1].start if index + 1 < len(bodies) else turn[-1].end
+        pair = FieldDelimiters(trace.text[before : span.start], trace.text[span.end : after])
+        delimiters.setdefault(span_channel(span, conversation), pair)
+    return delimiters
 
 
-@functools.lru_cache(maxsize=256)
-def placeholder(ways: Ways, control: frozenset[str], role: str, kind: str) -> str | None:
-    """Returns what a template writes in the place of an image, or of another kind of media, in a message of a role.
-
-    That is one token where it writes one, without those that open and close its place. None for what it does not take.
-    """
-    first, last = ({"type": "text", "text": word} for word in _WORDS)
-    texts = around({"role": role, "content": [first, last]})
-    media = around({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
-    for without, with_media in zip(texts, media, strict=True):
-        one = _tried(ways, without, arguments=dict(ways.given), prompt=False)
-        other = _tried(ways, with_media, arguments=dict(ways.given), prompt=False)
-        if one is not None and other is not None and one.text != other.text:
-            return _added(one.text, other.text, control)
-    return None
+def _adjacent_lexemes(delimiters: FieldDelimiters) -> tuple[str, str]:
+    """Return the last lexeme before a field and the first one after it."""
+    before, after = LEXEME.findall(delimiters.before.rstrip()), LEXEME.findall(delimiters.after.lstrip())
+    return before[-1] if before else "", after[0] if after else ""
 
 
-def _added(without: str, with_media: str, control: frozenset[str]) -> str:
-    """Returns what is in the second text for a medium that the first one has not."""
-    before = alike(without, with_media)
-    after = alike(without[before:][::-1], with_media[before:][::-1])
-    added = with_media[before : len(with_media) - after]
-    pattern = any_of(control)
-    marks: list[str] = pattern.findall(added) if pattern is not None else []
-    # The last token closes what others have opened.
-    return marks[-2 if len(marks) > 2 else 0] if marks else added.strip()
-
-
-def _last_body(trace: Trace, messages: Sequence[Data]) -> int:
+def _last_body(trace: Trace, messages: Sequence[JsonObject]) -> int:
     return max((span.end for span in trace.spans if span_channel(span, messages) is not Channel.SCAFFOLD), default=0)
 
 
 def _prompt_start(trace: Trace) -> int:
-    """Returns where what nobody said begins at the end of a text."""
+    """Return the start of the text that belongs to no message at the end of a trace."""
     return max((span.end for span in trace.spans if span.message >= 0), default=0)
 
 
-def _ending_with(role: str) -> list[list[Data]]:
-    """Returns conversations that end with a message of a role."""
+def _ending_with(role: str) -> list[list[JsonObject]]:
+    """Return conversations that end with a message of a role."""
     if role == "tool":
-        return around({"role": role, "content": "R"})
+        return conversations_with({"role": role, "content": "R"})
     if role in ("", "user"):
         return [[ASK]]
     return [[{"role": role, "content": "A"}], [ASK, {"role": role, "content": "A"}]]
-
-
-def _tried(ways: Ways, messages: list[Data], *, arguments: Data, prompt: bool) -> Trace | None:
-    template = ChatTemplate(ways.source, limits=ways.limits, verify=False)
-    try:
-        adapted = adapt_messages(template, messages, given=ways.given)
-        tools = adapt_tools(template, [TOOL], given=ways.given) if ways.tools else None
-        return template.run(adapted, tools=tools, add_generation_prompt=prompt, now=ways.now, **arguments)
-    except TemplateLimitError:
-        raise
-    except (MessageError, TemplateError):
-        return None

@@ -1,29 +1,28 @@
-"""`Writer`: what a chat template writes for messages, whose that is, and its tokens; a renderer is made of one."""
+"""The render pipeline: run the program, label its text, encode it."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
 import logging
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from renderers.core.conventions import Conventions
-from renderers.core.options import ContentTokens, Prefill
+from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.spans import Labelled, Mark, Span, Trace
 from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
-from renderers.probing.turn_format import Ways, ways_of
-from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import Data, Given, all_given, given_to
-from renderers.rendering.control_text import find_injected, find_marks, find_own
+from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
+from renderers.programs.base import Program, ProgramRun
+from renderers.programs.registry import PROGRAMS
+from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from renderers.rendering.label import label
 from renderers.rendering.prefill import keep_prefill
-from renderers.templating import ChatTemplate, Limits
-from renderers.templating.chat import choose_template, run_chat
-from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.rendering.settings import RenderSettings
+from renderers.templating.chat import normalise_template_kwargs
+from renderers.tokenizer import LoadedTokenizer
 from renderers.tokenizer.alignment import UnalignedError
 from renderers.tokenizer.encode import (
     Cuts,
@@ -35,165 +34,164 @@ from renderers.tokenizer.encode import (
     locate_marks,
 )
 
-__all__ = ["Run", "Writer"]
-
 _LOG = logging.getLogger("renderers")
-_WORD = 40
-"""How long a switch's value is at most that is a word and not a text."""
 
 
-class Run(NamedTuple):
-    """A template's run: its trace, the messages that it was given, and with what."""
+@dataclass(frozen=True)
+class RenderedText:
+    """The text of a conversation, before it is labelled and encoded."""
 
-    trace: Trace
-    messages: list[Data]
+    run: ProgramRun
+    pipeline: RenderPipeline
     roles: list[str]
-    """The roles of the caller's messages, which may have become others for the template."""
-    template: ChatTemplate
-    given: Given
-    tools: bool
+    """The roles of the caller's messages. The program may have read others."""
+    arguments: Mapping[str, Any]
+    with_tools: bool
+
+    @lazy
+    def turn_format(self) -> TurnFormat:
+        """The turn format of the arguments of this render."""
+        return self.pipeline.turn_format(with_tools=self.with_tools, arguments=self.arguments)
+
+    @lazy
+    def trace(self) -> Trace:
+        """The text with the origin of every character."""
+        if self.pipeline.settings.prefill == "kept":
+            return keep_prefill(self.run.trace, self.run.messages, self.turn_format)
+        return self.run.trace
+
+    @lazy
+    def labels(self) -> tuple[Labelled, ...]:
+        """The spans of the text with their channels and sampled flags."""
+        settings = self.pipeline.settings
+        return label(
+            self.trace,
+            self.run.messages,
+            turn_format=self.turn_format,
+            stop_tokens=settings.tokenizer.stop_texts,
+            conventions=settings.conventions,
+            inline_reasoning=settings.content_tokens != "text",
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Writer:
-    """Writes plain messages with a tokenizer's chat template, and makes tokens of what is written."""
+@dataclass(frozen=True)
+class RenderPipeline:
+    """Renders normalised messages to text, labels and token ids."""
 
-    tokenizer: LoadedTokenizer | ForeignTokenizer
-    chat_template: str | None
-    """The template's text; None for the tokenizer's own."""
-    switches: Mapping[str, Any]
-    """What the template is given in every run."""
-    date: datetime.datetime
-    limits: Limits
-    verify: bool | None
-    content_tokens: ContentTokens
-    conventions: Conventions
-    prefill: Prefill
+    settings: RenderSettings
 
-    def template(self, *, tools: bool) -> ChatTemplate:
-        """Returns the template that is used with or without tools."""
-        source = self.chat_template
-        if source is None:
-            source = choose_template(self.tokenizer.chat_templates, tools=tools, name=self.tokenizer.name_or_path)
-        return ChatTemplate(source, limits=self.limits, verify=self.verify)
+    def program(self, *, with_tools: bool) -> Program:
+        """Return the program for conversations with or without tools."""
+        return self._build(with_tools=with_tools, verify=self.settings.verify)
 
-    def ways(self, *, tools: bool) -> Ways:
-        """Returns what decides about the text around turns, with what is given in every run."""
-        template = self.template(tools=tools)
-        given = given_to(template, self.tokenizer.special_tokens_map, self.switches)
-        short = _short(self.switches, given, template.source)
-        return ways_of(template, given=(*given, *short), tools=tools, now=self.date)
+    def _build(self, *, with_tools: bool, verify: bool) -> Program:
+        program = self._programs.get((with_tools, verify))
+        if program is None:
+            settings = self.settings
+            program = PROGRAMS[settings.program](
+                settings.tokenizer,
+                chat_template=settings.chat_template,
+                with_tools=with_tools,
+                limits=settings.limits,
+                verify=verify,
+            )
+            self._programs[with_tools, verify] = program
+        return program
+
+    @lazy
+    def _programs(self) -> dict[tuple[bool, bool], Program]:
+        return {}
+
+    @lazy
+    def arguments(self) -> dict[str, Any]:
+        """The template arguments of every render."""
+        return normalise_template_kwargs(self.settings.chat_template_kwargs)
+
+    def turn_format(self, *, with_tools: bool, arguments: Mapping[str, Any] | None = None) -> TurnFormat:
+        """Return the delimiters of turns, with the arguments of every render or with those of one render."""
+        key = probe_key(
+            self._build(with_tools=with_tools, verify=False),
+            arguments=self.arguments if arguments is None else arguments,
+            with_tools=with_tools,
+            now=self.settings.date,
+            special_tokens=self.settings.tokenizer.control_texts,
+        )
+        return turn_format(key)
 
     def run(
         self,
-        messages: list[Data],
+        messages: list[JsonObject],
         *,
-        tools: list[Data] | None,
+        tools: list[JsonObject] | None,
         add_generation_prompt: bool,
         continue_final_message: bool | str = False,
-        switches: Mapping[str, Any] | None = None,
-    ) -> Run:
-        """Runs the template over messages; `switches` are for this run alone."""
-        template = self.template(tools=tools is not None)
-        tokens = self.tokenizer.special_tokens_map
-        all_switches = {**self.switches, **(switches or {})}
-        given = given_to(template, tokens, all_switches)
-        adapted = adapt_messages(template, messages, given=given)
-        trace = run_chat(
-            template,
-            adapted,
-            tools=adapt_tools(template, tools, given=given),
+        arguments: Mapping[str, Any] | None = None,
+    ) -> RenderedText:
+        """Run the program over messages. `arguments` override those of every render."""
+        merged = {**self.arguments, **(arguments or {})}
+        run = self.program(with_tools=tools is not None).run(
+            messages,
+            tools=tools,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            now=self.date,
-            arguments={**tokens, **all_switches},
+            arguments=merged,
+            now=self.settings.date,
         )
         roles = [message["role"] for message in messages]
-        given = (*given, *_short(all_switches, given, template.source))
-        if self.prefill == "kept":
-            ways = ways_of(template, given=given, tools=tools is not None, now=self.date)
-            trace = keep_prefill(trace, adapted, ways)
-        return Run(trace, adapted, roles, template, given, tools is not None)
-
-    def labels(self, run: Run) -> tuple[Labelled, ...]:
-        """Returns the spans of what was written with their channels, and whether each is sampled."""
-        return label(
-            run.trace,
-            run.messages,
-            template=run.template,
-            given=run.given,
-            tools=run.tools,
-            control=self.tokenizer.control_texts,
-            stops=self.tokenizer.stop_texts,
-            now=self.date,
-            conventions=self.conventions,
-            inline=self.content_tokens != "text",
-        )
+        return RenderedText(run, self, roles, merged, tools is not None)
 
     def ids(self, trace: Trace) -> list[int]:
-        """Returns the ids of what was written."""
-        cuts, _ = self._control(trace)
+        """Encode a trace to token ids."""
+        cuts, _ = self._find_cuts(trace)
         with _naming_fields(trace):
-            return encode_text(self.tokenizer, trace.text, cuts)
+            return encode_text(self.settings.tokenizer, trace.text, cuts)
 
-    def encoded(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
-        """Returns the ids of a text with their attribution, and the control text in it that is a caller's.
+    def encode(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
+        """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
 
-        There are no runs where a tokenizer of the caller's own does not say where its tokens are in the text.
+        There is no attribution if a custom tokenizer provides no offsets.
         """
-        text, (cuts, injected) = trace.text, self._control(trace)
+        tokenizer, text = self.settings.tokenizer, trace.text
+        cuts, injected = self._find_cuts(trace)
         try:
             with _naming_fields(trace):
-                encoded = encode_labelled(self.tokenizer, text, cuts, labels)
-                places = locate_marks(self.tokenizer, text, cuts, [mark for mark, _ in injected]) if injected else []
+                encoded = encode_labelled(tokenizer, text, cuts, labels)
+                places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
         except UnalignedError as error:
-            _LOG.warning("%s: tokens do not spell their text, and have no attribution", self.tokenizer.name_or_path)
+            _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
             _LOG.debug("%s", error)
-            return EncodedRuns(array("I", encode_text(self.tokenizer, text, cuts)), (), ()), []
+            return EncodedRuns(array("I", encode_text(tokenizer, text, cuts)), (), ()), []
         pairs = zip(injected, places, strict=True)
-        return encoded, [InjectedText(span.message, span.path, mark.text, *place) for (mark, span), place in pairs]
+        return encoded, [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
 
-    def _control(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
-        """Returns where a text is cut to be encoded, and the control text in it that the template did not write."""
-        reserved = self.tokenizer.reserved_texts
-        marks = find_marks(trace.text, reserved)
-        injected = find_injected(trace, marks)
-        if self.content_tokens == "refuse" and injected:
-            mark, span = injected[0]
-            raise ControlTextError.at(mark.text, message=span.message, path=span.path)
-        if self.content_tokens == "text" and isinstance(self.tokenizer, LoadedTokenizer):
-            own = find_own(trace, reserved) if injected else marks
-            return cut_at_own(self.tokenizer, trace.text, own), injected
-        return cut_at_walls(self.tokenizer, marks), injected
-
-
-def _short(switches: Mapping[str, Any], given: Given, source: str) -> Given:
-    """Returns the switches that may change what is written around a turn: flags, numbers and words, not whole texts.
-
-    What is written around turns is learned anew for each of their values, so those that the template does
-    not know are left out.
-    """
-    known = dict(given)
-    return tuple(
-        (name, value)
-        for name, value in all_given({}, switches)
-        if name not in known and name in source and not (isinstance(value, str) and len(value) > _WORD)
-    )
+    def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
+        """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
+        tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
+        special_tokens = tokenizer.reserved_texts
+        tokens = find_special_tokens(trace.text, special_tokens)
+        injected = find_injected(trace, tokens)
+        if content_tokens == "refuse" and injected:
+            token, span = injected[0]
+            raise ControlTextError.at(token.text, message=span.message, path=span.path)
+        if content_tokens == "text" and isinstance(tokenizer, LoadedTokenizer):
+            own = find_template_tokens(trace, special_tokens) if injected else tokens
+            return cut_at_own(tokenizer, trace.text, own), injected
+        return cut_at_walls(tokenizer, tokens), injected
 
 
 @contextlib.contextmanager
 def _naming_fields(trace: Trace) -> Iterator[None]:
-    """Lets an error for a text that cannot be encoded say which field it came from."""
+    """Name the field in the error for a text that cannot be encoded."""
     try:
         yield
     except UnencodableTextError:
-        raise _surrogate_in(trace) from None
+        raise _surrogate_error(trace) from None
 
 
-def _surrogate_in(trace: Trace) -> UnencodableTextError:
-    """Returns the error for a text's first lone surrogate, with the field that it came from."""
-    at = next(at for at, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-    (span,) = trace.spans_in(at, at + 1)
+def _surrogate_error(trace: Trace) -> UnencodableTextError:
+    """Return the error for the first lone surrogate of a text, with its field."""
+    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+    (span,) = trace.spans_in(position, position + 1)
     field = ".".join(map(str, span.path))
-    place = f"message {span.message}: {field or 'what is written around it'}" if span.message >= 0 else field
-    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[at])
+    place = f"message {span.message}: {field or 'the text around it'}" if span.message >= 0 else field
+    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])

@@ -1,4 +1,4 @@
-"""Reasoning that the generation prompt opens and closes at once, kept in the turns that it was written for."""
+"""Keep the empty reasoning of a generation prompt in the turns of the history."""
 
 from __future__ import annotations
 
@@ -7,79 +7,75 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import REASONING_NAMES
 from renderers.core.spans import Trace
-from renderers.probing.turn_format import Ways, heads, think_markers
-from renderers.programs.input_formats import Data
-
-__all__ = ["EmptyReasoning", "empty_reasoning", "keep_prefill"]
+from renderers.probing.turn_format import TurnFormat
 
 
-def keep_prefill(trace: Trace, messages: Sequence[Data], ways: Ways) -> Trace:
-    """Returns a trace in which every turn of the assistant has the empty reasoning that its prompt wrote for it.
+def keep_prefill(trace: Trace, messages: Sequence[JsonObject], turn_format: TurnFormat) -> Trace:
+    """Return a trace in which every assistant turn has the empty reasoning that its generation prompt contained.
 
-    Where thinking is switched off, a prompt may write an empty pair of markers, and the template leave it out of the
-    history: the model saw it when it wrote that turn, and sees it no more. A turn that has reasoning of its own, or
-    the pair already, stays as it is.
+    With reasoning switched off, a generation prompt may contain an empty pair of markers that the template drops from
+    the history. A turn that has reasoning, or the pair already, stays unchanged.
     """
-    places = list(_places(trace, messages, ways))
-    return _with_texts(trace, places) if places else trace
+    insertions = list(_missing_prefills(trace, messages, turn_format))
+    return _insert_texts(trace, insertions) if insertions else trace
 
 
 class EmptyReasoning(NamedTuple):
-    """What a prompt writes where thinking is off: the turn's beginning, the marker that opens reasoning, and the rest.
-
-    The rest closes it.
-    """
+    """A generation prompt with empty reasoning: the turn's header, the opening marker, and the rest."""
 
     before: str
-    opened: str
+    opening: str
     rest: str
 
 
-def empty_reasoning(ways: Ways, role: str) -> EmptyReasoning | None:
-    """Returns the empty reasoning that the prompt after a message of a role writes; None where it writes none."""
-    markers, head = think_markers(ways), next(iter(heads(ways, role)), None)
-    if markers is None or head is None or not head.chosen:
+def empty_reasoning(turn_format: TurnFormat, previous_role: str) -> EmptyReasoning | None:
+    """Return the empty reasoning in the generation prompt after a message of a role; None if there is none."""
+    markers, header = turn_format.think_markers, next(iter(turn_format.headers(previous_role)), None)
+    if markers is None or header is None or not header.is_default:
         return None
-    found = EmptyReasoning(*head.prompt.partition(markers[0]))
-    return found if found.before and markers[1] in found.rest else None
+    prompt = EmptyReasoning(*header.generation_prompt.partition(markers[0]))
+    return prompt if prompt.before and markers[1] in prompt.rest else None
 
 
-def _places(trace: Trace, messages: Sequence[Data], ways: Ways) -> Iterator[tuple[int, str]]:
-    """Yields where empty reasoning is missing, and its text."""
-    for at, message in enumerate(messages):
-        if message["role"] != "assistant" or _reasons(message, ways):
+def _missing_prefills(
+    trace: Trace, messages: Sequence[JsonObject], turn_format: TurnFormat
+) -> Iterator[tuple[int, str]]:
+    """Yield each position where empty reasoning is missing, with its text."""
+    for index, message in enumerate(messages):
+        if message["role"] != "assistant" or _has_reasoning(message, turn_format):
             continue
-        empty = empty_reasoning(ways, messages[at - 1]["role"] if at else "")
-        own = [span for span in trace.spans if span.message == at]
-        if empty is None or not own:
+        empty = empty_reasoning(turn_format, messages[index - 1]["role"] if index else "")
+        spans = [span for span in trace.spans if span.message == index]
+        if empty is None or not spans:
             continue
-        found = trace.text.find(empty.before, own[0].start, own[-1].end)
-        place = found + len(empty.before)
-        if found >= 0 and not trace.text.startswith(empty.opened, place):
-            yield place, empty.opened + empty.rest
+        start = trace.text.find(empty.before, spans[0].start, spans[-1].end)
+        end = start + len(empty.before)
+        if start >= 0 and not trace.text.startswith(empty.opening, end):
+            yield end, empty.opening + empty.rest
 
 
-def _reasons(message: Data, ways: Ways) -> bool:
-    """Says whether a message has reasoning, which the template may leave out: in a field, or in its content."""
-    markers, content = think_markers(ways), message.get("content")
+def _has_reasoning(message: JsonObject, turn_format: TurnFormat) -> bool:
+    """Return True if a message has reasoning in a field or in its content. The template may drop it."""
+    markers, content = turn_format.think_markers, message.get("content")
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     inline = markers is not None and any(isinstance(text, str) and markers[1] in text for text in texts)
     return inline or any(message.get(name) for name in REASONING_NAMES)
 
 
-def _with_texts(trace: Trace, places: Iterable[tuple[int, str]]) -> Trace:
-    """Returns a trace with texts put in; each belongs to the span that ends at its place, or goes on there."""
-    cuts = sorted(places)
-    ends = [place for place, _ in cuts]
-    moved = [0, *itertools.accumulate(len(added) for _, added in cuts)]
+def _insert_texts(trace: Trace, insertions: Iterable[tuple[int, str]]) -> Trace:
+    """Insert texts into a trace. Each belongs to the span that ends at its position or contains it."""
+    cuts = sorted(insertions)
+    positions = [position for position, _ in cuts]
+    offsets = [0, *itertools.accumulate(len(text) for _, text in cuts)]
 
-    def shifted(at: int) -> int:
-        return at + moved[bisect.bisect_right(ends, at)]
+    def shift(position: int) -> int:
+        return position + offsets[bisect.bisect_right(positions, position)]
 
-    borders = itertools.pairwise([0, *ends, len(trace.text)])
-    texts = itertools.zip_longest(borders, (added for _, added in cuts), fillvalue="")
-    text = "".join(trace.text[slice(*border)] + added for border, added in texts)
-    return Trace(text, tuple(one._replace(start=shifted(one.start), end=shifted(one.end)) for one in trace.spans))
+    borders = itertools.pairwise([0, *positions, len(trace.text)])
+    pairs = itertools.zip_longest(borders, (text for _, text in cuts), fillvalue="")
+    text = "".join(trace.text[slice(*border)] + inserted for border, inserted in pairs)
+    return Trace(text, tuple(span._replace(start=shift(span.start), end=shift(span.end)) for span in trace.spans))

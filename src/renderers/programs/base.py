@@ -1,0 +1,70 @@
+"""The `Program` protocol: the interface between a chat format and everything that uses one.
+
+A program turns messages into text and records the origin of every character. A chat template is one kind of program
+(`renderers.programs.template`). A format that no template describes implements the same protocol.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.spans import Trace
+from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
+
+REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
+"""The errors of a program that does not accept some messages. Probes expect them."""
+
+
+class ProgramRun(Protocol):
+    """The result of one run of a program."""
+
+    @property
+    def text(self) -> str:
+        """The text of the conversation."""
+
+    @property
+    def trace(self) -> Trace:
+        """The text with the origin of every character, computed on first access."""
+
+    @property
+    def messages(self) -> Sequence[JsonObject]:
+        """The messages in the format that the program read. Paths in the trace refer to these."""
+
+
+class Program(Protocol):
+    """A chat format. Programs are immutable, and compare and hash by value."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the format's definition."""
+
+    def run(
+        self,
+        messages: list[JsonObject],
+        *,
+        tools: list[JsonObject] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> ProgramRun:
+        """Render normalised messages.
+
+        `continue_final_message` ends the text after the last message's content, or after the field that it names.
+
+        Raises:
+            MessageError: A message cannot be rendered.
+            TemplateError: The format rejects the messages or fails on them.
+        """
+
+    def mentions(self, name: str) -> bool:
+        """Return True if the program may read an argument, a message field or a content type of this name."""
+
+    def may_write(self, text: str) -> bool:
+        """Return True if the definition of the format contains a text."""
+
+    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
+        """Return the arguments that can change the delimiters of a turn, and those that the program requires."""

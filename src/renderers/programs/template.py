@@ -1,0 +1,82 @@
+"""`TemplateProgram`: a chat template as a `Program`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.spans import Trace
+from renderers.core.text import digest
+from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.input_formats import required_arguments, scalar_arguments
+from renderers.templating import ChatTemplate
+from renderers.templating.chat import mentions_variable, run_chat
+
+_LONGEST_OPTION = 40
+"""A longer string argument is free text. The delimiters of a turn do not depend on it."""
+
+
+@dataclass(frozen=True)
+class TemplateRun:
+    """The result of one run of a chat template."""
+
+    trace: Trace
+    messages: list[JsonObject]
+
+    @property
+    def text(self) -> str:
+        return self.trace.text
+
+
+@dataclass(frozen=True)
+class TemplateProgram:
+    """A chat template with the special tokens that it can refer to, such as `bos_token`."""
+
+    template: ChatTemplate
+    special_tokens: tuple[tuple[str, str], ...]
+
+    @property
+    def digest(self) -> str:
+        return digest(self.template.source)
+
+    def run(
+        self,
+        messages: list[JsonObject],
+        *,
+        tools: list[JsonObject] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> TemplateRun:
+        """Convert messages and tools to formats that the template accepts, and run it."""
+        required = required_arguments(self.template, self.special_tokens, arguments)
+        adapted = adapt_messages(self.template, messages, arguments=required)
+        trace = run_chat(
+            self.template,
+            adapted,
+            tools=adapt_tools(self.template, tools, arguments=required),
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            now=now,
+            arguments={**dict(self.special_tokens), **arguments},
+        )
+        return TemplateRun(trace, adapted)
+
+    def mentions(self, name: str) -> bool:
+        return mentions_variable(self.template.source, name)
+
+    def may_write(self, text: str) -> bool:
+        return text in self.template.source
+
+    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
+        required = dict(required_arguments(self.template, (), arguments))
+        options = {
+            name: value
+            for name, value in scalar_arguments(arguments)
+            if self.mentions(name) and not (isinstance(value, str) and len(value) > _LONGEST_OPTION)
+        }
+        return tuple({**required, **options}.items())
