@@ -16,7 +16,7 @@ from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.families import Family, digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import required_arguments
+from renderers.programs.input_formats import probe_arguments
 from tests.support.golden import (
     CHANGELOG,
     FOLDER,
@@ -93,7 +93,7 @@ def _taken(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
 def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
     template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
-    given = required_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
+    given = probe_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
     messages, ids = question.messages, None
     try:
         messages = adapt_messages(template, messages, arguments=given)

@@ -22,7 +22,7 @@ from renderers.core.messages import plain_messages, plain_tools
 from renderers.errors import MessageError, TemplateError
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import required_arguments
+from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable
 from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, user
@@ -103,7 +103,7 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}
-        given = required_arguments(template, tuple(tokens.items()), switches)
+        given = probe_arguments(template, tuple(tokens.items()), switches)
         try:
             adapted = adapt_messages(template, plain_messages(messages), arguments=given)
         except MessageError:

@@ -19,7 +19,7 @@ from renderers.custom import custom_renderer_config, load_custom_renderer
 from renderers.errors import UnsupportedModelError
 from renderers.families.find import UNKNOWN
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer
-from renderers.programs.input_formats import accepts_format, required_arguments
+from renderers.programs.input_formats import accepts_format, probe_arguments
 from renderers.renderer import ChatRenderer
 from renderers.settings import settings_of
 from renderers.templating import LIMITS, Limits
@@ -111,7 +111,5 @@ def _takes_images(renderer: ChatRenderer) -> bool:
     template, tokens = renderer.template(), renderer.tokenizer.special_tokens_map
     if renderer.tokenizer.takes_images is False or "image" not in template.source:
         return False
-    given = required_arguments(
-        template, tuple(tokens.items()), normalise_template_kwargs(renderer.chat_template_kwargs)
-    )
+    given = probe_arguments(template, tuple(tokens.items()), normalise_template_kwargs(renderer.chat_template_kwargs))
     return accepts_format(template, given, "user", "image part")

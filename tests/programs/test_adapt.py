@@ -12,7 +12,7 @@ import pytest
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import required_arguments
+from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.parity import EACH_ONCE, NOW, TOKENS
@@ -475,10 +475,10 @@ def test_a_template_that_wants_a_system_message_first_is_tried_with_one() -> Non
 
 def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
     template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
-    given = required_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
+    given = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
     assert given == (("eos_token", "</s>"), ("who", "x"))
     assert adapt_messages(template, [user(TWO_PARTS)], arguments=given) == [user("Hi there")]
-    assert required_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
+    assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
 
 
 def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:

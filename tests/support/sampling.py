@@ -16,7 +16,7 @@ from transformers.utils.chat_template_utils import _compile_jinja_template, _ren
 from renderers import MessageError, TemplateError
 from renderers.core.messages import plain_messages, plain_tools
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import required_arguments
+from renderers.programs.input_formats import probe_arguments
 from renderers.rendering.label import label
 from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS
@@ -64,7 +64,7 @@ def compare_with_tags(path: Path) -> Agreement:
         switches: dict[str, Any] = {
             key: value for key, value in arguments.items() if key not in ("tools", "add_generation_prompt")
         }
-        given = required_arguments(template, tuple(tokens.items()), switches)
+        given = probe_arguments(template, tuple(tokens.items()), switches)
         try:
             messages = adapt_messages(template, plain_messages(CONVERSATIONS[name]), arguments=given)
             tools = adapt_tools(template, plain_tools(arguments["tools"]), arguments=given)

@@ -38,7 +38,9 @@ def test_a_name_is_one_of_the_tokenizers_templates() -> None:
 
 @pytest.mark.parametrize("template", ["nowhere.jinja", "toll_use", Path("nowhere.jinja"), "a\0b"])
 def test_what_is_no_template_no_file_and_no_name_is_refused(template: Any) -> None:
-    with pytest.raises(TemplateMissingError, match=r"neither the source .* nor a template of the tokenizer \(tool_use\)"):
+    with pytest.raises(
+        TemplateMissingError, match=r"neither the source .* nor a template of the tokenizer \(tool_use\)"
+    ):
         read_template(template, named={"tool_use": ""})
 
 

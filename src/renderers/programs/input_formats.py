@@ -17,6 +17,7 @@ from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.probes import ARGUMENTS, ASK, CALL_ID, LEAD, TOOL, conversations_with, tool_call
 from renderers.errors import TemplateError, TemplateLimitError
 from renderers.templating import ChatTemplate, Limits
+from renderers.templating.chat import mentions_variable
 
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
 """Keys of a message that SDKs add with an empty value."""
@@ -24,6 +25,8 @@ EMPTY_VALUES: tuple[Any, ...] = (None, [])
 TEXT_PART_TYPES = ("input_text", "output_text")
 """The types of text parts in OpenAI's Responses API."""
 
+_LONGEST = 40
+"""A longer string argument is free text. Delimiters and accepted formats do not depend on it."""
 _WORD = "Zyxwort"
 _NUMBER = "73519"
 _DECOY = "zyxlure"
@@ -32,28 +35,35 @@ _TIME = datetime.datetime(2026, 1, 1)
 """A fixed time, so that outputs of templates that write the time can be compared."""
 
 
-def required_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
-    """Return the arguments to probe a template with: its special tokens, plus the others if it fails without them.
+def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
+    """Return the arguments to probe a template with: its special tokens, plus the arguments that it mentions.
 
-    Lists and objects among the arguments are left out.
+    Everything is probed again for each combination of arguments. So lists and objects are left out, and so are long
+    strings unless the template fails without them.
 
-    >>> required_arguments(ChatTemplate("{{ messages[0].content }}"), (("eos_token", "</s>"),), {"style": "brief"})
-    (('eos_token', '</s>'),)
+    >>> template = ChatTemplate("{{ messages[0].content + style }}")
+    >>> probe_arguments(template, (("eos_token", "</s>"),), {"style": "!", "other": 1})
+    (('eos_token', '</s>'), ('style', '!'))
     """
-    if not arguments or _runs(template.source, template.limits, special_tokens):
-        return special_tokens
-    return tuple({**dict(special_tokens), **dict(scalar_arguments(arguments))}.items())
-
-
-def scalar_arguments(arguments: Mapping[str, Any]) -> Arguments:
-    """Return the arguments that are not lists or objects."""
-    return tuple((name, value) for name, value in arguments.items() if isinstance(value, str | int | float | None))
+    scalars = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, str | int | float | None) and mentions_variable(template.source, name)
+    }
+    short = {name: value for name, value in scalars.items() if not isinstance(value, str) or len(value) <= _LONGEST}
+    probed = tuple({**dict(special_tokens), **short}.items())
+    if len(short) == len(scalars) or _runs(template.source, template.limits, probed):
+        return probed
+    return tuple({**dict(special_tokens), **scalars}.items())
 
 
 @functools.lru_cache(maxsize=256)
 def _runs(source: str, limits: Limits, arguments: Arguments) -> bool:
     render = functools.partial(_render, ChatTemplate(source, limits=limits, verify=False), dict(arguments))
-    return render([ASK], None) is not None or render([LEAD, ASK], None) is not None
+    try:
+        return render([ASK], None) is not None or render([LEAD, ASK], None) is not None
+    except TemplateLimitError:
+        return False
 
 
 def accepts_format(template: ChatTemplate, arguments: Arguments, role: str, name: str) -> bool:

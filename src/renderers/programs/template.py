@@ -11,12 +11,9 @@ from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.spans import Trace
 from renderers.core.text import digest
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import required_arguments, scalar_arguments
+from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
-
-_LONGEST_OPTION = 40
-"""A longer string argument is free text. The delimiters of a turn do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,12 @@ class TemplateProgram:
         now: datetime.datetime,
     ) -> TemplateRun:
         """Convert messages and tools to formats that the template accepts, and run it."""
-        required = required_arguments(self.template, self.special_tokens, arguments)
-        adapted = adapt_messages(self.template, messages, arguments=required)
+        probed = probe_arguments(self.template, self.special_tokens, arguments)
+        adapted = adapt_messages(self.template, messages, arguments=probed)
         trace = run_chat(
             self.template,
             adapted,
-            tools=adapt_tools(self.template, tools, arguments=required),
+            tools=adapt_tools(self.template, tools, arguments=probed),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=now,
@@ -73,10 +70,4 @@ class TemplateProgram:
         return text in self.template.source
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        required = dict(required_arguments(self.template, (), arguments))
-        options = {
-            name: value
-            for name, value in scalar_arguments(arguments)
-            if self.mentions(name) and not (isinstance(value, str) and len(value) > _LONGEST_OPTION)
-        }
-        return tuple({**required, **options}.items())
+        return probe_arguments(self.template, (), arguments)
