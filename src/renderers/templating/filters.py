@@ -13,8 +13,7 @@ from jinja2.filters import FILTERS
 from jinja2.utils import pass_context
 from markupsafe import Markup
 
-from renderers.templating.owners import owner_runs
-from renderers.templating.runs import runs_of
+from renderers.templating.runs import owner_runs, runs_of
 from renderers.templating.sizes import (
     ITEM,
     depth_of,

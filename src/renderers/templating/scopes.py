@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.core.spans import Span
-from renderers.templating.owners import message_of
-from renderers.templating.runs import NOBODY, Owner, Unsettled, filled, runs_of
+from renderers.templating.runs import NOBODY, Owner, Unsettled, filled, message_of, runs_of
 from renderers.templating.traced_str import fill_gaps
 from renderers.templating.traced_values import whole_message
 

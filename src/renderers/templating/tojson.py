@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.templating.owners import owner_of, owner_runs
-from renderers.templating.runs import runs_of
+from renderers.templating.runs import owner_of, owner_runs, runs_of
 from renderers.templating.traced_str import TracedStr, fill_gaps, join_traced, plain
 from renderers.templating.traced_values import TracedDict, TracedFloat, TracedInt, TracedList
 

@@ -14,7 +14,6 @@ from typing import Any, SupportsIndex, TypeVar
 
 from markupsafe import Markup
 
-from renderers.templating.owners import owner_runs
 from renderers.templating.runs import (
     Owner,
     Run,
@@ -25,6 +24,7 @@ from renderers.templating.runs import (
     filled,
     filled_when_joined,
     join_runs,
+    owner_runs,
     runs_apart,
     runs_of,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renderers.errors import MessageError
-from renderers.templating.owners import owner_of
-from renderers.templating.runs import Owned, Owner, Run
+from renderers.templating.runs import Owned, Owner, Run, owner_of
 from renderers.templating.traced_str import TracedStr, plain
 
 __all__ = ["TracedDict", "TracedFloat", "TracedInt", "TracedList", "trace_value", "whole_message"]
