@@ -60,7 +60,7 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
 
 def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
-    monkeypatch.setattr(TracingContext, "shown", lambda self, value: "other")
+    monkeypatch.setattr(TracingContext, "to_text", lambda self, value: "other")
     with pytest.raises(TraceMismatchError, match=r"please report this"):
         template.run(messages)
     assert ChatTemplate(template.source, verify=False).run(messages).text == "other"

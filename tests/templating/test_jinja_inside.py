@@ -17,8 +17,8 @@ from jinja2.filters import FILTERS
 from jinja2.runtime import Context
 from jinja2.tests import TESTS
 
-from renderers.templating.environment import _LOOKING_TESTS, TracingEnvironment, _TracingCodeGenerator
-from renderers.templating.filters import TEXT_FILTERS, WALKING_FILTERS
+from renderers.templating.environment import _COMPARING_TESTS, TracingEnvironment, _TracingCodeGenerator
+from renderers.templating.filters import ITERATING_FILTERS, TEXT_FILTERS
 from renderers.templating.sandbox import ChatEnvironment
 
 SIGNATURES = {
@@ -51,7 +51,10 @@ def test_the_code_generator_has_the_methods_that_we_override_or_call(name: str) 
 
 
 def test_every_override_of_ours_is_of_a_method_that_is_there() -> None:
-    ours = {name for name in vars(_TracingCodeGenerator) if not name.startswith("__")} - {"_keep_scope", "_weighed"}
+    ours = {name for name in vars(_TracingCodeGenerator) if not name.startswith("__")} - {
+        "_save_scope",
+        "_visit_weighed",
+    }
     assert ours <= set(SIGNATURES)
 
 
@@ -61,19 +64,19 @@ def code(source: str, environment: jinja2.Environment) -> str:
 
 
 GENERATED = {
-    "{{ x }}": ["yield context.shown("],
-    "{{ x ~ 'a' }}": ["context.joined((", "), False)"],
+    "{{ x }}": ["yield context.to_text("],
+    "{{ x ~ 'a' }}": ["context.concatenate((", "), False)"],
     "{% autoescape true %}{{ x ~ 'a' }}{% endautoescape %}": ["), True)"],
-    "{{ [x] }}{{ (x, 1) }}{{ {'a': x} }}": ["context.made([", "context.made((", "context.made({"],
-    "{{ x[1:] }}": ["context.sliced("],
+    "{{ [x] }}{{ (x, 1) }}{{ {'a': x} }}": ["context.weigh([", "context.weigh((", "context.weigh({"],
+    "{{ x[1:] }}": ["context.charge_slice("],
     "{{ x in y }}{{ x == y }}{{ x in [y] }}": [
-        " in context.searched(",
-        " == context.searched(",
-        "searched(context.made([",
+        " in context.charge_comparison(",
+        " == context.charge_comparison(",
+        "charge_comparison(context.weigh([",
     ],
     "{{ x in ['a', 1] }}": [" in ['a', 1]"],
-    "{% set y = x %}": ["= context.scopes.keep("],
-    "{% set ns.y = x %}": ["] = context.scopes.keep("],
+    "{% set y = x %}": ["= context.scopes.claim("],
+    "{% set ns.y = x %}": ["] = context.scopes.claim("],
     "{% macro m() %}a{% endmacro %}": ["t_1 = context.buffer()", "return concat(t_1)"],
     "{% set y %}a{% endset %}": ["t_1 = context.buffer()", "concat(t_1)"],
     "{% filter upper %}a{% endfilter %}": ["= context.buffer()", "(context, concat("],
@@ -82,7 +85,7 @@ GENERATED = {
         "context.begin_iteration(t_1, l_1_m, 1)",
         "context.scopes.leave(t_1)",
     ],
-    "{% for m in x if m %}a{% endfor %}": ["if context.tested() and (l_1_m)"],
+    "{% for m in x if m %}a{% endfor %}": ["if context.charge_test() and (l_1_m)"],
     "{% for k, v in x %}a{% endfor %}": ["context.begin_iteration(t_1, (l_1_k, l_1_v), 1)"],
     "{% if x %}a{% elif y %}b{% else %}c{% endif %}": [
         "t_1 = context.scopes.current",
@@ -90,7 +93,7 @@ GENERATED = {
         "context.scopes.leave(t_1)",
     ],
     "{% if add_generation_prompt %}a{% endif %}": ["context.scopes.branch(t_1, prompt=True)"],
-    "{{ 'a' if add_generation_prompt else 'b' }}": ["(context.nobodys('a')) if "],
+    "{{ 'a' if add_generation_prompt else 'b' }}": ["(context.as_prompt_text('a')) if "],
     "{{ x | upper }}": ["(context, "],
     "{{ x + y }}": ["environment.call_binop(context, '+', "],
     "{{ x * y ** z % w }}": ["call_binop(context, '*'", "call_binop(context, '**'", "call_binop(context, '%'"],
@@ -125,7 +128,7 @@ def test_every_filter_of_jinja_is_known_to_make_a_text_or_not_to() -> None:
         "reject rejectattr round select selectattr slice sort sum unique wordcount"
     )
     assert set(FILTERS) == TEXT_FILTERS | set(others.split())
-    assert set(others.split()) > WALKING_FILTERS
+    assert set(others.split()) > ITERATING_FILTERS
 
 
 def test_every_test_of_jinja_is_known_to_look_through_a_value_or_not_to() -> None:
@@ -133,7 +136,7 @@ def test_every_test_of_jinja_is_known_to_look_through_a_value_or_not_to() -> Non
         "boolean callable defined divisibleby escaped even false filter float integer iterable mapping none number odd "
         "sameas sequence string test true undefined"
     )
-    assert set(TESTS) == _LOOKING_TESTS | set(others.split())
+    assert set(TESTS) == _COMPARING_TESTS | set(others.split())
 
 
 def test_filters_say_in_the_known_way_what_they_are_passed() -> None:
@@ -144,7 +147,7 @@ def test_filters_say_in_the_known_way_what_they_are_passed() -> None:
 
 
 def test_the_plain_environment_runs_code_without_our_hooks() -> None:
-    assert "context.shown" not in code("{{ x }}{% set y = x %}", ChatEnvironment())
+    assert "context.to_text" not in code("{{ x }}{% set y = x %}", ChatEnvironment())
 
 
 def test_the_release_is_one_that_this_was_written_for() -> None:

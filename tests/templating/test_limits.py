@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from renderers.errors import TemplateLimitError, TemplateSourceError
-from renderers.templating import ChatTemplate, Limits
+from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.limits import Budget
 from renderers.templating.sizes import bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
 
@@ -192,7 +192,7 @@ TOO_MANY_STEPS = [
 @pytest.mark.parametrize("source", TOO_MANY_STEPS)
 def test_steps_are_counted_in_loops_macros_filters_calls_and_output(source: str) -> None:
     with pytest.raises(TemplateLimitError, match="takes more than 30,000 steps") as caught:
-        ChatTemplate(source, limits=Limits(steps=30_000)).run(MESSAGES)
+        ChatTemplate(source, limits=TemplateLimits(steps=30_000)).run(MESSAGES)
     assert (caught.value.limit, caught.value.most) == ("steps", 30_000)
 
 
@@ -225,7 +225,7 @@ def test_running_out_of_memory_is_an_error_of_its_own(monkeypatch: pytest.Monkey
 
 
 def test_time_is_limited_too() -> None:
-    template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", limits=Limits(seconds=-1))
+    template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", limits=TemplateLimits(seconds=-1))
     with pytest.raises(TemplateLimitError, match="takes more than -1 seconds") as caught:
         template.run(MESSAGES)
     assert caught.value.limit == "seconds"
@@ -303,11 +303,11 @@ def test_a_limit_says_at_which_message_it_was_reached() -> None:
 
 
 def test_a_budget_is_spent_over_the_whole_run_and_not_shared_between_runs() -> None:
-    budget = Budget(Limits(characters=10))
-    budget.grow(6)
+    budget = Budget(TemplateLimits(characters=10))
+    budget.charge(6)
     with pytest.raises(TemplateLimitError):
-        budget.grow(6)
-    template = ChatTemplate("{{ messages[0].content * 1000 }}", limits=Limits(characters=30_000))
+        budget.charge(6)
+    template = ChatTemplate("{{ messages[0].content * 1000 }}", limits=TemplateLimits(characters=30_000))
     assert {len(template.run(MESSAGES).text) for _ in range(20)} == {8_000}
 
 
@@ -331,7 +331,7 @@ def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_
     builds = "{% set ns = namespace(x='') %}" + adds + "{{ ns.x }}"
     pairs = "{% for m in messages %}{% for n in messages %}{% endfor %}{% endfor %}"
     messages = [{"role": "user", "content": "word " * 10}] * 200
-    limits = Limits(characters=20_000, steps=1_000)
+    limits = TemplateLimits(characters=20_000, steps=1_000)
     assert ChatTemplate(builds, limits=limits).run(messages).text == "word " * 2_000
     assert ChatTemplate(pairs, limits=limits).run(messages).text == ""
     with pytest.raises(TemplateLimitError):
@@ -342,7 +342,7 @@ def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_
 
 def test_a_long_text_may_be_measured_and_gone_through() -> None:
     messages = [{"role": "user", "content": "a" * 3_000}]
-    limits = Limits(steps=100)
+    limits = TemplateLimits(steps=100)
     assert ChatTemplate("{{ messages[0].content | length }}" * 5, limits=limits).run(messages).text == "3000" * 5
     each = "{% for c in messages[0].content %}{% endfor %}"
     assert ChatTemplate(each, limits=limits).run(messages).text == ""

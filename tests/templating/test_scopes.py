@@ -15,7 +15,7 @@ ASSISTANT = {"role": "assistant", "content": "A", "tool_calls": [{"name": "f", "
 TOOL = {"role": "tool", "content": "R"}
 
 
-def shown(trace: Trace) -> str:
+def describe(trace: Trace) -> str:
     """Writes a trace as `0:text`, with bodies in brackets; neighbours of one message stand together."""
     parts: list[str] = []
     last: int | None = None
@@ -29,7 +29,7 @@ def shown(trace: Trace) -> str:
 
 
 def run(source: str, *messages: dict[str, Any], **arguments: Any) -> str:
-    return shown(ChatTemplate(source).run(messages, **arguments))
+    return describe(ChatTemplate(source).run(messages, **arguments))
 
 
 def test_an_iteration_belongs_to_its_message() -> None:

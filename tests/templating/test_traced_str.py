@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from renderers.templating.runs import Owner, Run, Unsettled, filled, runs_of
+from renderers.templating.runs import Owner, PendingOwner, Run, gap_free_prefix, runs_of
 from renderers.templating.traced_str import TracedMarkup, TracedStr, fill_gaps, join_traced, plain
 
 FIRST, SECOND = Owner(0, ("content",)), Owner(3, ("tool_calls", 0, "function", "name"))
@@ -36,9 +36,9 @@ some = st.text("".join(OWNERS), min_size=1, max_size=2)
 number = st.integers(-8, 12)
 
 
-def owners(text: str) -> list[Owner | Unsettled | None]:
+def owners(text: str) -> list[Owner | PendingOwner | None]:
     """Returns the owner of each character, and checks the runs' form on the way."""
-    found: list[Owner | Unsettled | None] = [None] * len(text)
+    found: list[Owner | PendingOwner | None] = [None] * len(text)
     last = 0
     for start, end, owner in runs_of(text):
         assert last <= start <= end <= len(text)
@@ -108,7 +108,7 @@ def test_an_operation_gives_the_plain_text_and_keeps_every_owner(
     check(operation(s, x, y, m, n), operation(plain(s), plain(x), y, m, n))
 
 
-BLURRED: dict[str, Callable[..., Any]] = {
+COARSENED: dict[str, Callable[..., Any]] = {
     "upper": lambda s: s.upper(),
     "lower": lambda s: s.lower(),
     "title": lambda s: s.title(),
@@ -123,10 +123,10 @@ BLURRED: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", BLURRED)
+@pytest.mark.parametrize("name", COARSENED)
 @given(s=traced)
 def test_an_operation_that_blurs_gives_the_plain_text_and_no_stranger_as_owner(name: str, s: TracedStr) -> None:
-    operation = BLURRED[name]
+    operation = COARSENED[name]
     got = operation(s)
     check(got, operation(plain(s)), exact=False)
     assert {run.owner for run in runs_of(got)} <= {run.owner for run in runs_of(s)}
@@ -135,7 +135,7 @@ def test_an_operation_that_blurs_gives_the_plain_text_and_no_stranger_as_owner(n
 @given(text=st.text(max_size=20))
 def test_a_string_with_one_owner_keeps_it_through_everything(text: str) -> None:
     whole = TracedStr(text, (Run(0, len(text), FIRST),))
-    for name, operation in BLURRED.items():
+    for name, operation in COARSENED.items():
         if name not in ("zfill", "replace nothing", "percent repr"):
             got = operation(whole)
             assert owners(got) == [FIRST] * len(got), name
@@ -195,7 +195,9 @@ def test_gaps_are_filled_once_and_for_all_however_a_text_grows(steps: list[tuple
     owned: list[Owner] = []
     for at, (text, message, plus) in enumerate(steps):
         piece = text if message < 0 else TracedStr(text, (Run(0, len(text), Owner(message, ("x",))),))
-        grown = TracedStr(grown, runs_of(grown), filled(grown)) + piece if plus else join_traced([grown, piece])
+        grown = (
+            TracedStr(grown, runs_of(grown), gap_free_prefix(grown)) + piece if plus else join_traced([grown, piece])
+        )
         gap = Owner(at, ("gap",))
         grown = fill_gaps(grown, gap)
         owned += [gap if message < 0 else Owner(message, ("x",))] * len(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renderers.templating.limits import LIMITS, Limits
+from renderers.templating.limits import LIMITS, Limits, TemplateLimits
 from renderers.templating.template import ChatTemplate
 
-__all__ = ["LIMITS", "ChatTemplate", "Limits"]
+__all__ = ["LIMITS", "ChatTemplate", "Limits", "TemplateLimits"]

@@ -27,12 +27,10 @@ from renderers.templating.sizes import (
     widest_key,
 )
 from renderers.templating.tojson import trace_json
-from renderers.templating.traced_str import TracedMarkup, TracedStr, blur, join_traced, plain, shown
+from renderers.templating.traced_str import TracedMarkup, TracedStr, coarsen, join_traced, plain, to_traced_text
 
 if TYPE_CHECKING:
     from renderers.templating.environment import TracingContext
-
-__all__ = ["TEXT_FILTERS", "TRACED_FILTERS", "WALKING_FILTERS", "size_of_filter", "size_of_item", "trace_format"]
 
 TEXT_FILTERS = frozenset(
     "capitalize center e escape filesizeformat forceescape format indent join lower pprint replace reverse safe string "
@@ -40,7 +38,7 @@ TEXT_FILTERS = frozenset(
 )
 """The filters that make a text; the others choose, count or rearrange."""
 
-WALKING_FILTERS = frozenset(
+ITERATING_FILTERS = frozenset(
     "batch dictsort groupby items list map max min reject rejectattr select selectattr slice sort sum unique".split()
 )
 """The filters that go through what they are given, item by item."""
@@ -69,10 +67,10 @@ def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute:
     if attribute is not None:
         value = _each(context, value, attribute)
     values = list(value)
-    context.budget.grow(size_of_method("join", str(d), (values,), {}))
+    context.budget.charge(size_of_method("join", str(d), (values,), {}))
     if context.eval_ctx.autoescape:
         return FILTERS["join"](context.eval_ctx, values, d)
-    parts, between = list(map(context.shown, values)), str(d)
+    parts, between = list(map(context.to_text, values)), str(d)
     return TracedStr(between, runs_of(between)).join(parts)
 
 
@@ -80,7 +78,7 @@ def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute:
 def _replace(context: TracingContext, s: Any, old: Any, new: Any, count: int | None = None) -> Any:
     if context.eval_ctx.autoescape:
         return FILTERS["replace"](context.eval_ctx, s, old, new, count)
-    text = context.shown(s)
+    text = context.to_text(s)
     return TracedStr(text, runs_of(text)).replace(str(old), str(new), -1 if count is None else count)
 
 
@@ -100,12 +98,12 @@ def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = Fal
 def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return TracedMarkup(plain(value), runs_of(value))
-    return blur(Markup(value), value)
+    return coarsen(Markup(value), value)
 
 
 @pass_context
 def _string(context: TracingContext, object: Any) -> str:  # noqa: A002
-    return object if isinstance(object, str) else context.shown(object)
+    return object if isinstance(object, str) else context.to_text(object)
 
 
 def _tojson(
@@ -124,7 +122,7 @@ def _sum(context: TracingContext, iterable: Iterable[Any], attribute: str | int 
     if attribute is not None:
         iterable = _each(context, iterable, attribute)
     values = list(iterable)
-    context.budget.grow(size_of_sum((start, *values)))
+    context.budget.charge(size_of_sum((start, *values)))
     return sum(values, start)
 
 
@@ -150,7 +148,7 @@ def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     numbers = [abs(one) for one in rest if isinstance(one, int)]
     if name not in TEXT_FILTERS:
         steps = 1 + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
-        if name in WALKING_FILTERS and not isinstance(value, Iterator):
+        if name in ITERATING_FILTERS and not isinstance(value, Iterator):
             each, _ = size_of_item(name, None, rest)
             steps += each * length_of(value)
         if name in _COMPARING or (name in _READING and isinstance(value, str)):
@@ -232,6 +230,6 @@ def _pieces(form: str, args: tuple[Any, ...], values: Mapping[str, Any]) -> Iter
         if field == "" or field.isdigit():
             number = int(field) if field else at
             at += not field
-            yield shown(args[number]) if number < len(args) else ""
+            yield to_traced_text(args[number]) if number < len(args) else ""
         else:
-            yield shown(values.get(field, ""))
+            yield to_traced_text(values.get(field, ""))

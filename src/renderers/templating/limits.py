@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from renderers.errors import TemplateLimitError
 
-__all__ = ["LIMITS", "Budget", "Limits"]
-
 _EACH = 16
 """How often a template may do something for each pair of messages."""
 _MANY = 1_000
@@ -26,7 +24,7 @@ _LARGE = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TemplateLimits:
     """What one run of a template may use at most, and how large its text may be."""
 
     steps: int = 2_000_000
@@ -45,7 +43,10 @@ class Limits:
     """Numbers that one `range` gives."""
 
 
-LIMITS = Limits()
+LIMITS = TemplateLimits()
+
+Limits = TemplateLimits
+"""The name of `TemplateLimits` in earlier releases."""
 
 
 class Budget:
@@ -58,7 +59,7 @@ class Budget:
 
     __slots__ = ("_began", "_extended", "_left", "_look_again", "_messages", "_more_steps", "_size", "_steps", "limits")
 
-    def __init__(self, limits: Limits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
+    def __init__(self, limits: TemplateLimits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
         self._messages = messages
         self._size = functools.cache(size)
@@ -67,7 +68,7 @@ class Budget:
         self._left = self._look_again = limits.characters
         self._extended = False
 
-    def step(self, count: int = 1) -> None:
+    def tick(self, count: int = 1) -> None:
         """Counts steps before they are taken."""
         self._steps += count
         if self._steps > self._more_steps:
@@ -82,9 +83,9 @@ class Budget:
         self._look_at_clock()
         self._more_steps = self._steps + _OFTEN
 
-    def grow(self, size: int) -> None:
+    def charge(self, size: int) -> None:
         """Counts characters before they are made."""
-        self.check(size)
+        self.check_size(size)
         self._left -= size
         if self._left < self._look_again:
             self._look_at_characters()
@@ -104,12 +105,12 @@ class Budget:
         if time.thread_time() - self._began > most:
             raise TemplateLimitError("seconds", self.limits.seconds)
 
-    def number(self, bits: int) -> None:
+    def check_bits(self, bits: int) -> None:
         """Refuses a number that is too large."""
         if bits > self.limits.bits:
             raise TemplateLimitError("bits", self.limits.bits)
 
-    def check(self, size: int) -> None:
+    def check_size(self, size: int) -> None:
         """Refuses a single thing that is too large."""
         if size > self.limits.characters:
             raise TemplateLimitError("characters", self.limits.characters)

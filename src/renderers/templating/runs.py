@@ -15,10 +15,10 @@ class Owner(NamedTuple):
     path: tuple[str | int, ...]
 
 
-NOBODY = Owner(-1, ())
+NO_MESSAGE = Owner(-1, ())
 
 
-class Unsettled:
+class PendingOwner:
     """Owns text while a template runs, until it is known whose it is."""
 
     __slots__ = ()
@@ -29,21 +29,21 @@ class Run(NamedTuple):
 
     start: int
     end: int
-    owner: Owner | Unsettled
+    owner: Owner | PendingOwner
 
 
 Runs = tuple[Run, ...]
 
 
-class Spoken:
-    """What all traced strings are: they have runs, of which the first `_filled` are known to leave no gap."""
+class HasRuns:
+    """What all traced strings are: they have runs, of which the first `_gap_free` are known to leave no gap."""
 
     __slots__ = ()
     _runs: Runs
-    _filled: int
+    _gap_free: int
 
 
-class Owned:
+class HasOwner:
     """What all other traced values are: they have an owner as a whole, and their size once it was asked for.
 
     A template cannot change them.
@@ -56,22 +56,22 @@ class Owned:
 
 def runs_of(text: object) -> Runs:
     """Returns the runs of a string; none for a string that is not traced."""
-    return text._runs if isinstance(text, Spoken) else ()
+    return text._runs if isinstance(text, HasRuns) else ()
 
 
-def filled(text: str) -> int:
+def gap_free_prefix(text: str) -> int:
     """Returns how many of a string's first runs are known to leave no gap, so that nobody has to look again."""
-    return text._filled if isinstance(text, Spoken) else 0
+    return text._gap_free if isinstance(text, HasRuns) else 0
 
 
-def filled_when_joined(pieces: list[str]) -> int:
+def joined_gap_free_prefix(pieces: list[str]) -> int:
     """Returns how many first runs of joined pieces leave no gap, as far as the first piece says.
 
     A template that adds to a long text again and again would else have all of it looked through each time.
     """
     first = pieces[0] if pieces else ""
     runs = runs_of(first)
-    whole = bool(runs) and filled(first) == len(runs) and runs[-1].end == len(first)
+    whole = bool(runs) and gap_free_prefix(first) == len(runs) and runs[-1].end == len(first)
     # The last one may have become one with what comes after it.
     return len(runs) - 1 if whole else 0
 
@@ -112,7 +112,7 @@ def cut_runs(runs: Runs, start: int, end: int) -> Runs:
     return tuple(kept)
 
 
-def runs_apart(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
+def spaced_runs(parts: list[str], gap: int, owner: Owner | PendingOwner) -> Runs:
     """Returns the runs of parts that have one owner and stand `gap` characters apart."""
     runs, at = [], 0
     for part in parts:
@@ -121,10 +121,10 @@ def runs_apart(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
     return tuple(runs)
 
 
-def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
+def common_owner(owners: Iterable[Owner | PendingOwner]) -> Owner | None:
     """Returns the smallest field that all owners are in; None where they are of different messages, or there are none.
 
-    >>> coarse_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
+    >>> common_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
     Owner(message=0, path=('tool_calls',))
     """
     fields = {owner for owner in owners if isinstance(owner, Owner)}
@@ -137,30 +137,30 @@ def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
 
 def owner_runs(value: object, size: int) -> Runs:
     """Returns the runs of a text that was made of a value: one over all of it where the value is of one message."""
-    owner = coarse_owner(owners_in(value))
+    owner = common_owner(owners_in(value))
     return () if owner is None else (Run(0, size, owner),)
 
 
-def owners_in(value: object) -> Iterator[Owner | Unsettled]:
+def owners_in(value: object) -> Iterator[Owner | PendingOwner]:
     """Yields whatever owns a value or a part of it, once for each part, however often it is there."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Spoken):
+        if isinstance(part, HasRuns):
             yield from (run.owner for run in part._runs)
-        elif isinstance(part, Owned):
+        elif isinstance(part, HasOwner):
             yield owner_of(part)
         elif isinstance(part, dict | list | tuple) and id(part) not in seen:
             seen.add(id(part))
             waiting.extend((*part.keys(), *part.values()) if isinstance(part, dict) else part)
 
 
-def message_of(value: object) -> int | None:
+def common_message(value: object) -> int | None:
     """Returns the message that a value is, or is a part of, or was made from; None for none or several.
 
     >>> from renderers.templating.traced_values import trace_value
-    >>> message_of(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
+    >>> common_message(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
     2
     """
     found: int | None = None
@@ -172,6 +172,6 @@ def message_of(value: object) -> int | None:
     return found
 
 
-def owner_of(value: Owned) -> Owner:
+def owner_of(value: HasOwner) -> Owner:
     """Returns the owner; nobody for what a template made with a method of the type, such as `fromkeys`."""
-    return getattr(value, "_owner", NOBODY)
+    return getattr(value, "_owner", NO_MESSAGE)

@@ -13,8 +13,6 @@ from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-__all__ = ["ChatEnvironment", "RaisedByTemplateError", "TemplateDict", "TemplateNamespace", "values_in"]
-
 
 class RaisedByTemplateError(TemplateError):
     """What `raise_exception` raises."""

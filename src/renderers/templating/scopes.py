@@ -1,7 +1,7 @@
 """Whose is the text between the bodies? What a template was doing when it wrote it.
 
 A run of a template has a current scope: the iteration of a loop, a branch of an `if`, the generation prompt. Text that
-no body owns is owned by its scope until the run is over; then `settle` finds the message that each scope speaks for.
+no body owns is owned by its scope until the run is over; then `resolve_spans` finds the message that each scope speaks for.
 """
 
 from __future__ import annotations
@@ -12,23 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.core.spans import Span
-from renderers.templating.runs import NOBODY, Owner, Unsettled, filled, message_of, runs_of
+from renderers.templating.runs import NO_MESSAGE, Owner, PendingOwner, common_message, gap_free_prefix, runs_of
 from renderers.templating.traced_str import fill_gaps
-from renderers.templating.traced_values import whole_message
-
-__all__ = ["Scope", "Scopes", "settle"]
+from renderers.templating.traced_values import message_index
 
 _LEADING_ROLES = frozenset({"system", "developer"})
 
 
-class Scope(Unsettled):
+class Scope(PendingOwner):
     """A stretch of a run: within `parent`, and for `message` where that is known.
 
     `prompt` is set for a branch that is taken for the generation prompt: what it writes is nobody's.
     `speakers` are the messages whose bodies were written in it.
     """
 
-    __slots__ = ("block", "message", "parent", "prompt", "speakers")
+    __slots__ = ("block", "body_messages", "message", "parent", "prompt")
 
     def __init__(
         self, parent: Scope | None, *, message: int | None = None, block: bool = False, prompt: bool = False
@@ -37,7 +35,7 @@ class Scope(Unsettled):
         self.message = message
         self.block = block
         self.prompt = prompt
-        self.speakers: set[int] = set()
+        self.body_messages: set[int] = set()
 
     def outward(self) -> Iterator[Scope]:
         """Yields this scope and those around it."""
@@ -46,24 +44,24 @@ class Scope(Unsettled):
             yield scope
             scope = scope.parent
 
-    def hear(self, text: str, *, since: int = 0) -> None:
+    def note_messages(self, text: str, *, since: int = 0) -> None:
         """Remembers the messages that have a part in a text, from a run of it on."""
         for run in itertools.islice(runs_of(text), since, None):
             # Who was heard here was heard all around.
-            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.speakers:
+            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.body_messages:
                 for scope in self.outward():
-                    scope.speakers.add(run.owner.message)
+                    scope.body_messages.add(run.owner.message)
 
-    def speaks_for(self) -> int | None:
+    def owner_message(self) -> int | None:
         """Returns the message that text of this scope belongs to, -1 for nobody's; None where it cannot be told."""
         for scope in self.outward():
             if scope.prompt:
-                return NOBODY.message
+                return NO_MESSAGE.message
             if scope.message is not None:
                 return scope.message
         for scope in self.outward():
-            if scope.block and len(scope.speakers) == 1:
-                return next(iter(scope.speakers))
+            if scope.block and len(scope.body_messages) == 1:
+                return next(iter(scope.body_messages))
         return None
 
 
@@ -81,9 +79,9 @@ class Scopes:
         It is about its item where that is a message. A part of one, which may be looked up on behalf of
         another message, counts where nothing around is about a message.
         """
-        message = whole_message(item)
+        message = message_index(item)
         if message is None and all(scope.message is None for scope in outer.outward()):
-            message = message_of(item)
+            message = common_message(item)
         self.current = Scope(outer, message=message)
 
     def branch(self, outer: Scope, *, prompt: bool) -> None:
@@ -94,7 +92,7 @@ class Scopes:
         """Goes back to `outer`, from however deep inside."""
         self.current = outer
 
-    def keep(self, value: Any) -> Any:
+    def claim(self, value: Any) -> Any:
         """Returns a value that is given a name: text of the template's own belongs to where it is put together.
 
         The first message that an iteration over something else gives a name to is what it is about.
@@ -103,18 +101,18 @@ class Scopes:
         if current.parent is None:
             return value
         if isinstance(value, str):
-            current.hear(value, since=filled(value))
+            current.note_messages(value, since=gap_free_prefix(value))
             return fill_gaps(value, current)
         if not current.block and current.message is None:
-            current.message = whole_message(value)
+            current.message = message_index(value)
         return value
 
-    def owned(self, text: str) -> str:
+    def claim_gaps(self, text: str) -> str:
         """Gives what nobody owns of a text to the current scope."""
         return fill_gaps(text, self.current)
 
 
-def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
+def resolve_spans(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
     """Returns the spans of what a run wrote: pieces of text and the scopes that they were written in.
 
     What no body owns belongs to the message whose iteration wrote it; else to the only message that
@@ -124,7 +122,7 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
     """
     pieces = list(pieces)
     parts = _parts(pieces)
-    spoken = functools.cache(_spoken)
+    spoken = functools.cache(_scope_owner)
     owners = [owner if type(owner) is Owner else spoken(owner) for _, owner in parts]
     said = ((at, owner.message) for at, owner in enumerate(owners) if owner is not None and owner.message >= 0)
     opening, first = next(said, (None, -1))
@@ -147,14 +145,14 @@ def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos:
     return tuple(_without_bos(spans, len(bos)))
 
 
-def _spoken(scope: Any) -> Owner | None:
+def _scope_owner(scope: Any) -> Owner | None:
     """Returns the owner of a scope's text; None where it cannot be told."""
     assert isinstance(scope, Scope)
-    message = scope.speaks_for()
+    message = scope.owner_message()
     return None if message is None else Owner(message, ())
 
 
-_Part = tuple[int, Owner | Unsettled]
+_Part = tuple[int, Owner | PendingOwner]
 """Where a part of a text ends that begins where the one before it ends, and its owner."""
 
 
@@ -174,7 +172,7 @@ def _parts(pieces: Iterable[tuple[str, Scope]]) -> list[_Part]:
         end = 0
         runs = runs_of(piece)
         if runs:
-            scope.hear(piece)
+            scope.note_messages(piece)
         for run in runs:
             if end < run.start:
                 parts.append((at + run.start, scope))
@@ -191,4 +189,4 @@ def _without_bos(spans: list[Span], size: int) -> list[Span]:
     if not size or not spans or spans[0].path or spans[0].end < size or spans[0].message < 0:
         return spans
     rest = Span(size, spans[0].end, spans[0].message, ())
-    return [Span(0, size, *NOBODY), *([rest] if rest.start < rest.end else []), *spans[1:]]
+    return [Span(0, size, *NO_MESSAGE), *([rest] if rest.start < rest.end else []), *spans[1:]]

@@ -14,29 +14,9 @@ from typing import Any
 
 import jinja2
 
-from renderers.templating.runs import Owned, runs_of
+from renderers.templating.runs import HasOwner, runs_of
 from renderers.templating.sandbox import TemplateNamespace, values_in
 from renderers.templating.traced_str import plain
-
-__all__ = [
-    "ITEM",
-    "bits_of_binary",
-    "depth_of",
-    "is_own",
-    "length_of",
-    "longest_word",
-    "size_of",
-    "size_of_binary",
-    "size_of_joined",
-    "size_of_method",
-    "size_of_percent",
-    "size_of_replacing",
-    "size_of_sum",
-    "size_of_text",
-    "size_of_widths",
-    "weight",
-    "widest_key",
-]
 
 ITEM = 64
 """How many characters an item of a list counts as: about what it costs."""
@@ -55,7 +35,7 @@ _EMPTY: dict[Any, Any] = {}
 _ITEMS = type(_EMPTY.items())
 _VIEWS: tuple[type, ...] = (type(_EMPTY.keys()), type(_EMPTY.values()), _ITEMS)
 _CONTAINERS: tuple[type, ...] = (dict, list, tuple, TemplateNamespace, *_VIEWS)
-_OWN = frozenset(_CONTAINERS)
+_TEMPLATE_CONTAINERS = frozenset(_CONTAINERS)
 _SIZED: tuple[type, ...] = (str, bytes, range, dict, list, tuple, *_VIEWS)
 
 
@@ -213,10 +193,10 @@ def size_of_text(value: Any) -> int:
     """
     if isinstance(value, str):
         return len(value)
-    size: int | None = getattr(value, "_size", None) if isinstance(value, Owned) else None
+    size: int | None = getattr(value, "_size", None) if isinstance(value, HasOwner) else None
     if size is None:
         size = _fold(value, _size_of_leaf, _size_of_parts, {})
-        if isinstance(value, Owned):
+        if isinstance(value, HasOwner):
             object.__setattr__(value, "_size", size)
     return size
 
@@ -274,12 +254,12 @@ def weight(value: Any) -> tuple[int, int]:
         return 1 + sum(weights)
 
     # What callers sent is of other types, and is as large as it is.
-    return _fold(value, lambda _: 1, whole, {}, is_own), looked
+    return _fold(value, lambda _: 1, whole, {}, is_template_container), looked
 
 
-def is_own(value: Any) -> bool:
+def is_template_container(value: Any) -> bool:
     """Says whether a value is a container that a template put together, not one that a caller sent."""
-    return type(value) in _OWN
+    return type(value) in _TEMPLATE_CONTAINERS
 
 
 def _is_container(value: Any) -> bool:

@@ -24,15 +24,13 @@ from renderers.errors import (
     TraceMismatchError,
 )
 from renderers.templating.environment import TracingContext, TracingEnvironment
-from renderers.templating.limits import LIMITS, Budget, Limits
+from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.runs import Owner
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import Scopes, settle
+from renderers.templating.scopes import Scopes, resolve_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.traced_str import plain
 from renderers.templating.traced_values import trace_value
-
-__all__ = ["ChatTemplate"]
 
 _TOOLS = Owner(-1, ("tools",))
 _PLAIN = 0
@@ -63,7 +61,7 @@ class ChatTemplate:
 
     source: str
     _: KW_ONLY
-    limits: Limits = LIMITS
+    limits: TemplateLimits = LIMITS
     verify: bool | None = None
 
     def __post_init__(self) -> None:
@@ -120,10 +118,10 @@ class ChatTemplate:
         pieces = []
         try:
             for piece in compiled.root_render_func(context):
-                context.budget.step()
+                context.budget.tick()
                 if not isinstance(piece, str):
                     raise TypeError(f"a filter block gives a {type(piece).__name__}, not a text")
-                context.budget.grow(len(piece))
+                context.budget.charge(len(piece))
                 pieces.append((piece, context.scopes.current))
         except Exception as error:
             raise _mapped(error, context.scopes) from (error.__cause__ if isinstance(error, TemplateError) else error)
@@ -131,7 +129,7 @@ class ChatTemplate:
         bos = variables.get("bos_token")
         roles = [message.get("role") for message in messages]
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        return Trace(text, settle(pieces, roles=roles, bos=leading))
+        return Trace(text, resolve_spans(pieces, roles=roles, bos=leading))
 
     def _verified(
         self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]], untraced: dict[str, Any]
@@ -158,14 +156,14 @@ class ChatTemplate:
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(source: str, limits: Limits) -> jinja2.Template:
+def _compile(source: str, limits: TemplateLimits) -> jinja2.Template:
     environment = _tracing_environment()
     if len(source) > limits.source:
         raise TemplateLimitError("source", limits.source)
     return _only_template_errors(lambda: _checked(environment, source, limits))
 
 
-def _checked(environment: jinja2.Environment, source: str, limits: Limits) -> jinja2.Template:
+def _checked(environment: jinja2.Environment, source: str, limits: TemplateLimits) -> jinja2.Template:
     if _nesting(environment, source) > limits.nesting:
         raise TemplateLimitError("nesting", limits.nesting)
     return environment.from_string(source)
@@ -217,7 +215,7 @@ def _only_template_errors(compile_: Callable[[], jinja2.Template]) -> jinja2.Tem
 
 def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
     """Returns what went wrong in a run as an error of our own, with the message that the template was at."""
-    message = scopes.current.speaks_for()
+    message = scopes.current.owner_message()
     message = None if message == -1 else message
     if isinstance(error, TemplateLimitError):
         return TemplateLimitError(error.limit, error.most, message)
@@ -235,7 +233,7 @@ def _in_plain_words(error: Exception) -> str:
     return _TRACED_NAME.sub(lambda found: found[1] if found[1] == "Markup" else found[1].lower(), str(error))
 
 
-def _tell_time(time: datetime.datetime, limits: Limits, format: str) -> str:  # noqa: A002
+def _tell_time(time: datetime.datetime, limits: TemplateLimits, format: str) -> str:  # noqa: A002
     """Gives a template the time as it asks for it; a width that it asks for is no reason to write a book."""
     if size_of_widths(format) > limits.characters:
         raise TemplateLimitError("characters", limits.characters)

@@ -10,8 +10,6 @@ from renderers.templating.runs import owner_of, owner_runs, runs_of
 from renderers.templating.traced_str import TracedStr, fill_gaps, join_traced, plain
 from renderers.templating.traced_values import TracedDict, TracedFloat, TracedInt, TracedList
 
-__all__ = ["trace_json"]
-
 
 def trace_json(
     value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool

@@ -15,21 +15,19 @@ from typing import Any, SupportsIndex, TypeVar
 from markupsafe import Markup
 
 from renderers.templating.runs import (
+    HasRuns,
     Owner,
+    PendingOwner,
     Run,
     Runs,
-    Spoken,
-    Unsettled,
     cut_runs,
-    filled,
-    filled_when_joined,
+    gap_free_prefix,
     join_runs,
+    joined_gap_free_prefix,
     owner_runs,
-    runs_apart,
     runs_of,
+    spaced_runs,
 )
-
-__all__ = ["TracedMarkup", "TracedStr", "blur", "fill_gaps", "join_traced", "plain", "shown"]
 
 T = TypeVar("T", bound="_Traced")
 
@@ -54,17 +52,17 @@ def join_traced(parts: Iterable[str]) -> TracedStr:
     (1, 6)
     """
     pieces = list(parts)
-    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), joined_gap_free_prefix(pieces))
 
 
-def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
+def fill_gaps(text: str, owner: Owner | PendingOwner) -> str:
     """Gives what no run covers to an owner; a text without gaps is returned as it is.
 
     >>> hello = TracedStr("<Hello>", (Run(1, 6, Owner(0, ("content",))),))
     >>> [run[:2] for run in runs_of(fill_gaps(hello, Owner(-1, ())))]
     [(0, 1), (1, 6), (6, 7)]
     """
-    known = filled(text)
+    known = gap_free_prefix(text)
     runs = list(runs_of(text)[:known])
     at = runs[-1].end if runs else 0
     for run in itertools.islice(runs_of(text), known, None):
@@ -80,7 +78,7 @@ def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
     return kind(plain(text), tuple(runs), len(runs))
 
 
-def blur(result: Any, value: object) -> Any:
+def coarsen(result: Any, value: object) -> Any:
     """Gives a plain text that was made of a value the smallest owner of all that is in it; the rest as it is."""
     if type(result) is str:
         return TracedStr(result, owner_runs(value, len(result)))
@@ -89,13 +87,13 @@ def blur(result: Any, value: object) -> Any:
     return result
 
 
-def shown(value: object) -> str:
+def to_traced_text(value: object) -> str:
     """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
-    text: str = value if isinstance(value, str) else blur(str(value), value)
+    text: str = value if isinstance(value, str) else coarsen(str(value), value)
     return text
 
 
-class _Traced(Spoken, str):
+class _Traced(HasRuns, str):
     """What the two traced kinds of string have in common; `_escape` is where they differ."""
 
     __slots__ = ()
@@ -104,16 +102,16 @@ class _Traced(Spoken, str):
         """Returns another string as this kind of string takes it in."""
         return other
 
-    def __new__(cls: type[T], text: str = "", runs: Runs = (), filled: int = 0) -> T:
+    def __new__(cls: type[T], text: str = "", runs: Runs = (), gap_free: int = 0) -> T:
         self = str.__new__(cls, text)
         self._runs = runs
-        self._filled = filled
+        self._gap_free = gap_free
         return self
 
-    def _make(self: T, text: str, runs: Runs, filled: int = 0) -> T:
-        return type(self)(text, runs, filled)
+    def _make(self: T, text: str, runs: Runs, gap_free: int = 0) -> T:
+        return type(self)(text, runs, gap_free)
 
-    def _only_owner(self) -> Owner | Unsettled | None:
+    def _only_owner(self) -> Owner | PendingOwner | None:
         """Returns who owns all of this string, where that is one."""
         return self._runs[0].owner if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)) else None
 
@@ -129,7 +127,7 @@ class _Traced(Spoken, str):
             at = start + len(part) + (gap or 0)
         return found
 
-    def _blurred(self: T, text: str, *others: object) -> T:
+    def _coarsened(self: T, text: str, *others: object) -> T:
         return self._make(text, owner_runs((self, *others), len(text)))
 
     # ==================
@@ -196,7 +194,7 @@ class _Traced(Spoken, str):
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
             return NotImplemented
         pieces = [self, self._escape(other)]
-        return self._make("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+        return self._make("".join(map(plain, pieces)), join_runs(pieces), joined_gap_free_prefix(pieces))
 
     def __radd__(self: T, other: Any) -> T:
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
@@ -222,9 +220,9 @@ class _Traced(Spoken, str):
         new = self._escape(new)
         text = plain(self).replace(plain(old), plain(new), count)
         if not old:
-            return self._blurred(text, new)
+            return self._coarsened(text, new)
         if new and not runs_of(new) and (owner := self._only_owner()) is not None:
-            return self._make(text, runs_apart(plain(self).split(old, count), len(new), owner))
+            return self._make(text, spaced_runs(plain(self).split(old, count), len(new), owner))
         pieces: list[str] = []
         for part in self.split(old, count):
             pieces += [new, part]
@@ -244,12 +242,12 @@ class _Traced(Spoken, str):
             if match.group() == "%%":
                 pieces.append("%")
             elif match.group(1) is not None and isinstance(values, Mapping):
-                pieces.append(shown(values.get(match.group(1))))
+                pieces.append(to_traced_text(values.get(match.group(1))))
             elif numbered:
-                pieces.append(shown(numbered.pop(0)))
+                pieces.append(to_traced_text(numbered.pop(0)))
         pieces.append(self._slice(at, len(self)))
         followed = "".join(map(plain, pieces)) == text
-        return self._make(text, join_runs(pieces)) if followed else self._blurred(text, *numbered)
+        return self._make(text, join_runs(pieces)) if followed else self._coarsened(text, *numbered)
 
     # ==================
     # Changing characters
@@ -258,7 +256,7 @@ class _Traced(Spoken, str):
     def _changed(self: T, text: str) -> T:
         if len(text) == len(self):
             return self._make(text, self._runs)
-        return self._blurred(text)
+        return self._coarsened(text)
 
     def lower(self: T) -> T:
         return self._changed(str.lower(self))
@@ -312,7 +310,7 @@ class TracedStr(_Traced):
     ('<Hello>', (1, 6))
     """
 
-    __slots__ = ("_filled", "_runs")
+    __slots__ = ("_gap_free", "_runs")
 
     def __str__(self) -> str:
         return self
@@ -321,7 +319,7 @@ class TracedStr(_Traced):
 class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
     """A `Markup` that remembers where its parts came from, and escapes what it takes in as `Markup` does."""
 
-    __slots__ = ("_filled", "_runs")
+    __slots__ = ("_gap_free", "_runs")
 
     def __str__(self) -> str:
         return TracedStr(plain(self), self._runs)

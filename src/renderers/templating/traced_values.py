@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renderers.errors import MessageError
-from renderers.templating.runs import Owned, Owner, Run, owner_of
+from renderers.templating.runs import HasOwner, Owner, Run, owner_of
 from renderers.templating.traced_str import TracedStr, plain
 
-__all__ = ["TracedDict", "TracedFloat", "TracedInt", "TracedList", "trace_value", "whole_message"]
 
-
-class TracedDict(Owned, dict[Any, Any]):
+class TracedDict(HasOwner, dict[Any, Any]):
     """A dict that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner", "_size")
@@ -20,7 +18,7 @@ class TracedDict(Owned, dict[Any, Any]):
         return _written(dict.__repr__(self), owner_of(self))
 
 
-class TracedList(Owned, list[Any]):
+class TracedList(HasOwner, list[Any]):
     """A list that remembers its field, and is written as a traced string."""
 
     __slots__ = ("_owner", "_size")
@@ -29,14 +27,14 @@ class TracedList(Owned, list[Any]):
         return _written(list.__repr__(self), owner_of(self))
 
 
-class TracedInt(Owned, int):
+class TracedInt(HasOwner, int):
     """An int that remembers its field, and is written as a traced string."""
 
     def __str__(self) -> str:
         return _written(int.__repr__(self), owner_of(self))
 
 
-class TracedFloat(Owned, float):
+class TracedFloat(HasOwner, float):
     """A float that remembers its field, and is written as a traced string."""
 
     def __str__(self) -> str:
@@ -80,7 +78,7 @@ def trace_value(value: Any, owner: Owner) -> Any:
     return wrapped
 
 
-def whole_message(value: object) -> int | None:
+def message_index(value: object) -> int | None:
     """Returns the number of a message, where the value is one as a whole."""
     if not isinstance(value, TracedDict) or owner_of(value).path or owner_of(value).message < 0:
         return None
