@@ -1,7 +1,7 @@
-"""What we rely on of Jinja's inside. A release that changes it fails here, before anything else goes wrong.
+"""Pin the undocumented parts of Jinja that the environment depends on, so that a release that changes them fails here.
 
-`renderers.templating.environment` overrides methods of Jinja's code generator. Their output is not documented, so the
-pieces of generated code are listed here for each construct that we hook into.
+`renderers.templating.environment` overrides methods of Jinja's code generator. Their output is not documented, so this
+module lists the expected pieces of generated code for each overridden construct.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_the_code_generator_has_the_methods_that_we_override_or_call(name: str) 
     assert str(inspect.Signature(bare)) == SIGNATURES[name]
 
 
-def test_every_override_of_ours_is_of_a_method_that_is_there() -> None:
+def test_every_override_is_of_a_pinned_method() -> None:
     ours = {name for name in vars(_TracingCodeGenerator) if not name.startswith("__")} - {
         "_save_scope",
         "_visit_weighed",
@@ -59,7 +59,7 @@ def test_every_override_of_ours_is_of_a_method_that_is_there() -> None:
 
 
 def code(source: str, environment: jinja2.Environment) -> str:
-    """Returns the Python code that a template is turned into."""
+    """Return the Python code that is generated for a template."""
     return str(environment.compile(source, raw=True))
 
 
@@ -102,27 +102,27 @@ GENERATED = {
 
 
 @pytest.mark.parametrize("source", GENERATED)
-def test_generated_code_has_our_hooks(source: str) -> None:
-    written = code(source, TracingEnvironment())
+def test_generated_code_contains_the_hooks(source: str) -> None:
+    generated = code(source, TracingEnvironment())
     for piece in GENERATED[source]:
-        assert piece in written, written
+        assert piece in generated, generated
 
 
 def test_every_piece_of_output_is_a_yield_or_goes_through_a_buffer() -> None:
     source = "a{{ x }}{% for m in y %}b{{ m }}{% endfor %}{% macro n() %}c{{ x }}{% endmacro %}{{ n() }}"
-    written = code(source, TracingEnvironment())
-    buffers = set(re.findall(r"(t_\d+) = context.buffer\(\)", written))
-    assert {name for name in re.findall(r"(\w+)\.(?:append|extend)\(", written) if name.startswith("t_")} == buffers
+    generated = code(source, TracingEnvironment())
+    buffers = set(re.findall(r"(t_\d+) = context.buffer\(\)", generated))
+    assert {name for name in re.findall(r"(\w+)\.(?:append|extend)\(", generated) if name.startswith("t_")} == buffers
 
 
-def test_a_context_is_made_by_its_class_and_derived_contexts_too() -> None:
+def test_contexts_and_derived_contexts_are_of_the_environments_context_class() -> None:
     environment = TracingEnvironment()
     context = environment.from_string("").new_context({})
     assert type(context) is environment.context_class
     assert "new_context" in inspect.getsource(Context.derived)
 
 
-def test_every_filter_of_jinja_is_known_to_make_a_text_or_not_to() -> None:
+def test_every_filter_of_jinja_is_classified() -> None:
     others = (
         "abs attr batch count d default dictsort first float groupby int items last length list map max min random "
         "reject rejectattr round select selectattr slice sort sum unique wordcount"
@@ -131,7 +131,7 @@ def test_every_filter_of_jinja_is_known_to_make_a_text_or_not_to() -> None:
     assert set(others.split()) > ITERATING_FILTERS
 
 
-def test_every_test_of_jinja_is_known_to_look_through_a_value_or_not_to() -> None:
+def test_every_test_of_jinja_is_classified() -> None:
     others = (
         "boolean callable defined divisibleby escaped even false filter float integer iterable mapping none number odd "
         "sameas sequence string test true undefined"
@@ -139,16 +139,16 @@ def test_every_test_of_jinja_is_known_to_look_through_a_value_or_not_to() -> Non
     assert set(TESTS) == _COMPARING_TESTS | set(others.split())
 
 
-def test_filters_say_in_the_known_way_what_they_are_passed() -> None:
-    passed = [function.jinja_pass_arg for function in FILTERS.values() if hasattr(function, "jinja_pass_arg")]
-    assert {one.name for one in passed} == {"context", "environment", "eval_context"}
+def test_filters_declare_their_first_argument_by_jinja_pass_arg() -> None:
+    pass_args = [function.jinja_pass_arg for function in FILTERS.values() if hasattr(function, "jinja_pass_arg")]
+    assert {pass_arg.name for pass_arg in pass_args} == {"context", "environment", "eval_context"}
     assert FILTERS["replace"].jinja_pass_arg.name == "eval_context"
     assert FILTERS["map"].jinja_pass_arg.name == "context"
 
 
-def test_the_plain_environment_runs_code_without_our_hooks() -> None:
+def test_the_plain_environment_generates_code_without_hooks() -> None:
     assert "context.to_text" not in code("{{ x }}{% set y = x %}", ChatEnvironment())
 
 
-def test_the_release_is_one_that_this_was_written_for() -> None:
+def test_the_jinja_release_is_a_supported_one() -> None:
     assert version("jinja2").startswith("3.1.")

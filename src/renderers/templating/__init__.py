@@ -1,4 +1,4 @@
-"""Chat templates, run with provenance."""
+"""Run Jinja chat templates with provenance: each character of the output is attributed to a message and a field."""
 
 from __future__ import annotations
 
