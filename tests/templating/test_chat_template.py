@@ -31,7 +31,7 @@ def test_a_template_is_a_value() -> None:
 
 def test_what_is_no_text_is_no_template() -> None:
     source: Any = None
-    with pytest.raises(TemplateSourceError, match="a chat template is a text, not a NoneType"):
+    with pytest.raises(TemplateSourceError, match="a chat template must be a string, not a NoneType"):
         ChatTemplate(source)
 
 
@@ -39,7 +39,7 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
     template = ChatTemplate("{{ messages }}")
     cyclic: dict[str, Any] = {"role": "user"}
     cyclic["content"] = [cyclic]
-    with pytest.raises(MessageError, match=r"^message 1: contains itself, or is too deeply nested$"):
+    with pytest.raises(MessageError, match=r"^message 1: contains itself or is nested too deeply$"):
         template.run([{"role": "user"}, cyclic])
     loop: list[Any] = []
     loop.append(loop)
@@ -51,16 +51,16 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
     with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
         template.run(nothing)
     odd: Any = {1: 2, "role": "user"}
-    with pytest.raises(MessageError, match=r"^message 0: has the key 1, and keys of JSON data are strings$"):
+    with pytest.raises(MessageError, match=r"^message 0: has the key 1, but JSON keys must be strings$"):
         template.run([odd])
     messages: Any = ["Hi"]
-    with pytest.raises(MessageError, match=r"^message 0: is not a dict with a role and a content$"):
+    with pytest.raises(MessageError, match=r"^message 0: must be a dict with role and content$"):
         template.run(messages)
 
 
 def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
-    monkeypatch.setattr(TracingContext, "shown", lambda self, value: "other")
+    monkeypatch.setattr(TracingContext, "to_text", lambda self, value: "other")
     with pytest.raises(TraceMismatchError, match=r"please report this"):
         template.run(messages)
     assert ChatTemplate(template.source, verify=False).run(messages).text == "other"

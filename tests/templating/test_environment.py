@@ -1,4 +1,4 @@
-"""The environment follows transformers' rules, keeps owners through filters, and gives templates nothing more."""
+"""The environment renders as transformers does, keeps owners through filters, and exposes nothing more to templates."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ SAME_TEXT = [
 
 
 @pytest.mark.parametrize("source", SAME_TEXT)
-def test_the_text_is_that_of_the_plain_environment(source: str) -> None:
+def test_the_text_equals_that_of_the_plain_environment(source: str) -> None:
     expected = _compile_jinja_template(source).render(messages=MESSAGES, tools=None, documents=None)
     assert ChatTemplate(source).run(MESSAGES).text == expected
 
@@ -118,7 +118,7 @@ def owned(trace: Trace, message: int, *path: str) -> str:
         "{% generation %}{{ messages[1].content }}{% endgeneration %}",
     ],
 )
-def test_a_body_keeps_its_owner(source: str) -> None:
+def test_a_field_keeps_its_owner(source: str) -> None:
     assert owned(ChatTemplate(source).run(MESSAGES), 1, "content") == "Answer"
 
 
@@ -134,7 +134,7 @@ def test_a_body_keeps_its_owner(source: str) -> None:
         "<{{ '' ~ [messages[1].content] }}>",
     ],
 )
-def test_a_list_that_the_template_put_together_is_written_with_the_owner_of_what_is_in_it(source: str) -> None:
+def test_a_list_that_the_template_built_is_emitted_with_the_owner_of_its_items(source: str) -> None:
     assert owned(ChatTemplate(source).run(MESSAGES), 1, "content") == "['Answer']"
 
 
@@ -168,7 +168,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("source", ESCAPES)
-def test_a_template_gets_no_more_than_with_plain_strings(source: str) -> None:
+def test_a_template_can_access_no_more_than_with_plain_strings(source: str) -> None:
     try:
         expected: str | None = _compile_jinja_template(source).render(messages=MESSAGES)
     except Exception:
@@ -181,13 +181,13 @@ def test_a_template_gets_no_more_than_with_plain_strings(source: str) -> None:
     assert got is None or not re.search("<class|Owner|Run", got)
 
 
-def test_a_templates_own_refusal_is_its_text() -> None:
+def test_a_refusal_contains_the_message_of_raise_exception() -> None:
     with pytest.raises(TemplateRefusalError, match=r"^the chat template refuses these messages: no Answer$"):
         ChatTemplate("{{ raise_exception('no ' + messages[1].content) }}").run(MESSAGES)
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "source",
     [
         "{{ false | join(attribute='role') }}",
         "{{ false | sum(attribute='role') }}",
@@ -195,9 +195,9 @@ def test_a_templates_own_refusal_is_its_text() -> None:
         "{% macro m() %}{% filter list %}a{% endfilter %}{% endmacro %}{{ m() }}",
     ],
 )
-def test_what_fails_in_a_plain_run_fails(kind: str) -> None:
+def test_a_template_that_fails_in_a_plain_run_fails(source: str) -> None:
     with pytest.raises(TemplateRunError, match="TypeError"):
-        ChatTemplate(kind).run(MESSAGES)
+        ChatTemplate(source).run(MESSAGES)
 
 
 def test_an_error_names_the_plain_types() -> None:
@@ -205,8 +205,10 @@ def test_an_error_names_the_plain_types() -> None:
         ChatTemplate("{{ messages[0].content.items() }}").run(MESSAGES)
 
 
-def test_data_that_is_not_json_is_refused_by_its_place() -> None:
-    with pytest.raises(MessageError, match=r"^message 0: content\.0 is a object, and a template takes JSON data$"):
+def test_data_that_is_not_json_is_refused_with_its_path() -> None:
+    with pytest.raises(
+        MessageError, match=r"^message 0: content\.0 is a object, but chat templates accept only JSON data$"
+    ):
         ChatTemplate("").run([{"content": [object()]}])
     with pytest.raises(MessageError, match=r"^style is a set"):
         ChatTemplate("").run([], style={1})
@@ -227,12 +229,12 @@ def public(kind: type) -> set[str]:
         (TracedFloat, float),
     ],
 )
-def test_a_traced_type_has_no_attribute_that_the_plain_one_has_not(traced: type, plain: type) -> None:
+def test_a_traced_type_has_no_attribute_that_the_plain_type_lacks(traced: type, plain: type) -> None:
     assert public(traced) == public(plain)
 
 
 class Rigged(str):
-    """A caller's string with a method that a template must never reach."""
+    """A string subclass with methods that a template must never call."""
 
     def strip(self, _: str | None = None, /) -> str:
         raise AssertionError
@@ -249,7 +251,7 @@ class RiggedDict(dict[str, Any]):
         raise AssertionError
 
 
-def test_subclasses_of_a_callers_own_are_plain_to_a_template() -> None:
+def test_a_template_sees_subclasses_as_plain_types() -> None:
     message = RiggedDict(role=Rigged("user"), content=Rigged(" x "), n=np.float64(1.5), flag=True)
     source = "{% for m in messages %}{{ m.content.strip() }}{{ m.n }}{{ m.items() | list | length }}{{ m.role.steal }}"
     trace = ChatTemplate(source + "{{ m.steal }}{% endfor %}", verify=False).run([message])
@@ -261,7 +263,7 @@ class RiggedInt(int):
         raise AssertionError
 
 
-def test_no_argument_brings_a_class_of_its_own_along() -> None:
+def test_no_argument_exposes_its_subclass() -> None:
     source = "{{ bos_token.steal }}{{ add_generation_prompt.steal }}{{ style.steal }}{{ tools[0].name.steal }}"
     trace = ChatTemplate(source, verify=False).run(
         MESSAGES,
@@ -271,7 +273,7 @@ def test_no_argument_brings_a_class_of_its_own_along() -> None:
         style=RiggedInt(2),
     )
     assert trace.text == ""
-    with pytest.raises(MessageError, match="x_token is a function, and a template takes JSON data"):
+    with pytest.raises(MessageError, match="x_token is a function, but chat templates accept only JSON data"):
         ChatTemplate("").run(MESSAGES, x_token=lambda: None)
 
 
@@ -294,11 +296,11 @@ def test_the_callers_messages_cannot_be_changed_by_a_template() -> None:
             assert messages == [{"role": "user", "content": "x", "list": ["a"]}]
 
 
-def test_one_compiled_template_serves_threads_at_once() -> None:
+def test_threads_can_run_a_compiled_template_at_the_same_time() -> None:
     template = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}")
 
     def run(number: int) -> bool:
-        messages = [{"role": "user", "content": f"{number}.{at}"} for at in range(50)]
+        messages = [{"role": "user", "content": f"{number}.{index}"} for index in range(50)]
         trace = template.run(messages)
         return all(trace.text[span.start : span.end] == f"{number}.{span.message}" for span in trace.spans if span.path)
 

@@ -1,4 +1,4 @@
-"""What a template may use up: every limit is an error of our own that says which, before anything is made."""
+"""Every limit on a template raises a TemplateLimitError with its name, before the work is done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from renderers.errors import TemplateLimitError, TemplateSourceError
-from renderers.templating import ChatTemplate, Limits
+from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.limits import Budget
 from renderers.templating.sizes import bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
 
@@ -144,7 +144,7 @@ TOO_MANY_CHARACTERS = [
 
 
 @pytest.mark.parametrize("source", TOO_MANY_CHARACTERS)
-def test_a_template_that_makes_much_out_of_little_is_stopped_before_it_does(source: str) -> None:
+def test_a_template_that_amplifies_its_input_is_stopped_before_it_does(source: str) -> None:
     with pytest.raises(TemplateLimitError) as caught:
         ChatTemplate(source).run(MESSAGES)
     assert caught.value.limit == "characters"
@@ -161,7 +161,7 @@ def test_a_template_that_makes_much_out_of_little_is_stopped_before_it_does(sour
         "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x ** ns.x %}{% endfor %}",
     ],
 )
-def test_a_number_that_is_too_large_is_stopped_before_it_is_made(source: str) -> None:
+def test_an_integer_that_is_too_large_is_refused_before_it_is_created(source: str) -> None:
     with pytest.raises(TemplateLimitError, match="a number of more than 65,536 bits") as caught:
         ChatTemplate(source).run([{"role": "user", "n": 10}])
     assert caught.value.limit == "bits"
@@ -190,9 +190,9 @@ TOO_MANY_STEPS = [
 
 
 @pytest.mark.parametrize("source", TOO_MANY_STEPS)
-def test_steps_are_counted_in_loops_macros_filters_calls_and_output(source: str) -> None:
+def test_loops_macros_filters_calls_and_output_are_charged_as_steps(source: str) -> None:
     with pytest.raises(TemplateLimitError, match="takes more than 30,000 steps") as caught:
-        ChatTemplate(source, limits=Limits(steps=30_000)).run(MESSAGES)
+        ChatTemplate(source, limits=TemplateLimits(steps=30_000)).run(MESSAGES)
     assert (caught.value.limit, caught.value.most) == ("steps", 30_000)
 
 
@@ -203,17 +203,17 @@ def test_a_range_is_limited(arguments: str) -> None:
     assert caught.value.limit == "range"
 
 
-def test_the_largest_range_that_is_allowed_is_given() -> None:
+def test_the_largest_allowed_range_works() -> None:
     assert ChatTemplate("{{ range(100000) | length }}{{ range(5, 0) | list }}").run(MESSAGES).text == "100000[]"
 
 
-def test_a_macro_that_calls_itself_for_ever_is_stopped() -> None:
+def test_an_infinite_recursion_of_a_macro_is_stopped() -> None:
     with pytest.raises(TemplateLimitError) as caught:
         ChatTemplate("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").run(MESSAGES)
     assert caught.value.limit == "recursion"
 
 
-def test_running_out_of_memory_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_error_becomes_a_limit_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(*_: object) -> int:
         raise MemoryError
 
@@ -224,14 +224,14 @@ def test_running_out_of_memory_is_an_error_of_its_own(monkeypatch: pytest.Monkey
     assert caught.value.limit == "memory"
 
 
-def test_time_is_limited_too() -> None:
-    template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", limits=Limits(seconds=-1))
+def test_time_is_limited() -> None:
+    template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", limits=TemplateLimits(seconds=-1))
     with pytest.raises(TemplateLimitError, match="takes more than -1 seconds") as caught:
         template.run(MESSAGES)
     assert caught.value.limit == "seconds"
 
 
-def test_time_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_is_checked_repeatedly(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     monkeypatch.setattr("renderers.templating.limits.time.thread_time", lambda: next(clock))
     with pytest.raises(TemplateLimitError, match="takes more than 30 seconds"):
@@ -277,24 +277,24 @@ def test_a_source_that_is_too_deeply_nested_is_refused(source: str) -> None:
         "{% if x %}" + "{% elif x %}" * 5_000 + "{% endif %}{{ x }}" + "{% for x in y %}" * 30 + "{% endfor %}" * 30,
     ],
 )
-def test_a_source_that_no_compiler_takes_is_refused_and_nothing_else_happens(source: str) -> None:
+def test_a_source_that_exceeds_the_python_compiler_is_refused(source: str) -> None:
     with pytest.raises((TemplateLimitError, TemplateSourceError)):
         ChatTemplate(source).run(MESSAGES)
 
 
 @pytest.mark.parametrize("source", ["{{ 1", "{% for %}", "{% endif %}", "{{ x | nothing }}", "{{ {1 }}"])
-def test_a_source_that_is_no_template_is_refused(source: str) -> None:
-    with pytest.raises(TemplateSourceError, match="the chat template is not one, at line 1: "):
+def test_a_source_with_a_syntax_error_is_refused(source: str) -> None:
+    with pytest.raises(TemplateSourceError, match="the chat template has a syntax error at line 1: "):
         ChatTemplate(source)
 
 
-def test_a_limit_says_at_which_message_it_was_reached() -> None:
+def test_a_limit_error_names_the_message_that_was_being_rendered() -> None:
     template = ChatTemplate("{% for m in messages %}{% if loop.last %}{{ 'a' * 10 ** 12 }}{% endif %}{% endfor %}")
     with pytest.raises(TemplateLimitError) as caught:
         template.run([*MESSAGES, {"role": "assistant", "content": ""}])
     assert caught.value.message == 1
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.limit, again.most, again.message) == (
+    unpickled = pickle.loads(pickle.dumps(caught.value))
+    assert (str(unpickled), unpickled.limit, unpickled.most, unpickled.message) == (
         str(caught.value),
         "characters",
         2**28,
@@ -302,21 +302,21 @@ def test_a_limit_says_at_which_message_it_was_reached() -> None:
     )
 
 
-def test_a_budget_is_spent_over_the_whole_run_and_not_shared_between_runs() -> None:
-    budget = Budget(Limits(characters=10))
-    budget.grow(6)
+def test_a_budget_covers_a_whole_run_and_is_not_shared_between_runs() -> None:
+    budget = Budget(TemplateLimits(characters=10))
+    budget.charge(6)
     with pytest.raises(TemplateLimitError):
-        budget.grow(6)
-    template = ChatTemplate("{{ messages[0].content * 1000 }}", limits=Limits(characters=30_000))
+        budget.charge(6)
+    template = ChatTemplate("{{ messages[0].content * 1000 }}", limits=TemplateLimits(characters=30_000))
     assert {len(template.run(MESSAGES).text) for _ in range(20)} == {8_000}
 
 
 @pytest.mark.parametrize("values", [("%s 20261116 %5.2f", 1.5), ("%%10d %d", 7), ("10 % 3", ())])
-def test_numbers_beside_a_format_are_not_widths(values: tuple[str, Any]) -> None:
+def test_numbers_in_the_text_of_a_format_are_not_widths(values: tuple[str, Any]) -> None:
     assert size_of_binary("%", *values) < 100
 
 
-def test_sizes_are_never_below_what_is_made() -> None:
+def test_sizes_are_upper_bounds() -> None:
     assert size_of_binary("+", "ab", "cd") == 4
     assert bits_of_binary("**", 2, 100) >= (2**100).bit_length()
     assert bits_of_binary("*", 2**50, 2**50) >= (2**100).bit_length()
@@ -326,12 +326,12 @@ def test_sizes_are_never_below_what_is_made() -> None:
     assert weight([[1], (2, {"a": 3})]) == (8, 11)
 
 
-def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_each_message() -> None:
+def test_limits_grow_with_the_conversation_to_allow_a_loop_over_all_messages_per_message() -> None:
     adds = "{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}"
     builds = "{% set ns = namespace(x='') %}" + adds + "{{ ns.x }}"
     pairs = "{% for m in messages %}{% for n in messages %}{% endfor %}{% endfor %}"
     messages = [{"role": "user", "content": "word " * 10}] * 200
-    limits = Limits(characters=20_000, steps=1_000)
+    limits = TemplateLimits(characters=20_000, steps=1_000)
     assert ChatTemplate(builds, limits=limits).run(messages).text == "word " * 2_000
     assert ChatTemplate(pairs, limits=limits).run(messages).text == ""
     with pytest.raises(TemplateLimitError):
@@ -340,9 +340,9 @@ def test_a_long_conversation_gets_more_so_that_a_template_may_go_through_it_for_
         ChatTemplate("{% for i in range(2000) %}{% endfor %}", limits=limits).run(messages[:1])
 
 
-def test_a_long_text_may_be_measured_and_gone_through() -> None:
+def test_a_template_may_loop_over_the_characters_of_a_long_text() -> None:
     messages = [{"role": "user", "content": "a" * 3_000}]
-    limits = Limits(steps=100)
+    limits = TemplateLimits(steps=100)
     assert ChatTemplate("{{ messages[0].content | length }}" * 5, limits=limits).run(messages).text == "3000" * 5
-    each = "{% for c in messages[0].content %}{% endfor %}"
-    assert ChatTemplate(each, limits=limits).run(messages).text == ""
+    loop = "{% for c in messages[0].content %}{% endfor %}"
+    assert ChatTemplate(loop, limits=limits).run(messages).text == ""

@@ -1,4 +1,4 @@
-"""The text between the bodies belongs to the message that the template was at when it wrote it."""
+"""Template text between the fields belongs to the message that was being rendered."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ASSISTANT = {"role": "assistant", "content": "A", "tool_calls": [{"name": "f", "
 TOOL = {"role": "tool", "content": "R"}
 
 
-def shown(trace: Trace) -> str:
-    """Writes a trace as `0:text`, with bodies in brackets; neighbours of one message stand together."""
+def describe(trace: Trace) -> str:
+    """Return a trace as `0:text`, with fields in brackets. Adjacent spans of a message are grouped."""
     parts: list[str] = []
     last: int | None = None
     for span in trace.spans:
@@ -29,7 +29,7 @@ def shown(trace: Trace) -> str:
 
 
 def run(source: str, *messages: dict[str, Any], **arguments: Any) -> str:
-    return shown(ChatTemplate(source).run(messages, **arguments))
+    return describe(ChatTemplate(source).run(messages, **arguments))
 
 
 def test_an_iteration_belongs_to_its_message() -> None:
@@ -65,7 +65,7 @@ def test_an_iteration_belongs_to_its_message() -> None:
         "{% for m in messages %}{% for c in 'ab' %}{% break %}{% endfor %}<{{ m.content }}>{% endfor %}",
     ],
 )
-def test_however_a_loop_goes_over_messages_each_owns_what_it_wrote(loop: str) -> None:
+def test_every_way_to_loop_over_messages_attributes_the_text_to_its_message(loop: str) -> None:
     assert run(loop, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
 
 
@@ -74,7 +74,7 @@ def test_a_loop_inside_an_iteration_belongs_to_the_same_message() -> None:
     assert run(source, USER, ASSISTANT) == "0:<> 1:<([f])>"
 
 
-def test_a_message_that_is_rendered_inside_anothers_iteration_owns_its_frame() -> None:
+def test_a_message_rendered_inside_the_iteration_of_another_owns_its_delimiters() -> None:
     source = (
         "{% for m in messages %}{% if m.role != 'tool' %}<{{ m.content }}"
         "{% for r in messages[loop.index :] %}{% if r.role != 'tool' %}{% break %}{% endif %}({{ r.content }})"
@@ -83,7 +83,7 @@ def test_a_message_that_is_rendered_inside_anothers_iteration_owns_its_frame() -
     assert run(source, USER, ASSISTANT, TOOL) == "0:<[U]> 1:<[A] 2:([R]) 1:>"
 
 
-def test_what_is_looked_up_in_another_message_is_that_ones_and_the_frame_is_not() -> None:
+def test_a_field_looked_up_in_another_message_belongs_to_it_but_the_text_around_does_not() -> None:
     source = (
         "{% for m in messages %}{% if m.role == 'tool' %}{% for c in messages[loop.index0 - 1].tool_calls %}"
         "<name={{ c.name }}>{% endfor %}{{ m.content }}{% endif %}{% endfor %}"
@@ -91,7 +91,7 @@ def test_what_is_looked_up_in_another_message_is_that_ones_and_the_frame_is_not(
     assert run(source, ASSISTANT, TOOL) == "1:<name= 0:[f] 1:>[R]"
 
 
-def test_a_branch_belongs_to_the_only_message_that_speaks_in_it() -> None:
+def test_a_branch_belongs_to_the_only_message_with_text_in_it() -> None:
     source = (
         "{% if tools %}<tools>{% if messages[0].role == 'system' %}{{ messages[0].content }}{% endif %}"
         "{{ tools[0].name }}</tools>{% endif %}{% for m in messages %}({{ m.content }}){% endfor %}"
@@ -100,7 +100,7 @@ def test_a_branch_belongs_to_the_only_message_that_speaks_in_it() -> None:
     assert run(source, USER, tools=[{"name": "T"}]) == "-1:<tools>[T]</tools> 0:([U])"
 
 
-def test_a_head_before_a_system_message_that_speaks_first_belongs_to_it() -> None:
+def test_text_before_a_leading_system_message_belongs_to_it() -> None:
     source = (
         "<sys>{{ messages[0].content if messages[0].role == 'system' else 'default' }}</sys>{{ messages[-1].content }}"
     )
@@ -108,16 +108,16 @@ def test_a_head_before_a_system_message_that_speaks_first_belongs_to_it() -> Non
     assert run(source, USER) == "-1:<sys>default</sys> 0:[U]"
 
 
-def test_what_stands_before_a_turn_that_a_loop_opens_is_nobodys() -> None:
+def test_text_before_a_turn_that_a_loop_opens_belongs_to_no_message() -> None:
     loop = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
     source = "[BOS]{% if tools %}<system>{{ tools[0].name }}</tools>{% endif %}" + loop
     assert run(source, SYSTEM, USER) == "-1:[BOS] 0:<[system]>[S] 1:<[user]>[U]"
     assert run(source, SYSTEM, tools=[{"name": "T"}]) == "-1:[BOS]<system>[T]</tools> 0:<[system]>[S]"
-    # A blank opens no turn.
+    # A blank does not open a turn.
     assert run("<sys>" + loop.replace("<{{ m.role }}>", " "), SYSTEM, USER) == "0:<sys> [S] 1: [U]"
 
 
-def test_an_empty_system_message_owns_its_frame() -> None:
+def test_an_empty_system_message_owns_its_delimiters() -> None:
     source = "<sys>{{ messages[0].content | trim }}</sys>{% for m in messages[1:] %}({{ m.content }}){% endfor %}"
     assert run(source, SYSTEM | {"content": " \n"}, USER) == "0:<sys>[]</sys> 1:([U])"
 
@@ -142,18 +142,18 @@ def test_text_after_a_message_belongs_to_it() -> None:
         "{% macro g() %}{% if add_generation_prompt %}<gen>{% endif %}{% endmacro %}{{ g() }}",
     ],
 )
-def test_the_generation_prompt_is_nobodys(prompt: str) -> None:
+def test_the_generation_prompt_belongs_to_no_message(prompt: str) -> None:
     source = "{% for m in messages %}<{{ m.content }}>{% endfor %}" + prompt
     assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
 
 
-def test_the_generation_prompt_inside_the_last_iteration_is_nobodys_too() -> None:
+def test_a_generation_prompt_inside_the_last_iteration_belongs_to_no_message() -> None:
     prompt = "{% if loop.last and add_generation_prompt %}<gen>{% endif %}"
     source = "{% for m in messages %}<{{ m.content }}>" + prompt + "{% endfor %}"
     assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
 
 
-def test_what_is_written_without_a_generation_prompt_too_is_not_taken_for_one() -> None:
+def test_text_that_is_also_emitted_without_a_generation_prompt_is_not_part_of_it() -> None:
     source = (
         "{% for m in messages %}<{{ m.content }}{% if not loop.last or add_generation_prompt %}>{% endif %}{% endfor %}"
     )
@@ -161,17 +161,17 @@ def test_what_is_written_without_a_generation_prompt_too_is_not_taken_for_one() 
 
 
 @pytest.mark.parametrize("source", ["{{ bos_token }}<{{ messages[0].content }}", "<s><{{ messages[0].content }}"])
-def test_a_bos_token_at_the_beginning_is_nobodys(source: str) -> None:
+def test_a_bos_token_at_the_beginning_belongs_to_no_message(source: str) -> None:
     assert run(source, SYSTEM, bos_token="<s>") == "-1:<s> 0:<[S]"
     assert run(source, SYSTEM, bos_token="") in ("0:<[S]", "0:<s><[S]")
 
 
-def test_a_bos_token_in_every_iteration_is_nobodys_only_at_the_beginning() -> None:
+def test_only_the_first_of_several_bos_tokens_belongs_to_no_message() -> None:
     source = "{% for m in messages %}{{ bos_token }}{{ m.content }}{{ eos_token }}{% endfor %}"
     assert run(source, USER, ASSISTANT, bos_token="<s>", eos_token="</s>") == "-1:<s> 0:[U]</s> 1:<s>[A]</s>"
 
 
-def test_an_argument_of_the_template_is_a_field_of_nobodys() -> None:
+def test_an_argument_of_the_template_is_a_field_of_no_message() -> None:
     trace = ChatTemplate("<{{ persona }}{{ docs[0].text }}>").run([USER], persona="P", docs=[{"text": "D"}])
     assert [(span.message, span.path) for span in trace.spans] == [
         (-1, ()),
@@ -181,7 +181,7 @@ def test_an_argument_of_the_template_is_a_field_of_nobodys() -> None:
     ]
 
 
-def test_a_recursive_loop_gives_the_right_text_and_a_coarser_owner() -> None:
+def test_a_recursive_loop_gives_the_right_text_and_a_coarse_owner() -> None:
     tree = {"role": "user", "content": "U", "kids": [{"content": "V", "kids": []}]}
     source = "{% for m in messages recursive %}<{{ m.content }}{{ loop(m.kids) }}>{% endfor %}"
     trace = ChatTemplate(source).run([tree])
@@ -194,11 +194,11 @@ def test_booleans_and_none_belong_to_the_message() -> None:
     assert run(source, {"role": "user", "flag": True, "none": None}) == "0:TrueNone"
 
 
-def test_a_block_and_what_is_in_it_follow_the_same_rules() -> None:
+def test_text_in_a_block_follows_the_same_rules() -> None:
     source = "{% block b %}{% for m in messages %}<{{ m.content }}>{% endfor %}{% endblock %}"
     assert run(source, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
 
 
-def test_spans_are_whole_and_neighbours_differ() -> None:
+def test_adjacent_spans_have_different_owners() -> None:
     trace = ChatTemplate("{% for m in messages %}a{{ 'b' }}{{ m.content }}{% endfor %}").run([USER])
     assert [(span.start, span.end) for span in trace.spans] == [(0, 2), (2, 3)]

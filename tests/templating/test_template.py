@@ -1,4 +1,4 @@
-"""A traced run gives the text of transformers' own environment, and every body character the field it came from."""
+"""A traced run gives the same text as transformers, and attributes every character of a field to that field."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tests.support.parity import (
 )
 
 # ==================
-# The text
+# Text
 # ==================
 
 
 @pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
-def test_the_text_is_that_of_transformers(path: Path) -> None:
+def test_the_text_equals_that_of_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    # Not verified: the comparison is the one below.
+    # verify would repeat the comparison below.
     template, rendered = ChatTemplate(source, verify=False), 0
     for name, arguments in telling_variations(source):
         expected = theirs(source, CONVERSATIONS[name], **arguments)
@@ -50,40 +50,40 @@ def test_the_text_is_that_of_transformers(path: Path) -> None:
 
 
 def check_form(trace: Trace) -> None:
-    """Spans are in order, without a gap, and neighbours have different owners."""
-    at = 0
+    """Check that spans are in order, have no gaps, and differ in owner from their neighbours."""
+    end = 0
     for span in trace.spans:
-        assert span.start == at
+        assert span.start == end
         assert span.end >= span.start
-        at = span.end
-    assert at == len(trace.text)
+        end = span.end
+    assert end == len(trace.text)
     assert all(
-        (one.message, one.path) != (other.message, other.path) or one.end == one.start or other.end == other.start
-        for one, other in itertools.pairwise(trace.spans)
+        (left.message, left.path) != (right.message, right.path) or left.end == left.start or right.end == right.start
+        for left, right in itertools.pairwise(trace.spans)
     )
 
 
 # ==================
-# The owners
+# Owners
 # ==================
 
 EXCEPTIONS: dict[str, dict[str, int]] = {}
-"""What loses its field, by template: the operation, and how many characters lose it. No template of the hub does."""
+"""Known losses by template: the operation, and the number of characters that lose their field. Currently none."""
 
 
 @pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
-def test_every_character_of_a_body_belongs_to_its_field(path: Path) -> None:
+def test_every_character_of_a_field_is_attributed_to_it(path: Path) -> None:
     template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
-    found = Ownership()
+    ownership = Ownership()
     for trace, messages, others in marked_runs(template, rotated(turns=1)):
-        found += Bodies(messages, tools=others["tools"], documents=others["documents"]).check(trace)
+        ownership += Bodies(messages, tools=others["tools"], documents=others["documents"]).check(trace)
         check_fields(trace, messages, others)
-    assert found.strays == EXCEPTIONS.get(path.stem, {})
-    assert found.characters > 0
+    assert ownership.strays == EXCEPTIONS.get(path.stem, {})
+    assert ownership.characters > 0
 
 
 def check_fields(trace: Trace, messages: list[Data], others: Data) -> None:
-    """Every span that names a field has text of that field, and nothing of the template's."""
+    """Check that every span with a field holds only text of that field."""
     for span in trace.spans:
         if span.path:
             text = trace.text[span.start : span.end]
@@ -93,7 +93,7 @@ def check_fields(trace: Trace, messages: list[Data], others: Data) -> None:
 
 
 def field(messages: list[Data], others: Data, span: Span) -> Any:
-    """Returns the value of the field that a span names."""
+    """Return the value of the field of a span."""
     value: Any = messages[span.message] if span.message >= 0 else others
     for key in span.path:
         value = value[key]
@@ -101,14 +101,14 @@ def field(messages: list[Data], others: Data, span: Span) -> Any:
 
 
 def came_from(text: str, value: Any) -> bool:
-    """Says whether a text can have come from a field: a part of it, or of its JSON, or of one of its keys."""
+    """Return True if a text can be derived from a field: a part of its text or of its JSON."""
     if isinstance(value, str) and (text in value or text.strip() in value or text.lower() in value.lower()):
         return True
-    return any(text in form for form in forms_of(value))
+    return any(text in rendering for rendering in renderings_of(value))
 
 
-def forms_of(value: Any) -> Iterator[str]:
-    """Yields the texts that templates make of a value."""
+def renderings_of(value: Any) -> Iterator[str]:
+    """Yield the texts that templates render a value to."""
     for in_ascii, indent in itertools.product((False, True), (None, 4)):
         yield json.dumps(value, ensure_ascii=in_ascii, indent=indent)
     yield json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -117,13 +117,13 @@ def forms_of(value: Any) -> Iterator[str]:
         yield json.dumps(value, ensure_ascii=False, sort_keys=sort, separators=(",", ":"))
 
 
-def ownership(source: str) -> Ownership:
+def ownership_of(source: str) -> Ownership:
     messages = mark([user("Hello there, you"), assistant("Hi")])
     return Bodies(messages).check(ChatTemplate(source).run(messages))
 
 
-def test_a_body_that_is_written_as_it_is_has_all_its_characters() -> None:
-    assert ownership("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}") == Ownership(
+def test_a_field_that_is_emitted_unchanged_owns_all_its_characters() -> None:
+    assert ownership_of("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}") == Ownership(
         len("zq00000zq zä00001北q, zq00002zq") + len("zä00003北q"), Counter()
     )
 
@@ -138,17 +138,17 @@ def test_a_body_that_is_written_as_it_is_has_all_its_characters() -> None:
         "{'a': m.content} ~ '.'",
     ],
 )
-def test_words_keep_their_field_however_they_are_written(body: str) -> None:
-    found = ownership("{% for m in messages %}{{ " + body + " }}{% endfor %}")
-    assert found.characters >= 4 * len("zq00000zq")
-    assert not found.strays
+def test_words_keep_their_field_through_every_conversion(body: str) -> None:
+    ownership = ownership_of("{% for m in messages %}{{ " + body + " }}{% endfor %}")
+    assert ownership.characters >= 4 * len("zq00000zq")
+    assert not ownership.strays
 
 
 @pytest.mark.parametrize(
     "source", ["{{ (messages[0].content ~ messages[1].content) | wordwrap(99) }}", "{{ messages[0] }}"]
 )
-def test_a_body_without_its_field_is_found(source: str) -> None:
-    """What several messages went into has no owner, and a message as a whole is none of its fields."""
-    found = ownership(source)
-    assert found.strays == {"content given to no field": found.characters}
-    assert found.characters > 0
+def test_text_that_loses_its_field_is_counted(source: str) -> None:
+    """Text derived from several messages has no owner, and a dump of a message belongs to none of its fields."""
+    ownership = ownership_of(source)
+    assert ownership.strays == {"content given to no field": ownership.characters}
+    assert ownership.characters > 0

@@ -1,4 +1,4 @@
-"""JSON that a template writes has the text of `json.dumps`, and every field in it keeps its owner."""
+"""The filter `tojson` gives the text of `json.dumps`, and every field in it keeps its owner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 
 
 def half_traced(value: Any, choices: st.DataObject) -> Any:
-    """Wraps some of the parts of a value, as if a template had put it together of a message's fields and its own."""
+    """Wrap some parts of a value, as if a template had built it from fields of a message and constants."""
     if choices.draw(st.booleans()):
         return trace_value(value, Owner(0, choices.draw(st.sampled_from([(), ("x",), ("tool_calls", 0)]))))
     if isinstance(value, dict):
@@ -40,7 +40,7 @@ def half_traced(value: Any, choices: st.DataObject) -> Any:
 
 
 @given(VALUES, st.sampled_from(OPTIONS), st.data())
-def test_the_text_is_that_of_json(value: Any, options: dict[str, Any], choices: st.DataObject) -> None:
+def test_the_text_equals_that_of_json_dumps(value: Any, options: dict[str, Any], choices: st.DataObject) -> None:
     mixed = half_traced(value, choices)
     expected = json.dumps(value, **options)
     got = trace_json(mixed, expected, **options)
@@ -49,7 +49,7 @@ def test_the_text_is_that_of_json(value: Any, options: dict[str, Any], choices: 
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_fields_in_a_container_of_the_templates_own_keep_their_owners(options: dict[str, Any]) -> None:
+def test_fields_in_a_container_that_the_template_built_keep_their_owners(options: dict[str, Any]) -> None:
     message = trace_value({"name": 'f"é', "arguments": {"a": [1]}, "n": 7}, Owner(2, ()))
     value = {"name": message["name"], "arguments": message["arguments"], "n": message["n"], "own": True}
     text = json.dumps(value, **options)
@@ -62,7 +62,7 @@ def test_fields_in_a_container_of_the_templates_own_keep_their_owners(options: d
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_fields_of_a_call_keep_their_owners_and_the_rest_of_it_is_the_calls(options: dict[str, Any]) -> None:
+def test_fields_of_a_tool_call_keep_their_owners_and_the_rest_belongs_to_the_call(options: dict[str, Any]) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "name", "arguments": {"name": "x", "n": [1]}}}
     path = ("tool_calls", 0)
     text = json.dumps(call, **options)
@@ -79,7 +79,7 @@ def test_fields_of_a_call_keep_their_owners_and_the_rest_of_it_is_the_calls(opti
     assert "name" in parts[*path, "function"]
 
 
-def test_a_text_that_the_pieces_do_not_make_up_has_the_smallest_owner_in_common() -> None:
+def test_a_text_that_differs_from_its_pieces_has_their_common_owner() -> None:
     message = trace_value({"a": {"b": "x", "c": "y"}}, Owner(1, ()))
     got = trace_json([message["a"]["b"], message["a"]["c"]], "other text", **OPTIONS[0])
     assert runs_of(got) == ((0, 10, Owner(1, ("a",))),)

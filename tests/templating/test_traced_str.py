@@ -1,6 +1,6 @@
-"""Traced strings give the text of plain ones, and every character keeps its owner.
+"""Traced strings give the same text as plain strings, and every character keeps its owner.
 
-The oracle is an alphabet for each owner: whose a character is can be read off the character.
+Each owner has its own alphabet, so that the expected owner follows from the character.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from renderers.templating.runs import Owner, Run, Unsettled, filled, runs_of
+from renderers.templating.runs import Owner, PendingOwner, Run, gap_free_prefix, runs_of
 from renderers.templating.traced_str import TracedMarkup, TracedStr, fill_gaps, join_traced, plain
 
 FIRST, SECOND = Owner(0, ("content",)), Owner(3, ("tool_calls", 0, "function", "name"))
@@ -21,8 +21,8 @@ ALPHABETS = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}
 OWNERS = {character: owner for owner, characters in ALPHABETS.items() for character in characters}
 
 
-def made(parts: list[tuple[Owner | None, str]]) -> TracedStr:
-    """Makes a traced string of parts with owners."""
+def traced_str(parts: list[tuple[Owner | None, str]]) -> TracedStr:
+    """Return a traced string of parts with owners."""
     runs = [TracedStr(text, (Run(0, len(text), owner),)) if owner else text for owner, text in parts]
     return join_traced(runs)
 
@@ -30,30 +30,30 @@ def made(parts: list[tuple[Owner | None, str]]) -> TracedStr:
 part = st.sampled_from([FIRST, SECOND, None]).flatmap(
     lambda owner: st.tuples(st.just(owner), st.text(ALPHABETS[owner], max_size=6))
 )
-traced = st.lists(part, max_size=6).map(made)
+traced = st.lists(part, max_size=6).map(traced_str)
 anything = traced | st.text("01\n-", max_size=4)
 some = st.text("".join(OWNERS), min_size=1, max_size=2)
 number = st.integers(-8, 12)
 
 
-def owners(text: str) -> list[Owner | Unsettled | None]:
-    """Returns the owner of each character, and checks the runs' form on the way."""
-    found: list[Owner | Unsettled | None] = [None] * len(text)
+def owners(text: str) -> list[Owner | PendingOwner | None]:
+    """Return the owner of each character. Check that the runs are in order and do not overlap."""
+    by_character: list[Owner | PendingOwner | None] = [None] * len(text)
     last = 0
     for start, end, owner in runs_of(text):
         assert last <= start <= end <= len(text)
-        found[start:end] = [owner] * (end - start)
+        by_character[start:end] = [owner] * (end - start)
         last = end
-    return found
+    return by_character
 
 
 def check(got: Any, expected: Any, *, exact: bool = True) -> None:
-    """Compares a result with the plain one, and its owners with the alphabets."""
+    """Compare a result with the plain result, and its owners with the alphabets."""
     if isinstance(expected, (list, tuple)):
         assert type(got) is type(expected)
         assert len(got) == len(expected)
-        for one, other in zip(got, expected, strict=True):
-            check(one, other, exact=exact)
+        for got_part, expected_part in zip(got, expected, strict=True):
+            check(got_part, expected_part, exact=exact)
         return
     assert plain(got) == expected
     assert type(got) is TracedStr
@@ -108,7 +108,7 @@ def test_an_operation_gives_the_plain_text_and_keeps_every_owner(
     check(operation(s, x, y, m, n), operation(plain(s), plain(x), y, m, n))
 
 
-BLURRED: dict[str, Callable[..., Any]] = {
+COARSENED: dict[str, Callable[..., Any]] = {
     "upper": lambda s: s.upper(),
     "lower": lambda s: s.lower(),
     "title": lambda s: s.title(),
@@ -123,10 +123,10 @@ BLURRED: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", BLURRED)
+@pytest.mark.parametrize("name", COARSENED)
 @given(s=traced)
-def test_an_operation_that_blurs_gives_the_plain_text_and_no_stranger_as_owner(name: str, s: TracedStr) -> None:
-    operation = BLURRED[name]
+def test_a_coarse_operation_gives_the_plain_text_and_no_other_owner(name: str, s: TracedStr) -> None:
+    operation = COARSENED[name]
     got = operation(s)
     check(got, operation(plain(s)), exact=False)
     assert {run.owner for run in runs_of(got)} <= {run.owner for run in runs_of(s)}
@@ -134,20 +134,20 @@ def test_an_operation_that_blurs_gives_the_plain_text_and_no_stranger_as_owner(n
 
 @given(text=st.text(max_size=20))
 def test_a_string_with_one_owner_keeps_it_through_everything(text: str) -> None:
-    whole = TracedStr(text, (Run(0, len(text), FIRST),))
-    for name, operation in BLURRED.items():
+    single = TracedStr(text, (Run(0, len(text), FIRST),))
+    for name, operation in COARSENED.items():
         if name not in ("zfill", "replace nothing", "percent repr"):
-            got = operation(whole)
+            got = operation(single)
             assert owners(got) == [FIRST] * len(got), name
 
 
-def test_an_emptied_string_still_has_its_owner() -> None:
+def test_a_string_that_becomes_empty_keeps_its_owner() -> None:
     blank = TracedStr("  ", (Run(0, 2, FIRST),))
     assert runs_of(blank.strip()) == (Run(0, 0, FIRST),)
     assert runs_of("<" + blank.strip() + ">") == (Run(1, 1, FIRST),)
 
 
-def test_it_is_a_string_in_every_other_respect() -> None:
+def test_a_traced_string_behaves_as_a_plain_string() -> None:
     text = TracedStr("ab", (Run(0, 2, FIRST),))
     assert text == "ab"
     assert hash(text) == hash("ab")
@@ -169,7 +169,7 @@ def test_it_is_a_string_in_every_other_respect() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(s=traced, x=anything, y=some, m=number)
-def test_traced_markup_gives_the_text_of_markup(s: TracedStr, x: str, y: str, m: int) -> None:
+def test_traced_markup_gives_the_same_text_as_markup(s: TracedStr, x: str, y: str, m: int) -> None:
     ours, theirs, other = TracedMarkup(s, runs_of(s)), Markup(plain(s)), plain(x)
     pairs = [
         (ours + x, theirs + other),
@@ -184,18 +184,20 @@ def test_traced_markup_gives_the_text_of_markup(s: TracedStr, x: str, y: str, m:
     for got, expected in pairs:
         assert isinstance(got, TracedMarkup)
         assert plain(got) == plain(expected)
-    assert [plain(one) for one in ours.split(y)] == [plain(one) for one in theirs.split(y)]
+    assert list(map(plain, ours.split(y))) == list(map(plain, theirs.split(y)))
     assert type(str(ours)) is TracedStr
     assert runs_of(str(ours)) == runs_of(s)
 
 
 @given(st.lists(st.tuples(st.text("abé", max_size=3), st.integers(-1, 2), st.booleans()), max_size=12))
-def test_gaps_are_filled_once_and_for_all_however_a_text_grows(steps: list[tuple[str, int, bool]]) -> None:
+def test_filled_gaps_stay_filled_as_a_text_grows(steps: list[tuple[str, int, bool]]) -> None:
     grown: str = ""
     owned: list[Owner] = []
     for at, (text, message, plus) in enumerate(steps):
         piece = text if message < 0 else TracedStr(text, (Run(0, len(text), Owner(message, ("x",))),))
-        grown = TracedStr(grown, runs_of(grown), filled(grown)) + piece if plus else join_traced([grown, piece])
+        grown = (
+            TracedStr(grown, runs_of(grown), gap_free_prefix(grown)) + piece if plus else join_traced([grown, piece])
+        )
         gap = Owner(at, ("gap",))
         grown = fill_gaps(grown, gap)
         owned += [gap if message < 0 else Owner(message, ("x",))] * len(text)

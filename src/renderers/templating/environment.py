@@ -1,9 +1,9 @@
-"""The environment of chat templates with traced strings, and code that counts what a template uses up.
+"""The Jinja environment with traced strings, and a code generator that charges the work of a template.
 
-What is used of Jinja beyond its documented interface is in this module alone: the methods of `CodeGenerator` that are
-overridden here, `Environment.code_generator_class`, `context_class` and `concat`, and how filters say what they take.
-`tests/test_jinja_inside.py` says what they have to be like. (`filters.py` calls filters of Jinja's by their names, and
-`rules.py` subclasses the class that `{% set ns.x = ... %}` asks for.)
+Only this module uses undocumented parts of Jinja: the overridden methods of `CodeGenerator`,
+`Environment.code_generator_class`, `context_class` and `concat`, and the `jinja_pass_arg` attribute of filters.
+`tests/templating/test_jinja_inside.py` pins them. (`filters.py` calls filters of Jinja by name, and `sandbox.py`
+subclasses the class that `{% set ns.x = ... %}` requires.)
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from jinja2.utils import generate_lorem_ipsum, pass_context
 
 from renderers.errors import TemplateLimitError
 from renderers.templating.filters import (
+    ITERATING_FILTERS,
     TEXT_FILTERS,
     TRACED_FILTERS,
-    WALKING_FILTERS,
     size_of_filter,
     size_of_item,
     trace_format,
 )
 from renderers.templating.limits import Budget
-from renderers.templating.runs import NOBODY
+from renderers.templating.runs import NO_MESSAGE
 from renderers.templating.sandbox import ChatEnvironment
 from renderers.templating.scopes import Scope, Scopes
 from renderers.templating.sizes import (
     ITEM,
     bits_of_binary,
-    is_own,
+    is_template_container,
     size_of,
     size_of_binary,
     size_of_joined,
@@ -41,23 +41,21 @@ from renderers.templating.sizes import (
     size_of_text,
     weight,
 )
-from renderers.templating.traced_str import TracedStr, blur, fill_gaps, join_traced, shown
+from renderers.templating.traced_str import TracedStr, coarsen, fill_gaps, join_traced, to_traced_text
 from renderers.templating.traced_values import TracedDict, TracedInt
 
-__all__ = ["TracingContext", "TracingEnvironment"]
-
 _PROMPT_FLAG = "add_generation_prompt"
-_STEP = 128
-"""How many nodes of a template are a step."""
-_OF_DICTS = frozenset(dir(TracedDict))
-_LOOKING_TESTS = frozenset(
+_NODES_PER_STEP = 128
+"""Syntax nodes per step: iterations of a longer loop body count as several steps."""
+_DICT_ATTRIBUTES = frozenset(dir(TracedDict))
+_COMPARING_TESTS = frozenset(
     "!= < <= == > >= eq equalto ge greaterthan gt in le lessthan lower lt ne upper".split(),
 )
-"""The tests that look through what they are given; the others look at what it is."""
+"""The tests that read the contents of a value; the others read only its type or identity."""
 
 
 class TracingContext(Context):
-    """What a run of a template knows: its variables, as Jinja has them, its scopes and what it has used up."""
+    """The state of a run: Jinja's variables, the scopes and the budget."""
 
     scopes: Scopes
     budget: Budget
@@ -69,85 +67,85 @@ class TracingContext(Context):
         return context
 
     def begin_iteration(self, outer: Scope, item: Any, steps: int) -> None:
-        """Is called at the start of every iteration of a loop."""
-        self.budget.step(steps)
+        """Charge an iteration of a loop, and enter its scope."""
+        self.budget.tick(steps)
         self.scopes.iterate(outer, item)
 
     def buffer(self) -> _Buffer:
-        """Makes the list that a macro, or anything else that is not written at once, collects its text in."""
-        self.budget.step()
+        """Return the list that collects the output of a macro, a block `set` or a block filter."""
+        self.budget.tick()
         return _Buffer(self)
 
-    def shown(self, value: Any) -> str:
-        """Returns what `{{ value }}` writes."""
-        self.budget.grow(size_of_text(value))
-        # Markup is written as the text that it is.
-        return str(shown(value))
+    def to_text(self, value: Any) -> str:
+        """Return the text that `{{ value }}` emits."""
+        self.budget.charge(size_of_text(value))
+        # str() turns markup into text.
+        return str(to_traced_text(value))
 
-    def joined(self, values: tuple[Any, ...], markup: bool = False) -> str:
-        """Joins values as `~` does."""
-        self.budget.grow(size_of_joined(values))
+    def concatenate(self, values: tuple[Any, ...], markup: bool = False) -> str:
+        """Join values as `~` does."""
+        self.budget.charge(size_of_joined(values))
         if markup:
-            joined: str = blur(markup_join(values), values)
+            joined: str = coarsen(markup_join(values), values)
             return joined
-        return join_traced(map(shown, values))
+        return join_traced(map(to_traced_text, values))
 
-    def made(self, value: Any) -> Any:
-        """Returns a value that a template put together, or that is passed on, where it is not too large."""
-        # Lists in lists in lists hold more than any call into C could ever go through.
-        if is_own(value):
-            size, looked = weight(value)
-            self.budget.step(looked)
-            self.budget.check(ITEM * size)
+    def weigh(self, value: Any) -> Any:
+        """Return a value that the template built or passes on. Raise TemplateLimitError if it is too large."""
+        # A nested list that shares its items can be exponentially larger than its memory.
+        if is_template_container(value):
+            size, visited = weight(value)
+            self.budget.tick(visited)
+            self.budget.check_size(ITEM * size)
         return value
 
-    def tested(self) -> bool:
-        """Is asked before an item of a loop is tested; the answer is always yes."""
-        self.budget.step()
+    def charge_test(self) -> bool:
+        """Charge the test of one loop item, and return True."""
+        self.budget.tick()
         return True
 
-    def sliced(self, value: Any) -> Any:
-        """Returns what a slice gave."""
-        self.budget.grow(size_of(value))
+    def charge_slice(self, value: Any) -> Any:
+        """Charge and return the result of a slice."""
+        self.budget.charge(size_of(value))
         return value
 
-    def searched(self, value: Any) -> Any:
-        """Returns something that is to be compared with, or looked through."""
-        if isinstance(value, str | list | tuple) or is_own(value):
-            self.budget.grow(size_of_text(self.made(value)) >> 3)
+    def charge_comparison(self, value: Any) -> Any:
+        """Charge and return the operand of a comparison or of `in`."""
+        if isinstance(value, str | list | tuple) or is_template_container(value):
+            self.budget.charge(size_of_text(self.weigh(value)) >> 3)
         elif isinstance(value, range):
-            self.budget.step(len(value))
+            self.budget.tick(len(value))
         return value
 
-    def walked(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
-        """Yields items to the filter that goes through them, and counts each."""
+    def charge_items(self, name: str, items: Iterator[Any], rest: Iterable[Any]) -> Iterator[Any]:
+        """Yield the items of an iterating filter, and charge each."""
         for item in items:
             steps, size = size_of_item(name, item, rest)
-            self.budget.step(steps)
-            self.budget.grow(size)
+            self.budget.tick(steps)
+            self.budget.charge(size)
             yield item
 
-    def counted(self, value: Any) -> Any:
-        """Returns what a call or filter gave, where it is not too large."""
+    def check_result(self, value: Any) -> Any:
+        """Return the result of a call or filter. Raise TemplateLimitError if it is too large."""
         if isinstance(value, int):
-            self.budget.number(value.bit_length())
-        return self.made(value)
+            self.budget.check_bits(value.bit_length())
+        return self.weigh(value)
 
-    def nobodys(self, value: Any) -> Any:
-        """Returns text that is there for the generation prompt."""
-        return fill_gaps(value, NOBODY) if isinstance(value, str) else value
+    def as_prompt_text(self, value: Any) -> Any:
+        """Return a value with the template text in it attributed to the generation prompt, which is no message."""
+        return fill_gaps(value, NO_MESSAGE) if isinstance(value, str) else value
 
 
 class _Buffer(list[str]):
-    """A list of texts that gives what nobody owns to the scope that it was written in."""
+    """A list of texts. Parts without an owner are given to the scope that is current when they are appended."""
 
     def __init__(self, context: TracingContext) -> None:
         super().__init__()
         self._context = context
 
     def append(self, text: str) -> None:
-        self._context.budget.grow(len(text))
-        super().append(self._context.scopes.owned(text))
+        self._context.budget.charge(len(text))
+        super().append(self._context.scopes.claim_gaps(text))
 
     def extend(self, texts: Iterable[str]) -> None:
         for text in texts:
@@ -155,22 +153,22 @@ class _Buffer(list[str]):
 
 
 class _TracingCodeGenerator(CodeGenerator):
-    """Writes code that tells the context what it does.
+    """Generate code with calls to the context, which tracks scopes and charges work.
 
-    The current scope is kept in a variable before a loop or an `if`, set anew at the start of each
-    iteration or branch, and set back after it, so that a `break` or `continue` cannot leave it wrong.
+    Before a loop or an `if` the current scope is saved in a variable. Each iteration or branch sets a new scope, and
+    the saved one is restored at the end, so that `break` and `continue` cannot leave a wrong scope behind.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._openings: dict[int, Callable[[Frame], None]] = {}
-        """What to write at the start of a body, by the identity of its list of nodes."""
-        self._kept: set[int] = set()
-        """Expressions whose values are given a name."""
+        """Callbacks that generate the start of a body, by the identity of its node list."""
+        self._assigned: set[int] = set()
+        """The identities of assigned expressions."""
         self._tests: set[int] = set()
-        """Expressions that choose the items of a loop."""
+        """The identities of loop filters: `{% for item in items if test %}`."""
         self._depth = 0
-        """How many loops and macros are around: branches in them are no scopes, they belong to the iteration."""
+        """The number of enclosing loops and macros. Branches inside them belong to the iteration and open no scope."""
 
     def blockvisit(self, nodes: Iterable[jinja2.nodes.Node], frame: Frame) -> None:
         opening = self._openings.pop(id(nodes), None)
@@ -179,13 +177,13 @@ class _TracingCodeGenerator(CodeGenerator):
         super().blockvisit(nodes, frame)
 
     def visit_For(self, node: jinja2.nodes.For, frame: Frame) -> None:  # noqa: N802
-        outer = self._keep_scope()
+        outer = self._save_scope()
         steps = _steps_of(node.body)
 
         def opening(frame: Frame) -> None:
             if node.recursive:
-                # Its body is a function that calls itself, so one variable cannot hold all the outer scopes.
-                self.writeline(f"context.budget.step({steps})")
+                # The body is a recursive function, and a single variable cannot hold all outer scopes.
+                self.writeline(f"context.budget.tick({steps})")
                 return
             self.writeline(f"context.begin_iteration({outer}, ")
             self.visit(node.target, frame)
@@ -203,7 +201,7 @@ class _TracingCodeGenerator(CodeGenerator):
         if self._depth and not any(prompt for _, prompt in branches):
             super().visit_If(node, frame)
             return
-        outer = self._keep_scope()
+        outer = self._save_scope()
         for body, prompt in branches:
             self._openings[id(body)] = lambda _, prompt=prompt: self.writeline(  # type: ignore[misc]
                 f"context.scopes.branch({outer}, prompt={prompt})"
@@ -212,37 +210,37 @@ class _TracingCodeGenerator(CodeGenerator):
         self.writeline(f"context.scopes.leave({outer})")
 
     def visit_CondExpr(self, node: jinja2.nodes.CondExpr, frame: Frame) -> None:  # noqa: N802
-        about = _about_prompt(node.test)
-        if about is None or node.expr2 is None:
+        condition = _prompt_condition(node.test)
+        if condition is None or node.expr2 is None:
             super().visit_CondExpr(node, frame)
             return
-        for part, prompt in ((node.expr1, about), (None, None), (node.expr2, not about)):
+        for part, prompt in ((node.expr1, condition), (None, None), (node.expr2, not condition)):
             if part is None:
                 self.write(" if ")
                 self.visit(node.test, frame.soft())
                 self.write(" else ")
             else:
-                self.write("(context.nobodys(" if prompt else "((")
+                self.write("(context.as_prompt_text(" if prompt else "((")
                 self.visit(part, frame.soft())
                 self.write("))")
 
     def visit_Assign(self, node: jinja2.nodes.Assign, frame: Frame) -> None:  # noqa: N802
-        self._kept.add(id(node.node))
+        self._assigned.add(id(node.node))
         super().visit_Assign(node, frame)
 
     def visit(self, node: jinja2.nodes.Node, *args: Any, **kwargs: Any) -> Any:
-        before = "context.scopes.keep(" if id(node) in self._kept else "context.tested() and ("
-        if id(node) not in self._kept | self._tests:
+        prefix = "context.scopes.claim(" if id(node) in self._assigned else "context.charge_test() and ("
+        if id(node) not in self._assigned | self._tests:
             return super().visit(node, *args, **kwargs)
-        self._kept.discard(id(node))
+        self._assigned.discard(id(node))
         self._tests.discard(id(node))
-        self.write(before)
+        self.write(prefix)
         super().visit(node, *args, **kwargs)
         self.write(")")
         return None
 
     def visit_Concat(self, node: jinja2.nodes.Concat, frame: Frame) -> None:  # noqa: N802
-        self.write("context.joined((")
+        self.write("context.concatenate((")
         for part in node.nodes:
             self.visit(part, frame)
             self.write(", ")
@@ -250,34 +248,34 @@ class _TracingCodeGenerator(CodeGenerator):
         self.write(f"), {markup})")
 
     def visit_List(self, node: jinja2.nodes.List, frame: Frame) -> None:  # noqa: N802
-        self._weighed(super().visit_List, node, frame)
+        self._visit_weighed(super().visit_List, node, frame)
 
     def visit_Tuple(self, node: jinja2.nodes.Tuple, frame: Frame) -> None:  # noqa: N802
         if node.ctx == "load":
-            self._weighed(super().visit_Tuple, node, frame)
+            self._visit_weighed(super().visit_Tuple, node, frame)
         else:
             super().visit_Tuple(node, frame)
 
     def visit_Dict(self, node: jinja2.nodes.Dict, frame: Frame) -> None:  # noqa: N802
-        self._weighed(super().visit_Dict, node, frame)
+        self._visit_weighed(super().visit_Dict, node, frame)
 
     def visit_Getitem(self, node: jinja2.nodes.Getitem, frame: Frame) -> None:  # noqa: N802
         if isinstance(node.arg, jinja2.nodes.Slice):
-            self.write("context.sliced(")
+            self.write("context.charge_slice(")
         super().visit_Getitem(node, frame)
         if isinstance(node.arg, jinja2.nodes.Slice):
             self.write(")")
 
     def visit_Operand(self, node: jinja2.nodes.Operand, frame: Frame) -> None:  # noqa: N802
         self.write(f" {operators[node.op]} ")
-        # What the template wrote down is no larger than the template.
-        written = _is_written(node.expr)
-        self.write("" if written else "context.searched(")
+        # A constant is no larger than the template source.
+        constant = _is_constant(node.expr)
+        self.write("" if constant else "context.charge_comparison(")
         self.visit(node.expr, frame)
-        self.write("" if written else ")")
+        self.write("" if constant else ")")
 
-    def _weighed(self, visit: Callable[[Any, Frame], None], node: jinja2.nodes.Expr, frame: Frame) -> None:
-        self.write("context.made(")
+    def _visit_weighed(self, visit: Callable[[Any, Frame], None], node: jinja2.nodes.Expr, frame: Frame) -> None:
+        self.write("context.weigh(")
         visit(node, frame)
         self.write(")")
 
@@ -295,53 +293,53 @@ class _TracingCodeGenerator(CodeGenerator):
         if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
             super()._output_child_pre(node, frame, finalize)
             return
-        self.write("context.shown(")
+        self.write("context.to_text(")
 
-    def _keep_scope(self) -> str:
+    def _save_scope(self) -> str:
         name = self.temporary_identifier()
         self.writeline(f"{name} = context.scopes.current")
         return name
 
 
 def _steps_of(body: Iterable[jinja2.nodes.Node]) -> int:
-    """Returns how many steps it counts to go through a body once: one, and one more where it is long."""
-    return 1 + sum(1 for node in body for _ in node.find_all(jinja2.nodes.Node)) // _STEP
+    """Return the steps of one iteration of a loop body: 1, plus 1 for every `_NODES_PER_STEP` nodes."""
+    return 1 + sum(1 for node in body for _ in node.find_all(jinja2.nodes.Node)) // _NODES_PER_STEP
 
 
-def _is_written(node: jinja2.nodes.Node) -> bool:
-    """Says whether an expression is a constant, or a list of constants."""
+def _is_constant(node: jinja2.nodes.Node) -> bool:
+    """Return True if an expression is a constant or a list of constants."""
     return all(isinstance(item, jinja2.nodes.Const) for item in getattr(node, "items", (node,)))
 
 
 def _branches(node: jinja2.nodes.If) -> Iterable[tuple[list[jinja2.nodes.Node], bool]]:
-    """Yields the bodies of an `if`, and whether each is there for the generation prompt."""
-    refused = False
+    """Yield the bodies of an `if`, each with True if it is only for the generation prompt."""
+    only_prompt = False
     for branch in (node, *node.elif_):
-        about = _about_prompt(branch.test)
-        yield branch.body, refused or about is True
-        refused = refused or about is False
+        condition = _prompt_condition(branch.test)
+        yield branch.body, only_prompt or condition is True
+        only_prompt = only_prompt or condition is False
     if node.else_:
-        yield node.else_, refused
+        yield node.else_, only_prompt
 
 
-def _about_prompt(test: jinja2.nodes.Node) -> bool | None:
-    """Says whether a test can only be true (True) or false (False) with a generation prompt; None for neither."""
+def _prompt_condition(test: jinja2.nodes.Node) -> bool | None:
+    """Return True if a test can only hold with a generation prompt, False if it can only fail with one, else None."""
     if isinstance(test, jinja2.nodes.Name):
         return True if test.name == _PROMPT_FLAG else None
     if isinstance(test, jinja2.nodes.Not):
-        inner = _about_prompt(test.node)
+        inner = _prompt_condition(test.node)
         return None if inner is None else not inner
     if isinstance(test, jinja2.nodes.And):
-        sides = _about_prompt(test.left), _about_prompt(test.right)
+        sides = _prompt_condition(test.left), _prompt_condition(test.right)
         return True if True in sides else None
     if isinstance(test, jinja2.nodes.Or):
-        sides = _about_prompt(test.left), _about_prompt(test.right)
+        sides = _prompt_condition(test.left), _prompt_condition(test.right)
         return False if False in sides else True if sides == (True, True) else None
     return None
 
 
 class TracingEnvironment(ChatEnvironment):
-    """The same environment with traced strings. It holds no state of a run, so threads share it."""
+    """`ChatEnvironment` with traced strings and limits. It holds no state of a run, so threads can share it."""
 
     code_generator_class = _TracingCodeGenerator
     context_class = TracingContext
@@ -351,20 +349,20 @@ class TracingEnvironment(ChatEnvironment):
     def __init__(self) -> None:
         super().__init__()
         self.filters = {name: _guarded(name, function) for name, function in {**self.filters, **TRACED_FILTERS}.items()}
-        self.tests |= {name: _guarded_test(self.tests[name]) for name in _LOOKING_TESTS} | {"sameas": _sameas}
+        self.tests |= {name: _guarded_test(self.tests[name]) for name in _COMPARING_TESTS} | {"sameas": _sameas}
         self.globals |= {"lipsum": _lipsum, "range": _range}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if type(obj) is TracedDict and attribute in obj and attribute not in _OF_DICTS:
-            # What the method would come to, after an error that it catches.
+        if type(obj) is TracedDict and attribute in obj and attribute not in _DICT_ATTRIBUTES:
+            # A shortcut: Jinja tries getattr first, catches the error, and then looks up the key.
             return obj[attribute]
-        # A plain string becomes a traced one, so that what its methods take in keeps its owners.
+        # Methods of a traced string keep the owners of their arguments.
         return super().getattr(TracedStr(obj) if type(obj) is str else obj, attribute)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         assert isinstance(context, TracingContext)
-        context.budget.number(bits_of_binary(operator, left, right))
-        context.budget.grow(size_of_binary(operator, left, right))
+        context.budget.check_bits(bits_of_binary(operator, left, right))
+        context.budget.charge(size_of_binary(operator, left, right))
         if operator == "%" and type(left) is str:
             left = TracedStr(left)
         return super().call_binop(context, operator, left, right)
@@ -375,48 +373,48 @@ class TracingEnvironment(ChatEnvironment):
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         assert isinstance(context, TracingContext)
-        context.budget.step()
+        context.budget.tick()
         method = getattr(function, "__wrapped__", function)
         if isinstance(method, types.MethodType | types.BuiltinMethodType):
             if method.__name__ == "join" and isinstance(method.__self__, str | bytes):
-                # What comes one by one has to be there as a whole to have a size.
-                args = tuple(list(one) if isinstance(one, Iterator) else one for one in args)
-            context.budget.grow(size_of_method(method.__name__, method.__self__, args, kwargs))
-        for one in (*args, *kwargs.values()):
-            context.made(one)
-        return context.counted(super().call(context, function, *args, **kwargs))
+                # An iterator has no size.
+                args = tuple(list(value) if isinstance(value, Iterator) else value for value in args)
+            context.budget.charge(size_of_method(method.__name__, method.__self__, args, kwargs))
+        for value in (*args, *kwargs.values()):
+            context.weigh(value)
+        return context.check_result(super().call(context, function, *args, **kwargs))
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a filter count what it uses, and gives the text that it makes of traced values an owner."""
+    """Return a filter that charges its work, and gives text that it derives from traced values an owner."""
 
     @pass_context
     def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
-        if name in WALKING_FILTERS and args and isinstance(args[0], Iterator):
-            args = (context.walked(name, args[0], (*args[1:], *kwargs.values())), *args[1:])
+        if name in ITERATING_FILTERS and args and isinstance(args[0], Iterator):
+            args = (context.charge_items(name, args[0], (*args[1:], *kwargs.values())), *args[1:])
         steps, size = size_of_filter(name, args, kwargs)
-        context.budget.step(steps)
-        context.budget.grow(size)
-        result = context.counted(function(*_passed(function, context), *args, **kwargs))
-        return blur(result, (*args, *kwargs.values())) if name in TEXT_FILTERS else result
+        context.budget.tick(steps)
+        context.budget.charge(size)
+        result = context.check_result(function(*_jinja_arguments(function, context), *args, **kwargs))
+        return coarsen(result, (*args, *kwargs.values())) if name in TEXT_FILTERS else result
 
     return guarded
 
 
 def _guarded_test(function: Any) -> Callable[..., Any]:
-    """Makes a test (`is in`, `is eq`, ...) count what it looks through."""
+    """Return a test (`is in`, `is eq`, ...) that charges the values it reads."""
 
     @pass_context
     def guarded(context: TracingContext, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
-            context.searched(value)
-        return function(*_passed(function, context), *args, **kwargs)
+            context.charge_comparison(value)
+        return function(*_jinja_arguments(function, context), *args, **kwargs)
 
     return guarded
 
 
 def _sameas(value: Any, other: Any) -> bool:
-    """Says whether two values are the same object; a number is where the plain one would be."""
+    """Return True if two values are the same object. Traced integers are compared as plain ones."""
     return value is other or _unwrapped(value) is _unwrapped(other)
 
 
@@ -424,19 +422,19 @@ def _unwrapped(value: Any) -> Any:
     return int(value) if isinstance(value, TracedInt) else value
 
 
-def _passed(function: Callable[..., Any], context: Context) -> tuple[Any, ...]:
-    """Returns what a filter or test wants to be passed before its own arguments."""
-    passed = getattr(function, "jinja_pass_arg", None)
-    if passed is None:
+def _jinja_arguments(function: Callable[..., Any], context: Context) -> tuple[Any, ...]:
+    """Return the arguments that Jinja passes to a filter or test before its own."""
+    pass_arg = getattr(function, "jinja_pass_arg", None)
+    if pass_arg is None:
         return ()
-    return ({"context": context, "environment": context.environment, "eval_context": context.eval_ctx}[passed.name],)
+    return ({"context": context, "environment": context.environment, "eval_context": context.eval_ctx}[pass_arg.name],)
 
 
 @pass_context
 def _range(context: TracingContext, *args: int) -> range:
     numbers = range(*args)
     most = context.budget.limits.range
-    # Not len(), which fails where there are more than fit a machine word.
+    # len() fails on ranges longer than a machine word.
     if numbers and (numbers[-1] - numbers[0]) // numbers.step >= most:
         raise TemplateLimitError("range", most)
     return numbers
@@ -445,6 +443,6 @@ def _range(context: TracingContext, *args: int) -> range:
 @pass_context
 def _lipsum(context: TracingContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> Any:  # noqa: A002
     words = abs(n) * (1 + abs(min) + abs(max))
-    context.budget.grow(words * 16)
-    context.budget.step(words)
+    context.budget.charge(words * 16)
+    context.budget.tick(words)
     return generate_lorem_ipsum(n, html, min, max)

@@ -1,7 +1,7 @@
-"""What a template may use up: steps and characters, counted before they are spent.
+"""Limits on the work of a chat template. Steps and characters are charged before they are spent.
 
-A template is a program of somebody else's. Nothing can stop a single call into C, so every operation that can make much
-out of little says beforehand how much it will make.
+Templates are untrusted programs, and a single call into C cannot be interrupted. Every operation with a result that
+can be much larger than its inputs is therefore charged before it runs, with an upper bound on the size of the result.
 """
 
 from __future__ import annotations
@@ -13,103 +13,120 @@ from dataclasses import dataclass
 
 from renderers.errors import TemplateLimitError
 
-__all__ = ["LIMITS", "Budget", "Limits"]
-
-_EACH = 16
-"""How often a template may do something for each pair of messages."""
-_MANY = 1_000
-"""From about how many messages on a template that goes through all of them for each takes seconds by itself."""
-_OFTEN = 256
-"""After how many steps the clock is looked at."""
-_LARGE = 2**20
-"""After how many characters the clock is looked at."""
+_PER_MESSAGE_PAIR = 16
+"""Extra steps for each pair of messages, and extra copies of the conversation for each message."""
+_SLOW_CONVERSATION = 1_000
+"""The number of messages from which a template with quadratic work needs seconds by itself."""
+_STEPS_PER_CLOCK_CHECK = 256
+_CHARACTERS_PER_CLOCK_CHECK = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one run of a template may use at most, and how large its text may be."""
+class TemplateLimits:
+    """Upper bounds on a chat template and on the work of one run."""
 
     steps: int = 2_000_000
-    """Iterations, calls, filters and pieces of output."""
+    """Loop iterations, calls, filters and pieces of output."""
     characters: int = 2**28
-    """Characters of all strings that it makes; an item of a list counts as 64."""
+    """Characters of all strings that are created. A list item counts as 64."""
     bits: int = 2**16
-    """Bits of one number."""
+    """Bits of one integer."""
     seconds: float = 30
-    """Time of the thread that runs it; looked at between operations, as none can be interrupted."""
+    """CPU time of the running thread. Checked between operations, as none can be interrupted."""
     source: int = 2**18
-    """Characters of the template's own text."""
+    """Characters of the template source."""
     nesting: int = 100
-    """Blocks and brackets of the template's own text that are open at the same time."""
+    """Depth of nested blocks and brackets in the template source."""
     range: int = 100_000
-    """Numbers that one `range` gives."""
+    """Length of one `range`."""
 
 
-LIMITS = Limits()
+LIMITS = TemplateLimits()
+
+Limits = TemplateLimits
+"""The name of `TemplateLimits` in earlier releases."""
 
 
 class Budget:
-    """What one run has used so far.
+    """The steps, characters and seconds that one run has used.
 
-    Some templates go through all messages for each of them, or write a text anew for each. So a long
-    conversation gets more, for as many messages as there are: `messages` says how many, `size` how long
-    they are, and is asked only where the limit alone does not do.
+    Some templates loop over all messages for each message, or rebuild a string for each. The limits therefore grow
+    with the conversation: `messages` is the number of messages, `size` returns their length in characters. It is
+    called only once a limit is exceeded.
     """
 
-    __slots__ = ("_began", "_extended", "_left", "_look_again", "_messages", "_more_steps", "_size", "_steps", "limits")
+    __slots__ = (
+        "_characters_left",
+        "_extended",
+        "_messages",
+        "_next_character_check",
+        "_next_step_check",
+        "_size",
+        "_started",
+        "_steps",
+        "limits",
+    )
 
-    def __init__(self, limits: Limits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
+    def __init__(self, limits: TemplateLimits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
         self._messages = messages
         self._size = functools.cache(size)
-        self._began = time.thread_time()
-        self._steps = self._more_steps = 0
-        self._left = self._look_again = limits.characters
+        self._started = time.thread_time()
+        self._steps = self._next_step_check = 0
+        self._characters_left = self._next_character_check = limits.characters
         self._extended = False
 
-    def step(self, count: int = 1) -> None:
-        """Counts steps before they are taken."""
-        self._steps += count
-        if self._steps > self._more_steps:
-            self._look_at_steps()
+    def tick(self, count: int = 1) -> None:
+        """Charge steps before they are taken.
 
-    def _look_at_steps(self) -> None:
-        # A step for every character, as some templates go through texts letter by letter.
+        Raises:
+            TemplateLimitError: There are too many steps, or the time is up.
+        """
+        self._steps += count
+        if self._steps > self._next_step_check:
+            self._check_steps()
+
+    def _check_steps(self) -> None:
+        # One more step per character, as some templates loop over the characters of a text.
         if self._steps > self.limits.steps and (
-            self._steps > self.limits.steps + _EACH * self._messages**2 + self._size()
+            self._steps > self.limits.steps + _PER_MESSAGE_PAIR * self._messages**2 + self._size()
         ):
             raise TemplateLimitError("steps", self.limits.steps)
-        self._look_at_clock()
-        self._more_steps = self._steps + _OFTEN
+        self._check_clock()
+        self._next_step_check = self._steps + _STEPS_PER_CLOCK_CHECK
 
-    def grow(self, size: int) -> None:
-        """Counts characters before they are made."""
-        self.check(size)
-        self._left -= size
-        if self._left < self._look_again:
-            self._look_at_characters()
+    def charge(self, size: int) -> None:
+        """Charge characters before they are created.
 
-    def _look_at_characters(self) -> None:
-        if self._left < 0 and not self._extended:
-            self._left += _EACH * self._messages * self._size()
+        Raises:
+            TemplateLimitError: There are too many characters, or the time is up.
+        """
+        self.check_size(size)
+        self._characters_left -= size
+        if self._characters_left < self._next_character_check:
+            self._check_characters()
+
+    def _check_characters(self) -> None:
+        if self._characters_left < 0 and not self._extended:
+            self._characters_left += _PER_MESSAGE_PAIR * self._messages * self._size()
             self._extended = True
-        if self._left < 0:
+        if self._characters_left < 0:
             raise TemplateLimitError("characters", self.limits.characters)
-        self._look_at_clock()
-        self._look_again = max(self._left - _LARGE, 0)
+        self._check_clock()
+        self._next_character_check = max(self._characters_left - _CHARACTERS_PER_CLOCK_CHECK, 0)
 
-    def _look_at_clock(self) -> None:
-        # The time of this thread alone: that others are busy is not the template's fault.
-        most = self.limits.seconds * (1 + (self._messages / _MANY) ** 2)
-        if time.thread_time() - self._began > most:
+    def _check_clock(self) -> None:
+        # Thread time, so that other busy threads do not count against the template.
+        allowed = self.limits.seconds * (1 + (self._messages / _SLOW_CONVERSATION) ** 2)
+        if time.thread_time() - self._started > allowed:
             raise TemplateLimitError("seconds", self.limits.seconds)
 
-    def number(self, bits: int) -> None:
-        """Refuses a number that is too large."""
+    def check_bits(self, bits: int) -> None:
+        """Raise TemplateLimitError if an integer of `bits` bits is too large."""
         if bits > self.limits.bits:
             raise TemplateLimitError("bits", self.limits.bits)
 
-    def check(self, size: int) -> None:
-        """Refuses a single thing that is too large."""
+    def check_size(self, size: int) -> None:
+        """Raise TemplateLimitError if a single value of `size` characters is too large."""
         if size > self.limits.characters:
             raise TemplateLimitError("characters", self.limits.characters)

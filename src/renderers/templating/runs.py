@@ -1,69 +1,56 @@
-"""Who owns which part of a string: runs, and what becomes of them when strings are cut and joined."""
+"""Runs: which part of a string has which owner, through slicing and joining.
+
+Also finds the owners of all parts of a value, and the owner that they have in common.
+"""
 
 from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
-
-__all__ = [
-    "NOBODY",
-    "Owned",
-    "Owner",
-    "Run",
-    "Runs",
-    "Spoken",
-    "Unsettled",
-    "coarse_owner",
-    "cut_runs",
-    "filled",
-    "filled_when_joined",
-    "join_runs",
-    "runs_apart",
-    "runs_of",
-]
 
 
 class Owner(NamedTuple):
-    """What a character came from: a message's number (-1 for none) and the path of a field in it."""
+    """The origin of a character: the index of a message (-1 for none) and the path of a field in it."""
 
     message: int
     path: tuple[str | int, ...]
 
 
-NOBODY = Owner(-1, ())
+NO_MESSAGE = Owner(-1, ())
+"""The owner of text that belongs to no message."""
 
 
-class Unsettled:
-    """Owns text while a template runs, until it is known whose it is."""
+class PendingOwner:
+    """A placeholder for an owner that is resolved after the template has run."""
 
     __slots__ = ()
 
 
 class Run(NamedTuple):
-    """A part of a string, from `start` up to `end`, and its owner."""
+    """The part of a string from `start` up to `end`, and its owner."""
 
     start: int
     end: int
-    owner: Owner | Unsettled
+    owner: Owner | PendingOwner
 
 
 Runs = tuple[Run, ...]
 
 
-class Spoken:
-    """What all traced strings are: they have runs, of which the first `_filled` are known to leave no gap."""
+class HasRuns:
+    """Base of all traced strings: `_runs`, of which the first `_gap_free` are known to leave no gap."""
 
     __slots__ = ()
     _runs: Runs
-    _filled: int
+    _gap_free: int
 
 
-class Owned:
-    """What all other traced values are: they have an owner as a whole, and their size once it was asked for.
+class HasOwner:
+    """Base of all other traced values: one owner for the value, and its size, cached on first use.
 
-    A template cannot change them.
+    Templates cannot change such a value.
     """
 
     __slots__ = ()
@@ -72,39 +59,39 @@ class Owned:
 
 
 def runs_of(text: object) -> Runs:
-    """Returns the runs of a string; none for a string that is not traced."""
-    return text._runs if isinstance(text, Spoken) else ()
+    """Return the runs of a string; none if it is not traced."""
+    return text._runs if isinstance(text, HasRuns) else ()
 
 
-def filled(text: str) -> int:
-    """Returns how many of a string's first runs are known to leave no gap, so that nobody has to look again."""
-    return text._filled if isinstance(text, Spoken) else 0
+def gap_free_prefix(text: str) -> int:
+    """Return how many of the first runs of a string are known to leave no gap."""
+    return text._gap_free if isinstance(text, HasRuns) else 0
 
 
-def filled_when_joined(pieces: list[str]) -> int:
-    """Returns how many first runs of joined pieces leave no gap, as far as the first piece says.
+def joined_gap_free_prefix(pieces: list[str]) -> int:
+    """Return how many of the first runs of the joined pieces leave no gap, judged by the first piece alone.
 
-    A template that adds to a long text again and again would else have all of it looked through each time.
+    A template may append to a long string repeatedly; this avoids a scan of all its runs each time.
     """
     first = pieces[0] if pieces else ""
     runs = runs_of(first)
-    whole = bool(runs) and filled(first) == len(runs) and runs[-1].end == len(first)
-    # The last one may have become one with what comes after it.
-    return len(runs) - 1 if whole else 0
+    covered = bool(runs) and gap_free_prefix(first) == len(runs) and runs[-1].end == len(first)
+    # join_runs may have merged the last run with the one after it.
+    return len(runs) - 1 if covered else 0
 
 
 def join_runs(pieces: Iterable[str]) -> Runs:
-    """Returns the runs of pieces one after the other; where two that touch have the same owner they are one."""
+    """Return the runs of concatenated pieces. Adjacent runs of the same owner are merged at the seams."""
     runs: list[Run] = []
-    at = 0
+    offset = 0
     for piece in pieces:
         own = runs_of(piece)
         if own:
             before = len(runs)
-            runs.extend(own if not at else [Run(start + at, end + at, owner) for start, end, owner in own])
+            runs.extend(own if not offset else [Run(start + offset, end + offset, owner) for start, end, owner in own])
             if before and runs[before - 1].end == runs[before].start and runs[before - 1].owner == runs[before].owner:
                 runs[before - 1 : before + 1] = [Run(runs[before - 1].start, runs[before].end, runs[before].owner)]
-        at += len(piece)
+        offset += len(piece)
     return tuple(runs)
 
 
@@ -113,35 +100,35 @@ def _end(run: Run) -> int:
 
 
 def cut_runs(runs: Runs, start: int, end: int) -> Runs:
-    """Returns the runs of a slice. One that is emptied by it stays if it was empty, or if nothing else is left."""
+    """Return the runs of a slice. Empty runs stay; an empty slice keeps at least the first owner, in an empty run."""
     if len(runs) == 1 and runs[0].start <= start < end <= runs[0].end:
         return (Run(0, end - start, runs[0].owner),)
     kept = []
-    for at in range(bisect.bisect_left(runs, start, key=_end), len(runs)):
-        run = runs[at]
+    for index in range(bisect.bisect_left(runs, start, key=_end), len(runs)):
+        run = runs[index]
         if run.start > end:
             break
         if (run.start < end and run.end > start) or run.start == run.end:
             kept.append(Run(max(run.start, start) - start, min(run.end, end) - start, run.owner))
     if not kept and start >= end:
-        # An emptied string still speaks for its field: an empty system message owns its frame.
+        # The owner survives in an empty run: an empty system message owns the delimiters around it.
         return tuple(Run(0, 0, run.owner) for run in runs[:1])
     return tuple(kept)
 
 
-def runs_apart(parts: list[str], gap: int, owner: Owner | Unsettled) -> Runs:
-    """Returns the runs of parts that have one owner and stand `gap` characters apart."""
-    runs, at = [], 0
+def spaced_runs(parts: list[str], gap: int, owner: Owner | PendingOwner) -> Runs:
+    """Return the runs of parts that have the same owner and are `gap` characters apart."""
+    runs, offset = [], 0
     for part in parts:
-        runs.append(Run(at, at + len(part), owner))
-        at += len(part) + gap
+        runs.append(Run(offset, offset + len(part), owner))
+        offset += len(part) + gap
     return tuple(runs)
 
 
-def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
-    """Returns the smallest field that all owners are in; None where they are of different messages, or there are none.
+def common_owner(owners: Iterable[Owner | PendingOwner]) -> Owner | None:
+    """Return the smallest field that contains all owners; None for several messages, or for no owner.
 
-    >>> coarse_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
+    >>> common_owner([Owner(0, ("tool_calls", 0, "id")), Owner(0, ("tool_calls", 1))])
     Owner(message=0, path=('tool_calls',))
     """
     fields = {owner for owner in owners if isinstance(owner, Owner)}
@@ -150,3 +137,45 @@ def coarse_owner(owners: Iterable[Owner | Unsettled]) -> Owner | None:
     paths = [owner.path for owner in fields]
     same = itertools.takewhile(lambda keys: len(set(keys)) == 1, zip(*paths, strict=False))
     return Owner(next(iter(fields)).message, tuple(keys[0] for keys in same))
+
+
+def owner_runs(value: object, size: int) -> Runs:
+    """Return the runs of a text of `size` characters derived from a value: one run if its parts have a common owner."""
+    owner = common_owner(owners_in(value))
+    return () if owner is None else (Run(0, size, owner),)
+
+
+def owners_in(value: object) -> Iterator[Owner | PendingOwner]:
+    """Yield the owners of a value and of its parts. Each container is visited once."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, HasRuns):
+            yield from (run.owner for run in part._runs)
+        elif isinstance(part, HasOwner):
+            yield owner_of(part)
+        elif isinstance(part, dict | list | tuple) and id(part) not in seen:
+            seen.add(id(part))
+            stack.extend((*part.keys(), *part.values()) if isinstance(part, dict) else part)
+
+
+def common_message(value: object) -> int | None:
+    """Return the index of the message that a value is derived from; None for no message, or for several.
+
+    >>> from renderers.templating.traced_values import trace_value
+    >>> common_message(("city", trace_value("Paris", Owner(2, ("tool_calls",)))))
+    2
+    """
+    message: int | None = None
+    for owner in owners_in(value):
+        if isinstance(owner, Owner) and owner.message >= 0:
+            if message is not None and owner.message != message:
+                return None
+            message = owner.message
+    return message
+
+
+def owner_of(value: HasOwner) -> Owner:
+    """Return the owner; `NO_MESSAGE` if the template created the value by a method of its type, such as `fromkeys`."""
+    return getattr(value, "_owner", NO_MESSAGE)

@@ -1,4 +1,4 @@
-"""The Jinja environment of chat templates, with the rules of transformers."""
+"""The sandboxed Jinja environment of chat templates, compatible with transformers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-__all__ = ["ChatEnvironment", "RaisedByTemplateError", "TemplateDict", "TemplateNamespace", "values_in"]
-
 
 class RaisedByTemplateError(TemplateError):
-    """What `raise_exception` raises."""
+    """Raised by `raise_exception`, which templates call to reject a conversation."""
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}`: a scope of its own, as in transformers; its text is the text of its body."""
+    """The tag `{% generation %}`: a variable scope, as in transformers, that emits its body unchanged."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -35,7 +33,7 @@ class _Generation(jinja2.ext.Extension):
 
 
 class TemplateDict:
-    """The name `dict` of templates: it makes dicts, and gives nothing else of the type away."""
+    """The global `dict`: creates dicts, without access to any other attribute of the type."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -45,7 +43,7 @@ class TemplateDict:
 
 
 class TemplateNamespace(Namespace):
-    """The name `namespace` of templates: without names that begin with an underscore."""
+    """The global `namespace`: refuses names that start with an underscore."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         self, *rest = args
@@ -71,13 +69,13 @@ class TemplateNamespace(Namespace):
 
 
 def values_in(namespace: TemplateNamespace) -> dict[str, Any]:
-    """Returns what a namespace holds; a name in it cannot hide this."""
+    """Return the values of a namespace. Bypasses attribute lookup, which the values could shadow."""
     values: dict[str, Any] = object.__getattribute__(namespace, "_values")
     return values
 
 
 class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """The environment of transformers: its rules, its names, nothing else."""
+    """The environment of transformers: the same settings, extensions and globals, and no others."""
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
@@ -101,4 +99,6 @@ def _raise_exception(message: Any) -> None:
 
 def _refuse_underscore(name: Any) -> None:
     if isinstance(name, str) and name.startswith("_"):
-        raise SecurityError(f"a chat template may not keep {name!r} in a namespace: it begins with an underscore")
+        raise SecurityError(
+            f"a chat template may not store {name!r} in a namespace: names must not start with an underscore"
+        )

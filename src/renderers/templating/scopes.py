@@ -1,7 +1,7 @@
-"""Whose is the text between the bodies? What a template was doing when it wrote it.
+"""Attribute template-generated text to a message by the loop iteration or branch that emitted it.
 
-A run of a template has a current scope: the iteration of a loop, a branch of an `if`, the generation prompt. Text that
-no body owns is owned by its scope until the run is over; then `settle` finds the message that each scope speaks for.
+A run of a template has a current scope: a loop iteration, a branch of an `if`, or the generation prompt. Text that no
+field owns is owned by its scope until the run ends. Then `resolve_spans` finds the message of each scope.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.core.spans import Span
-from renderers.templating.owners import message_of
-from renderers.templating.runs import NOBODY, Owner, Unsettled, filled, runs_of
+from renderers.templating.runs import NO_MESSAGE, Owner, PendingOwner, common_message, gap_free_prefix, runs_of
 from renderers.templating.traced_str import fill_gaps
-from renderers.templating.traced_values import whole_message
-
-__all__ = ["Scope", "Scopes", "settle"]
+from renderers.templating.traced_values import message_index
 
 _LEADING_ROLES = frozenset({"system", "developer"})
 
 
-class Scope(Unsettled):
-    """A stretch of a run: within `parent`, and for `message` where that is known.
+class Scope(PendingOwner):
+    """A loop iteration or a branch, within the scope `parent`.
 
-    `prompt` is set for a branch that is taken for the generation prompt: what it writes is nobody's.
-    `speakers` are the messages whose bodies were written in it.
+    `message` is the index of the message that the iteration is for, if known.
+    `block` is set for a branch of an `if`.
+    `prompt` is set for a branch that is only taken for the generation prompt; its text belongs to no message.
+    `body_messages` are the messages with field text in this scope.
     """
 
-    __slots__ = ("block", "message", "parent", "prompt", "speakers")
+    __slots__ = ("block", "body_messages", "message", "parent", "prompt")
 
     def __init__(
         self, parent: Scope | None, *, message: int | None = None, block: bool = False, prompt: bool = False
@@ -38,38 +37,38 @@ class Scope(Unsettled):
         self.message = message
         self.block = block
         self.prompt = prompt
-        self.speakers: set[int] = set()
+        self.body_messages: set[int] = set()
 
     def outward(self) -> Iterator[Scope]:
-        """Yields this scope and those around it."""
+        """Yield this scope and all enclosing scopes, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
-    def hear(self, text: str, *, since: int = 0) -> None:
-        """Remembers the messages that have a part in a text, from a run of it on."""
+    def note_messages(self, text: str, *, since: int = 0) -> None:
+        """Add the messages that own runs of a text to `body_messages`, from the run `since` on."""
         for run in itertools.islice(runs_of(text), since, None):
-            # Who was heard here was heard all around.
-            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.speakers:
+            # A message that is noted here is noted in all enclosing scopes.
+            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.body_messages:
                 for scope in self.outward():
-                    scope.speakers.add(run.owner.message)
+                    scope.body_messages.add(run.owner.message)
 
-    def speaks_for(self) -> int | None:
-        """Returns the message that text of this scope belongs to, -1 for nobody's; None where it cannot be told."""
+    def owner_message(self) -> int | None:
+        """Return the message that owns text of this scope: -1 for no message, None if undecided."""
         for scope in self.outward():
             if scope.prompt:
-                return NOBODY.message
+                return NO_MESSAGE.message
             if scope.message is not None:
                 return scope.message
         for scope in self.outward():
-            if scope.block and len(scope.speakers) == 1:
-                return next(iter(scope.speakers))
+            if scope.block and len(scope.body_messages) == 1:
+                return next(iter(scope.body_messages))
         return None
 
 
 class Scopes:
-    """The current scope of one run. Generated code calls these methods as the template enters and leaves things."""
+    """The current scope of a run. The generated code calls these methods as the template enters and leaves scopes."""
 
     __slots__ = ("current",)
 
@@ -77,119 +76,119 @@ class Scopes:
         self.current = Scope(None)
 
     def iterate(self, outer: Scope, item: Any) -> None:
-        """Begins an iteration of a loop within `outer`.
+        """Enter a loop iteration within `outer`.
 
-        It is about its item where that is a message. A part of one, which may be looked up on behalf of
-        another message, counts where nothing around is about a message.
+        Its message is the item, if that is a message. If no enclosing scope has a message, an item that is
+        derived from one message counts too. Otherwise it does not: it may be looked up for another message.
         """
-        message = whole_message(item)
+        message = message_index(item)
         if message is None and all(scope.message is None for scope in outer.outward()):
-            message = message_of(item)
+            message = common_message(item)
         self.current = Scope(outer, message=message)
 
     def branch(self, outer: Scope, *, prompt: bool) -> None:
-        """Begins a branch of an `if` within `outer`."""
+        """Enter a branch of an `if` within `outer`."""
         self.current = Scope(outer, block=True, prompt=prompt)
 
     def leave(self, outer: Scope) -> None:
-        """Goes back to `outer`, from however deep inside."""
+        """Return to `outer` from any depth."""
         self.current = outer
 
-    def keep(self, value: Any) -> Any:
-        """Returns a value that is given a name: text of the template's own belongs to where it is put together.
+    def claim(self, value: Any) -> Any:
+        """Return an assigned value, with the text that no field owns given to the current scope.
 
-        The first message that an iteration over something else gives a name to is what it is about.
+        The first message that is assigned in an iteration over anything else is the message of that iteration.
         """
         current = self.current
         if current.parent is None:
             return value
         if isinstance(value, str):
-            current.hear(value, since=filled(value))
+            current.note_messages(value, since=gap_free_prefix(value))
             return fill_gaps(value, current)
         if not current.block and current.message is None:
-            current.message = whole_message(value)
+            current.message = message_index(value)
         return value
 
-    def owned(self, text: str) -> str:
-        """Gives what nobody owns of a text to the current scope."""
+    def claim_gaps(self, text: str) -> str:
+        """Return a text with the parts that have no owner given to the current scope."""
         return fill_gaps(text, self.current)
 
 
-def settle(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
-    """Returns the spans of what a run wrote: pieces of text and the scopes that they were written in.
+def resolve_spans(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
+    """Return the spans of the output: pieces of text and the scopes that emitted them.
 
-    What no body owns belongs to the message whose iteration wrote it; else to the only message that
-    speaks in the branch of an `if` around it; else to the message before it; and a head before a system
-    message that speaks first, to that one, unless its iteration opens the turn itself. A BOS token at the
-    very beginning is nobody's.
+    Text that no field owns belongs to the first of these that exists: the message of its iteration, the only message
+    with field text in an enclosing branch of an `if`, the previous message. Text before the first message belongs to
+    it if that is a system message and its iteration does not open the turn itself. A BOS token at the start of the
+    output belongs to no message.
     """
     pieces = list(pieces)
     parts = _parts(pieces)
-    spoken = functools.cache(_spoken)
-    owners = [owner if type(owner) is Owner else spoken(owner) for _, owner in parts]
-    said = ((at, owner.message) for at, owner in enumerate(owners) if owner is not None and owner.message >= 0)
-    opening, first = next(said, (None, -1))
+    scope_owner = functools.cache(_scope_owner)
+    owners = [owner if type(owner) is Owner else scope_owner(owner) for _, owner in parts]
+    attributed = ((at, owner.message) for at, owner in enumerate(owners) if owner is not None and owner.message >= 0)
+    opening, first = next(attributed, (None, -1))
     leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, parts, pieces)
-    before = first if leads else -1
+    previous = first if leads else -1
     spans: list[Span] = []
-    begun = start = 0
+    span_start = start = 0
     last: Owner | None = None
     for (end, _), owner in zip(parts, owners, strict=True):
-        owner = owner or Owner(before, ())
+        owner = owner or Owner(previous, ())
         if owner.message >= 0:
-            before = owner.message
+            previous = owner.message
         if owner != last:
             if last is not None:
-                spans.append(Span(begun, start, *last))
-            begun, last = start, owner
+                spans.append(Span(span_start, start, *last))
+            span_start, last = start, owner
         start = end
     if last is not None:
-        spans.append(Span(begun, start, *last))
+        spans.append(Span(span_start, start, *last))
     return tuple(_without_bos(spans, len(bos)))
 
 
-def _spoken(scope: Any) -> Owner | None:
-    """Returns the owner of a scope's text; None where it cannot be told."""
+def _scope_owner(scope: Any) -> Owner | None:
+    """Return the owner of the text of a scope; None if undecided."""
     assert isinstance(scope, Scope)
-    message = scope.speaks_for()
+    message = scope.owner_message()
     return None if message is None else Owner(message, ())
 
 
-_Part = tuple[int, Owner | Unsettled]
-"""Where a part of a text ends that begins where the one before it ends, and its owner."""
+_Part = tuple[int, Owner | PendingOwner]
+"""The end of a part of the output, and its owner. A part starts at the end of the previous one."""
 
 
-def _opens_turn(at: int, parts: Sequence[_Part], pieces: Iterable[tuple[str, Scope]]) -> bool:
-    """Says whether a part is text of the template's own, and not blank, that an iteration over messages wrote."""
-    end, owner = parts[at]
+def _opens_turn(index: int, parts: Sequence[_Part], pieces: Iterable[tuple[str, Scope]]) -> bool:
+    """Return True if a part is template text, not blank, and emitted by an iteration over messages."""
+    end, owner = parts[index]
     if not isinstance(owner, Scope) or all(scope.message is None for scope in owner.outward()):
         return False
-    return not "".join(text for text, _ in pieces)[parts[at - 1][0] if at else 0 : end].isspace()
+    return not "".join(text for text, _ in pieces)[parts[index - 1][0] if index else 0 : end].isspace()
 
 
 def _parts(pieces: Iterable[tuple[str, Scope]]) -> list[_Part]:
-    """Returns the parts of all pieces, and lets every scope know who spoke in it."""
+    """Return the parts of all pieces, and note in each scope the messages with text in it."""
     parts: list[_Part] = []
-    at = 0
+    offset = 0
     for piece, scope in pieces:
         end = 0
         runs = runs_of(piece)
         if runs:
-            scope.hear(piece)
+            scope.note_messages(piece)
         for run in runs:
             if end < run.start:
-                parts.append((at + run.start, scope))
-            parts.append((at + run.end, run.owner))
+                parts.append((offset + run.start, scope))
+            parts.append((offset + run.end, run.owner))
             end = run.end
         if end < len(piece):
-            parts.append((at + len(piece), scope))
-        at += len(piece)
+            parts.append((offset + len(piece), scope))
+        offset += len(piece)
     return parts
 
 
 def _without_bos(spans: list[Span], size: int) -> list[Span]:
-    """Takes the first `size` characters from their owner where they are text of the template's own."""
+    """Detach the first `size` characters from their message if they are template text."""
     if not size or not spans or spans[0].path or spans[0].end < size or spans[0].message < 0:
         return spans
     rest = Span(size, spans[0].end, spans[0].message, ())
-    return [Span(0, size, *NOBODY), *([rest] if rest.start < rest.end else []), *spans[1:]]
+    return [Span(0, size, *NO_MESSAGE), *([rest] if rest.start < rest.end else []), *spans[1:]]

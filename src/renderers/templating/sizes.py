@@ -1,7 +1,7 @@
-"""How much an operation of a template makes at most, found before it is done.
+"""Upper bounds on the size of the result of an operation, computed before it runs.
 
-Nothing here makes anything that grows with what it measures. What is in a container several times is measured once and
-counted as often as it is there.
+Nothing here allocates memory in proportion to the result. A value that a container holds several times is measured
+once and counted each time.
 """
 
 from __future__ import annotations
@@ -14,53 +14,33 @@ from typing import Any
 
 import jinja2
 
-from renderers.templating.runs import Owned, runs_of
+from renderers.templating.runs import HasOwner, runs_of
 from renderers.templating.sandbox import TemplateNamespace, values_in
 from renderers.templating.traced_str import plain
 
-__all__ = [
-    "ITEM",
-    "bits_of_binary",
-    "depth_of",
-    "is_own",
-    "length_of",
-    "longest_word",
-    "size_of",
-    "size_of_binary",
-    "size_of_joined",
-    "size_of_method",
-    "size_of_percent",
-    "size_of_replacing",
-    "size_of_sum",
-    "size_of_text",
-    "size_of_widths",
-    "weight",
-    "widest_key",
-]
-
 ITEM = 64
-"""How many characters an item of a list counts as: about what it costs."""
+"""The characters that a list item counts as: about its memory."""
 
 _LEAF = 32
-"""How many characters a value that is no text, number or container counts as."""
+"""The characters that a value other than a string, integer or container counts as."""
 _NAME = 128
-"""How many characters the name of a character has at most, and more than any other way to write it."""
+"""An upper bound on the length of a Unicode character name, the longest replacement of an encoding error."""
 _CODECS = frozenset({"ascii", "latin-1", "utf-8", "utf8", "utf-16", "utf-32"})
 _UNKNOWN = 2**62
 _DIGITS = re.compile(r"\d+")
 _PERCENT = re.compile(r"[%)][#0\- +]*(\*|\d+)?(?:\.(\*|\d+))?[hlL]?[a-zA-Z%]")
-"""What a `%` format asks for. Its key may have brackets of its own, so it is found from where that ends."""
+"""Width and precision of a `%` format. Keys may contain brackets, so a match starts at the end of the key."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill"})
 _EMPTY: dict[Any, Any] = {}
 _ITEMS = type(_EMPTY.items())
 _VIEWS: tuple[type, ...] = (type(_EMPTY.keys()), type(_EMPTY.values()), _ITEMS)
 _CONTAINERS: tuple[type, ...] = (dict, list, tuple, TemplateNamespace, *_VIEWS)
-_OWN = frozenset(_CONTAINERS)
+_TEMPLATE_CONTAINERS = frozenset(_CONTAINERS)
 _SIZED: tuple[type, ...] = (str, bytes, range, dict, list, tuple, *_VIEWS)
 
 
 def size_of_binary(operator: str, left: Any, right: Any) -> int:
-    """Returns how large the result of `+`, `*`, `**` or `%` can be at most.
+    """Return an upper bound on the size of the result of `+`, `*`, `**` or `%`.
 
     >>> size_of_binary("*", "ab", 1_000_000)
     2000000
@@ -79,7 +59,7 @@ def size_of_binary(operator: str, left: Any, right: Any) -> int:
 
 
 def bits_of_binary(operator: str, left: Any, right: Any) -> int:
-    """Returns how many bits the result of `+`, `*` or `**` has at most, where both sides are whole numbers.
+    """Return an upper bound on the bits of the result of `+`, `*` or `**`; 0 unless both operands are integers.
 
     >>> bits_of_binary("**", 10, 1_000_000)
     4000000
@@ -91,23 +71,24 @@ def bits_of_binary(operator: str, left: Any, right: Any) -> int:
     return left.bit_length() + right.bit_length()
 
 
-def size_of_percent(form: str | bytes, values: Any) -> int:
-    """Returns how large the result of a `%` format can be at most, with the widths that it asks for.
+def size_of_percent(template: str | bytes, values: Any) -> int:
+    """Return an upper bound on the size of the result of a `%` format, including its widths.
 
     >>> size_of_percent("%(x)s" * 100, {"x": "a" * 1000}) > 100_000
     True
     """
-    text = plain(form) if isinstance(form, str) else form.decode("latin-1")
+    text = plain(template) if isinstance(template, str) else template.decode("latin-1")
     fields = [match.groups() for match in _PERCENT.finditer(text)]
-    asked = [one for field in fields for one in field if one]
-    starred = _numbers(values if isinstance(values, tuple) else (values,)) if "*" in asked else []
-    # A tuple's values are written once each, and those of a dict as often as they are named.
+    widths = [width for field in fields for width in field if width]
+    starred = _numbers(values if isinstance(values, tuple) else (values,)) if "*" in widths else []
+    # Each value of a tuple is used once; a value of a dict may be used by every field.
     times = 1 if isinstance(values, tuple) else len(fields)
-    return len(text) + times * size_of_text(values) + sum(_number(one) for one in asked if one != "*") + sum(starred)
+    fixed = sum(_number(width) for width in widths if width != "*")
+    return len(text) + times * size_of_text(values) + fixed + sum(starred)
 
 
 def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
-    """Returns how large a method's result can be at most, or what it goes through is.
+    """Return an upper bound on the size of the result of a method, or of the data it scans.
 
     >>> size_of_method("center", "a", (1_000_000,), {})
     1000001
@@ -123,12 +104,12 @@ def size_of_method(name: str, receiver: Any, args: tuple[Any, ...], kwargs: Mapp
 
 
 def _size_of_text_method(name: str, receiver: str | bytes, args: tuple[Any, ...], values: tuple[Any, ...]) -> int:
-    size = len(receiver) + sum(len(one) for one in values if isinstance(one, str | bytes))
+    size = len(receiver) + sum(len(value) for value in values if isinstance(value, str | bytes))
     if name in {"strip", "lstrip", "rstrip"} and args and isinstance(args[0], str | bytes):
-        # Each character is looked for among all that are to go.
+        # Each character is searched in all characters to strip.
         return len(receiver) * (1 + len(args[0]))
     if name in {"encode", "decode"} and values:
-        # Python's own codecs take their time, and what cannot be encoded may become its name.
+        # Codecs written in Python are slow, and an error handler may write the name of a character.
         return size * (size if str(values[0]).lower() not in _CODECS else _NAME if len(values) > 1 else 1)
     if name in _PADDING:
         return max(_numbers(values), default=0) + size
@@ -143,13 +124,13 @@ def _size_of_text_method(name: str, receiver: str | bytes, args: tuple[Any, ...]
     if name == "translate":
         return size * max((length_of(to) for table in values for to in _parts(table)), default=1)
     if name in {"split", "rsplit", "splitlines"}:
-        # Without a separator there is at most a piece for every second character.
+        # Without a separator there is at most one piece per two characters.
         return size + ITEM * (_count(receiver, args[0]) if args else size // 2 + 1)
     return size
 
 
 def size_of_replacing(text: Any, old: Any, new: Any) -> int:
-    """Returns how large a text can get where something in it is replaced, and each piece of it is an item.
+    """Return an upper bound on the size of a text after a replacement, where each occurrence counts as an item.
 
     >>> size_of_replacing("aba", "a", "xyz") == 3 + 2 * (3 + ITEM)
     True
@@ -158,71 +139,71 @@ def size_of_replacing(text: Any, old: Any, new: Any) -> int:
 
 
 def size_of_sum(values: Iterable[Any]) -> int:
-    """Returns how large all the lists are that are made when lists are added up one by one.
+    """Return the size of all intermediate lists when lists are added up one by one.
 
     >>> size_of_sum([[1, 2], [3], 4]) == ITEM * (2 + 3 + 3)
     True
     """
-    total = whole = 0
+    total = size = 0
     for value in values:
-        whole += size_of(value) if isinstance(value, list | tuple) else 0
-        total += whole
+        size += size_of(value) if isinstance(value, list | tuple) else 0
+        total += size
     return total
 
 
-def size_of_widths(form: Any) -> int:
-    """Returns the size of a text and of all numbers in it, which may be widths.
+def size_of_widths(template: Any) -> int:
+    """Return the length of a format plus all numbers in it, which may be widths.
 
     >>> size_of_widths("%10Y")
     14
     """
-    return len(form) + sum(map(_number, _DIGITS.findall(form))) if isinstance(form, str) else 0
+    return len(template) + sum(map(_number, _DIGITS.findall(template))) if isinstance(template, str) else 0
 
 
 def size_of(value: Any) -> int:
-    """Returns how many characters a value counts as, without what is in its items."""
+    """Return the characters that a value counts as, without the contents of its items."""
     return length_of(value) * (ITEM if isinstance(value, _SIZED) and not isinstance(value, str | bytes) else 1)
 
 
 def _size_of_runs(value: Any) -> int:
-    """Returns how many characters the runs of a string count as, where each has to be moved; one over all has not."""
+    """Return the characters that shifting the runs of a string counts as; 0 if a single run covers the string."""
     runs = runs_of(value)
     return 0 if not runs or runs[0][:2] == (0, len(value)) else ITEM * len(runs)
 
 
 def size_of_joined(values: Iterable[Any]) -> int:
-    """Returns how large what `~` makes is, with the runs that are moved to other places in it.
+    """Return the size of the result of `~`, including the runs that are shifted.
 
     >>> size_of_joined(["ab", 1, "c"])
     5
     """
-    return sum(size_of_text(value) + (_size_of_runs(value) if at else 0) for at, value in enumerate(values))
+    return sum(size_of_text(value) + (_size_of_runs(value) if index else 0) for index, value in enumerate(values))
 
 
 def length_of(value: Any) -> int:
-    """Returns the length of what templates can have and has one; 1 for anything else."""
+    """Return the length of a string or container; 1 for anything else."""
     sized: Any = value
     return len(sized) if isinstance(value, _SIZED) else 1
 
 
 def size_of_text(value: Any) -> int:
-    """Returns about how many characters a value is as text, however often parts of it are parts of others.
+    """Return the approximate length of a value as text.
 
     >>> size_of_text(["a", "bc"])
     9
     """
     if isinstance(value, str):
         return len(value)
-    size: int | None = getattr(value, "_size", None) if isinstance(value, Owned) else None
+    size: int | None = getattr(value, "_size", None) if isinstance(value, HasOwner) else None
     if size is None:
         size = _fold(value, _size_of_leaf, _size_of_parts, {})
-        if isinstance(value, Owned):
+        if isinstance(value, HasOwner):
             object.__setattr__(value, "_size", size)
     return size
 
 
 def longest_word(value: Any) -> int:
-    """Returns how long the longest stretch of a text without a space is.
+    """Return the length of the longest word of a text.
 
     >>> longest_word("a bcd e")
     3
@@ -231,7 +212,7 @@ def longest_word(value: Any) -> int:
 
 
 def depth_of(value: Any) -> int:
-    """Returns how deep containers are in each other.
+    """Return the nesting depth of containers.
 
     >>> depth_of([1, {"a": []}])
     3
@@ -240,66 +221,66 @@ def depth_of(value: Any) -> int:
 
 
 def widest_key(value: Any) -> int:
-    """Returns the length of the longest key of all dicts in a value.
+    """Return the length of the longest key of all dicts in a value.
 
     >>> widest_key([{"a": {"bcd": 1}}])
     3
     """
-    widest, waiting = 0, [value]
+    widest, stack = 0, [value]
     seen: set[int] = set()
-    while waiting:
-        container = waiting.pop()
+    while stack:
+        container = stack.pop()
         if _is_container(container) and id(container) not in seen:
             seen.add(id(container))
             keys = container.keys() if isinstance(container, dict) else ()
             widest = max(widest, *map(size_of_text, keys), 0)
-            waiting.extend(container.values() if isinstance(container, dict) else _parts(container))
+            stack.extend(container.values() if isinstance(container, dict) else _parts(container))
     return widest
 
 
 def weight(value: Any) -> tuple[int, int]:
-    """Returns how many values are in what a template put together, and how many had to be looked at to know.
+    """Return the number of values in a container that the template built, and the number of values visited.
 
-    A value counts as often as it is there. What is no container of the template's own is not looked at.
+    A value counts once for each occurrence. Containers that the caller passed are not visited.
 
     >>> pair = [1, 2]
     >>> weight([pair, pair])
     (7, 6)
     """
-    looked = 0
+    visited = 0
 
-    def whole(weights: list[int]) -> int:
-        nonlocal looked
-        looked += 1 + len(weights)
+    def combine(weights: list[int]) -> int:
+        nonlocal visited
+        visited += 1 + len(weights)
         return 1 + sum(weights)
 
-    # What callers sent is of other types, and is as large as it is.
-    return _fold(value, lambda _: 1, whole, {}, is_own), looked
+    # Containers of the caller have other types, and cannot grow.
+    return _fold(value, lambda _: 1, combine, {}, is_template_container), visited
 
 
-def is_own(value: Any) -> bool:
-    """Says whether a value is a container that a template put together, not one that a caller sent."""
-    return type(value) in _OWN
+def is_template_container(value: Any) -> bool:
+    """Return True for a container that the template built, False for one that the caller passed."""
+    return type(value) in _TEMPLATE_CONTAINERS
 
 
 def _is_container(value: Any) -> bool:
-    """Says whether a value is a container that templates can have."""
+    """Return True for any container that a template can hold."""
     return isinstance(value, _CONTAINERS)
 
 
 def _fold(
     value: Any,
     leaf: Callable[[Any], int],
-    whole: Callable[[list[int]], int],
-    known: dict[int, int],
-    opened: Callable[[Any], bool] = _is_container,
+    combine: Callable[[list[int]], int],
+    measured: dict[int, int],
+    descends: Callable[[Any], bool] = _is_container,
 ) -> int:
-    """Measures a value by its parts: each container once, by its identity."""
-    if isinstance(value, str) or not opened(value):
+    """Measure a value from its parts. Each container is measured once, by its identity."""
+    if isinstance(value, str) or not descends(value):
         return leaf(value)
-    if id(value) not in known:
-        known[id(value)] = whole([_fold(part, leaf, whole, known, opened) for part in _parts(value)])
-    return known[id(value)]
+    if id(value) not in measured:
+        measured[id(value)] = combine([_fold(part, leaf, combine, measured, descends) for part in _parts(value)])
+    return measured[id(value)]
 
 
 def _size_of_leaf(value: Any) -> int:
@@ -313,26 +294,26 @@ def _size_of_parts(sizes: list[int]) -> int:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Returns what is directly in a container."""
+    """Return the direct contents of a container."""
     if isinstance(value, TemplateNamespace):
         value = values_in(value)
     if isinstance(value, dict):
         value = value.items()
     if isinstance(value, _ITEMS):
-        # Not the pairs: they are made anew each time, and only what stays can be known by its identity.
+        # Not the pairs: they are temporary objects, and `_fold` needs stable identities.
         return [part for pair in value for part in pair]
     return value if _is_container(value) else ()
 
 
-def _size_of_format(form: str, values: tuple[Any, ...]) -> int:
-    """Returns what a `str.format` puts in at most, with the widths that it asks for, also by fields in fields."""
+def _size_of_format(template: str, values: tuple[Any, ...]) -> int:
+    """Return an upper bound on the text that `str.format` inserts, including widths and nested fields."""
     try:
-        fields = [(field, spec or "") for _, field, spec, _ in string.Formatter().parse(plain(form))]
+        fields = [(field, spec or "") for _, field, spec, _ in string.Formatter().parse(plain(template))]
     except ValueError:
-        # It is not a format, and the call itself will say so.
+        # The call itself raises this error.
         return 0
-    asks = any("." in (field or "") or ("." in spec and "{" in spec) for field, spec in fields)
-    if asks and _fold(values, _is_unknown, _most, {}):
+    reads_attributes = any("." in (field or "") or ("." in spec and "{" in spec) for field, spec in fields)
+    if reads_attributes and _fold(values, _is_unknown, _most, {}):
         return _UNKNOWN
     count = sum(field is not None for field, _ in fields)
     widths = sum(_number(digits) for _, spec in fields for digits in _DIGITS.findall(spec))
@@ -341,14 +322,14 @@ def _size_of_format(form: str, values: tuple[Any, ...]) -> int:
 
 
 def _largest(value: Any) -> int:
-    """Returns the largest number that a field in a field could take from a value."""
+    """Return the largest width that a nested field can take from a value."""
     if isinstance(value, str):
         return max(map(_number, _DIGITS.findall(value)), default=0)
     return math.ceil(min(abs(value), _UNKNOWN)) if isinstance(value, int | float) else 0
 
 
 def _is_unknown(value: Any) -> bool:
-    """Says whether attributes of a value may be anything, as those of a cycler or a loop."""
+    """Return True if attributes of a value can be of any size, such as those of a cycler or a loop."""
     return not isinstance(value, str | bytes | int | float | jinja2.Undefined | None)
 
 
@@ -357,7 +338,7 @@ def _most(numbers: list[int]) -> int:
 
 
 def _count(text: str | bytes, part: Any) -> int:
-    """Returns how often a part is in a text, where it is one that can be."""
+    """Return how many times a part occurs in a text; 0 if it is of another type."""
     if isinstance(text, bytes):
         text, part = text.decode("latin-1"), part.decode("latin-1") if isinstance(part, bytes) else part
     return str.count(text, part) if isinstance(part, str) else 0
@@ -368,5 +349,5 @@ def _numbers(values: Iterable[Any]) -> list[int]:
 
 
 def _number(digits: str) -> int:
-    # Longer ones are far beyond any limit, and int() refuses thousands of digits.
+    # Longer numbers exceed every limit, and int() refuses thousands of digits.
     return int(digits[:20])

@@ -1,4 +1,4 @@
-"""A chat template, run with provenance."""
+"""`ChatTemplate`: compile a chat template once, run it with provenance."""
 
 from __future__ import annotations
 
@@ -24,21 +24,19 @@ from renderers.errors import (
     TraceMismatchError,
 )
 from renderers.templating.environment import TracingContext, TracingEnvironment
-from renderers.templating.limits import LIMITS, Budget, Limits
+from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.runs import Owner
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import Scopes, settle
+from renderers.templating.scopes import Scopes, resolve_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.traced_str import plain
 from renderers.templating.traced_values import trace_value
 
-__all__ = ["ChatTemplate"]
-
 _TOOLS = Owner(-1, ("tools",))
-_PLAIN = 0
-"""The version of `marshal`'s format in which equal data is written the same."""
-_SMALL = 2**16
-"""How many bytes tools have at most that are kept."""
+_MARSHAL_VERSION = 0
+"""The version of the `marshal` format in which equal data has equal bytes: it has no references."""
+_CACHED_TOOLS_SIZE = 2**16
+"""Tools of more bytes are not cached."""
 _TRACED_NAME = re.compile(r"(?:renderers\.templating\.\w+\.)?Traced(Str|Markup|Dict|List|Int|Float)\b")
 _OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with", "autoescape"}
 _CLOSING = {f"end{name}" for name in _OPENING}
@@ -46,14 +44,14 @@ _CLOSING = {f"end{name}" for name in _OPENING}
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """A chat template. Compiled once for each text; any number of threads may run it at once.
+    """A chat template. Each source is compiled once, and any number of threads can run it at the same time.
 
-    `verify` compares every text with that of a plain run, without tracing; None asks the environment
-    variable `RENDERERS_VERIFY`. `limits` is what one run may use up.
+    `limits` bounds the work of a run. `verify=True` also runs the template without tracing, and raises if the texts
+    differ. None takes the setting from the environment variable `RENDERERS_VERIFY`.
 
     Raises:
-        TemplateSourceError: The text is not a template.
-        TemplateLimitError: It is too long, or too deeply nested.
+        TemplateSourceError: The source is not a valid template.
+        TemplateLimitError: The source is too long or too deeply nested.
 
     >>> template = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}")
     >>> trace = template.run([{"role": "user", "content": " Hi "}])
@@ -63,15 +61,15 @@ class ChatTemplate:
 
     source: str
     _: KW_ONLY
-    limits: Limits = LIMITS
+    limits: TemplateLimits = LIMITS
     verify: bool | None = None
 
     def __post_init__(self) -> None:
         if self.verify is None:
             object.__setattr__(self, "verify", os.environ.get("RENDERERS_VERIFY", "") not in ("", "0"))
         if not isinstance(self.source, str):
-            raise TemplateSourceError(f"a chat template is a text, not a {type(self.source).__name__}")
-        # What is wrong with the text is said now.
+            raise TemplateSourceError(f"a chat template must be a string, not a {type(self.source).__name__}")
+        # Raises errors of the source now, not on the first run.
         _compile(self.source, self.limits)
 
     def run(
@@ -83,23 +81,23 @@ class ChatTemplate:
         now: datetime.datetime | None = None,
         **switches: Any,
     ) -> Trace:
-        """Renders messages, and says whose every character is.
+        """Render messages to text, with the message and the field of each character.
 
-        `messages`, `tools` and `switches` are JSON data, as `renderers.core.messages` makes them of what
-        callers send. `now` is the time that `strftime_now` tells. A switch whose name ends in `_token`
-        is a control token of the tokenizer: text of the template's own, not of a field.
+        `messages`, `tools` and `switches` are JSON data, as returned by `renderers.core.messages`. `now` is the time
+        that `strftime_now` formats. A string switch with a name that ends in `_token` is a special token of the
+        tokenizer: it counts as template text, not as a field.
 
         Raises:
-            MessageError: Something is not JSON data; says which message.
-            TemplateRefusalError: The template refuses the messages; its own words are in the text.
-            TemplateRunError: It fails on them.
-            TemplateLimitError: It uses more than it may.
+            MessageError: An argument is not JSON data.
+            TemplateRefusalError: The template calls `raise_exception`.
+            TemplateRunError: The template fails with any other error.
+            TemplateLimitError: The run exceeds one of the limits.
         """
         time = now or datetime.datetime.now()
         fixed = {
             "documents": None,
             "add_generation_prompt": bool(add_generation_prompt),
-            "strftime_now": functools.partial(_tell_time, time, self.limits),
+            "strftime_now": functools.partial(_strftime_now, time, self.limits),
         }
         variables = {
             **fixed,
@@ -120,28 +118,30 @@ class ChatTemplate:
         pieces = []
         try:
             for piece in compiled.root_render_func(context):
-                context.budget.step()
+                context.budget.tick()
                 if not isinstance(piece, str):
-                    raise TypeError(f"a filter block gives a {type(piece).__name__}, not a text")
-                context.budget.grow(len(piece))
+                    raise TypeError(f"a filter block must return a string, not a {type(piece).__name__}")
+                context.budget.charge(len(piece))
                 pieces.append((piece, context.scopes.current))
         except Exception as error:
-            raise _mapped(error, context.scopes) from (error.__cause__ if isinstance(error, TemplateError) else error)
+            raise _template_error(error, context.scopes) from (
+                error.__cause__ if isinstance(error, TemplateError) else error
+            )
         text = "".join([plain(piece) for piece, _ in pieces])
         bos = variables.get("bos_token")
         roles = [message.get("role") for message in messages]
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        return Trace(text, settle(pieces, roles=roles, bos=leading))
+        return Trace(text, resolve_spans(pieces, roles=roles, bos=leading))
 
     def _verified(
         self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]], untraced: dict[str, Any]
     ) -> Trace:
-        """Runs the template twice, the second time without tracing, and refuses to let them differ."""
+        """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
         outcome: Trace | TemplateError
         try:
             outcome = self._traced(variables, messages)
         except TemplateLimitError:
-            # Nothing would stop a plain run.
+            # The plain run has no limits.
             raise
         except TemplateError as error:
             outcome = error
@@ -154,18 +154,21 @@ class ChatTemplate:
             return outcome
         if isinstance(outcome, TemplateError) and isinstance(expected, Exception):
             raise outcome
-        raise TraceMismatchError(f"a traced run gives {outcome!r}, a plain run {expected!r}: please report this")
+        raise TraceMismatchError(
+            f"the traced run gives {outcome!r}, but the plain run gives {expected!r}. "
+            "This is a bug in renderers: please report this."
+        )
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(source: str, limits: Limits) -> jinja2.Template:
+def _compile(source: str, limits: TemplateLimits) -> jinja2.Template:
     environment = _tracing_environment()
     if len(source) > limits.source:
         raise TemplateLimitError("source", limits.source)
     return _only_template_errors(lambda: _checked(environment, source, limits))
 
 
-def _checked(environment: jinja2.Environment, source: str, limits: Limits) -> jinja2.Template:
+def _checked(environment: jinja2.Environment, source: str, limits: TemplateLimits) -> jinja2.Template:
     if _nesting(environment, source) > limits.nesting:
         raise TemplateLimitError("nesting", limits.nesting)
     return environment.from_string(source)
@@ -187,37 +190,39 @@ def _plain_environment() -> ChatEnvironment:
 
 
 def _nesting(environment: jinja2.Environment, source: str) -> int:
-    """Returns how many blocks and brackets of a template are open at the same time, at most."""
+    """Return the maximum depth of nested blocks and brackets."""
     deepest = depth = 0
-    before = ""
+    previous = ""
     for _, kind, value in environment.lex(source):
         if kind == "whitespace":
             continue
-        opens = (kind == "operator" and value in "([{") or (before == "block_begin" and value in _OPENING)
-        closes = (kind == "operator" and value in ")]}") or (before == "block_begin" and value in _CLOSING)
+        opens = (kind == "operator" and value in "([{") or (previous == "block_begin" and value in _OPENING)
+        closes = (kind == "operator" and value in ")]}") or (previous == "block_begin" and value in _CLOSING)
         depth += opens - closes
         deepest = max(deepest, depth)
-        before = kind
+        previous = kind
     return deepest
 
 
 def _only_template_errors(compile_: Callable[[], jinja2.Template]) -> jinja2.Template:
-    """Turns whatever a text that is no template sets off in Jinja and in Python's own compiler into one error."""
+    """Compile a template. Errors of Jinja and of the Python compiler become a TemplateError."""
     try:
         return compile_()
     except TemplateError:
         raise
     except jinja2.TemplateSyntaxError as error:
-        raise TemplateSourceError(f"the chat template is not one, at line {error.lineno}: {error.message}") from error
+        raise TemplateSourceError(
+            f"the chat template has a syntax error at line {error.lineno}: {error.message}"
+        ) from error
     except (RecursionError, MemoryError) as error:
         raise TemplateLimitError("nesting") from error
     except Exception as error:
         raise TemplateSourceError(f"the chat template cannot be compiled: {error}") from error
 
 
-def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
-    """Returns what went wrong in a run as an error of our own, with the message that the template was at."""
-    message = scopes.current.speaks_for()
+def _template_error(error: Exception, scopes: Scopes) -> TemplateError:
+    """Return the TemplateError for an error of a run, with the message that was being rendered."""
+    message = scopes.current.owner_message()
     message = None if message == -1 else message
     if isinstance(error, TemplateLimitError):
         return TemplateLimitError(error.limit, error.most, message)
@@ -226,17 +231,17 @@ def _mapped(error: Exception, scopes: Scopes) -> TemplateError:
     if isinstance(error, RecursionError | MemoryError):
         return TemplateLimitError("recursion" if isinstance(error, RecursionError) else "memory", message=message)
     where = "" if message is None else f" at message {message}"
-    fault = f"{type(error).__name__}: {_in_plain_words(error)}"
-    return TemplateRunError(f"the chat template fails{where}: {fault}", message)
+    reason = f"{type(error).__name__}: {_with_plain_types(error)}"
+    return TemplateRunError(f"the chat template fails{where}: {reason}", message)
 
 
-def _in_plain_words(error: Exception) -> str:
-    """Returns what an error says, with the names of the plain types for those of the traced ones."""
-    return _TRACED_NAME.sub(lambda found: found[1] if found[1] == "Markup" else found[1].lower(), str(error))
+def _with_plain_types(error: Exception) -> str:
+    """Return the text of an error with the names of traced types replaced by those of plain types."""
+    return _TRACED_NAME.sub(lambda match: match[1] if match[1] == "Markup" else match[1].lower(), str(error))
 
 
-def _tell_time(time: datetime.datetime, limits: Limits, format: str) -> str:  # noqa: A002
-    """Gives a template the time as it asks for it; a width that it asks for is no reason to write a book."""
+def _strftime_now(time: datetime.datetime, limits: TemplateLimits, format: str) -> str:  # noqa: A002
+    """Format the time for a template. Widths in the format count as characters."""
     if size_of_widths(format) > limits.characters:
         raise TemplateLimitError("characters", limits.characters)
     return time.strftime(plain(format))
@@ -245,28 +250,28 @@ def _tell_time(time: datetime.datetime, limits: Limits, format: str) -> str:  # 
 def _traced_messages(messages: Any) -> list[Any]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
-    traced = [_traced_data(message, Owner(at, ())) for at, message in enumerate(messages)]
-    for at, message in enumerate(traced):
+    traced = [_traced_data(message, Owner(index, ())) for index, message in enumerate(messages)]
+    for index, message in enumerate(traced):
         if not isinstance(message, dict):
-            raise MessageError("is not a dict with a role and a content", message=at)
+            raise MessageError("must be a dict with role and content", message=index)
     return traced
 
 
 def _traced_tools(tools: Any) -> Any:
-    """Wraps tools; the same ones come again in one conversation after the other, and are wrapped once."""
+    """Wrap tools. Cached, as many conversations share the same tools."""
     try:
-        written = marshal.dumps(tools, _PLAIN)
+        serialized = marshal.dumps(tools, _MARSHAL_VERSION)
     except ValueError:
-        # They are no plain data, and it will be said which part of them is not.
-        written = b""
-    if not 0 < len(written) < _SMALL:
+        # Not plain data: _traced_data raises an error with the path of the value.
+        serialized = b""
+    if not 0 < len(serialized) < _CACHED_TOOLS_SIZE:
         return _traced_data(tools, _TOOLS)
-    return _traced_once(written)
+    return _cached_tools(serialized)
 
 
 @functools.lru_cache(maxsize=32)
-def _traced_once(written: bytes) -> Any:
-    return _traced_data(marshal.loads(written), _TOOLS)
+def _cached_tools(serialized: bytes) -> Any:
+    return _traced_data(marshal.loads(serialized), _TOOLS)
 
 
 def _traced_data(value: Any, owner: Owner) -> Any:
@@ -274,12 +279,12 @@ def _traced_data(value: Any, owner: Owner) -> Any:
         return trace_value(value, owner)
     except RecursionError:
         raise MessageError(
-            "contains itself, or is too deeply nested",
+            "contains itself or is nested too deeply",
             message=owner.message if owner.message >= 0 else None,
             path=owner.path,
         ) from None
 
 
 def _switch(name: str, value: Any) -> Any:
-    token = name.endswith("_token") and isinstance(value, str)
-    return plain(value) if token else _traced_data(value, Owner(-1, (name,)))
+    special_token = name.endswith("_token") and isinstance(value, str)
+    return plain(value) if special_token else _traced_data(value, Owner(-1, (name,)))

@@ -1,4 +1,4 @@
-"""JSON of values that a template put together: every field in it keeps its owner."""
+"""The filter `tojson` with provenance: each field in the JSON text keeps its owner."""
 
 from __future__ import annotations
 
@@ -6,34 +6,31 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.templating.owners import owner_of, owner_runs
-from renderers.templating.runs import runs_of
+from renderers.templating.runs import owner_of, owner_runs, runs_of
 from renderers.templating.traced_str import TracedStr, fill_gaps, join_traced, plain
 from renderers.templating.traced_values import TracedDict, TracedFloat, TracedInt, TracedList
-
-__all__ = ["trace_json"]
 
 
 def trace_json(
     value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool
 ) -> TracedStr:
-    """Returns the JSON text of a value with its owners.
+    """Return the JSON text of a value with its owners.
 
-    The text of a caller's own container belongs to it as a whole; but in a message and in its calls, whose
-    names and arguments are different things, each value belongs to its field. So it does in a container that
-    the template made, where the rest is the template's. The quotes of a string are not part of it. Where
-    the pieces do not make up the text, all of it has the smallest owner in common.
+    All text of a container that the caller passed belongs to that container. Messages and tool calls are exceptions,
+    because their names and arguments are separate fields: each value belongs to its field. So does each value in a
+    container that the template built, and the rest is template text. The quotes of a string do not belong to it.
+    If the pieces do not add up to `text`, all of it has the common owner of the value.
     """
-    if _is_whole(value) or not isinstance(value, dict | list | tuple | str):
+    if _is_single_field(value) or not isinstance(value, dict | list | tuple | str):
         return TracedStr(text, owner_runs(value, len(text)))
-    between, colon = separators or (("," if indent is not None else ", "), ": ")
-    writer = _Writer(ensure_ascii=ensure_ascii, indent=indent, between=between, colon=colon, sort_keys=sort_keys)
-    followed = join_traced(writer.pieces(value, 0))
-    return followed if plain(followed) == text else TracedStr(text, owner_runs(value, len(text)))
+    comma, colon = separators or (("," if indent is not None else ", "), ": ")
+    writer = _Writer(ensure_ascii=ensure_ascii, indent=indent, comma=comma, colon=colon, sort_keys=sort_keys)
+    traced = join_traced(writer.pieces(value, 0))
+    return traced if plain(traced) == text else TracedStr(text, owner_runs(value, len(text)))
 
 
-def _is_whole(value: Any) -> bool:
-    """Says whether all in a value is one thing: it is a caller's container, and neither a message nor a call."""
+def _is_single_field(value: Any) -> bool:
+    """Return True for a container that the caller passed, unless it is a message or a tool call."""
     if not isinstance(value, TracedDict | TracedList):
         return False
     message, path = owner_of(value)
@@ -41,22 +38,24 @@ def _is_whole(value: Any) -> bool:
 
 
 class _Writer:
-    def __init__(self, *, ensure_ascii: bool, indent: Any, between: str, colon: str, sort_keys: bool) -> None:
+    """Dump a value to pieces of JSON text with owners."""
+
+    def __init__(self, *, ensure_ascii: bool, indent: Any, comma: str, colon: str, sort_keys: bool) -> None:
         self._ensure_ascii = ensure_ascii
         self._padding = indent if indent is None or isinstance(indent, str) else " " * indent
-        self._separators = (between, colon)
+        self._separators = (comma, colon)
         self._sort_keys = sort_keys
 
     def pieces(self, value: Any, depth: int) -> Iterator[str]:
-        if _is_whole(value):
+        if _is_single_field(value):
             text = self._dumped(value).replace("\n", self._line(depth) or "\n")
             yield TracedStr(text, owner_runs(value, len(text)))
         elif isinstance(value, str):
             yield from self._string(value)
         elif isinstance(value, TracedDict):
-            # A name of a field is not yet what is in it.
-            unnamed = {plain(key): item for key, item in value.items()}
-            yield fill_gaps(join_traced(self.pieces(unnamed, depth)), owner_of(value))
+            # The name of a field belongs to the container, not to the field.
+            untraced_keys = {plain(key): item for key, item in value.items()}
+            yield fill_gaps(join_traced(self.pieces(untraced_keys, depth)), owner_of(value))
         elif isinstance(value, TracedList):
             yield fill_gaps(join_traced(self.pieces(tuple(value), depth)), owner_of(value))
         elif isinstance(value, dict):
@@ -69,10 +68,10 @@ class _Writer:
             yield TracedStr(text, owner_runs(value, len(text)) if isinstance(value, TracedInt | TracedFloat) else ())
 
     def _items(self, brackets: str, items: list[tuple[Any, Any]], depth: int, *, keyed: bool) -> Iterator[str]:
-        between, colon = self._separators
+        comma, colon = self._separators
         yield brackets[0]
-        for at, (key, item) in enumerate(items):
-            yield (between if at else "") + self._line(depth + 1)
+        for index, (key, item) in enumerate(items):
+            yield (comma if index else "") + self._line(depth + 1)
             if keyed:
                 yield from self._string(key)
                 yield colon
@@ -80,10 +79,10 @@ class _Writer:
         yield (self._line(depth) if items else "") + brackets[1]
 
     def _string(self, text: str) -> Iterator[str]:
-        inside = self._dumped(text)[1:-1]
+        unquoted = self._dumped(text)[1:-1]
         yield '"'
-        unchanged = isinstance(text, str) and inside == plain(text)
-        yield TracedStr(inside, runs_of(text) if unchanged else owner_runs(text, len(inside)))
+        unchanged = isinstance(text, str) and unquoted == plain(text)
+        yield TracedStr(unquoted, runs_of(text) if unchanged else owner_runs(text, len(unquoted)))
         yield '"'
 
     def _line(self, depth: int) -> str:

@@ -1,8 +1,8 @@
-"""Strings that remember where they came from, through everything that a template does to a string.
+"""Strings that keep provenance through all string operations of a template.
 
-A `TracedStr` is a `str` with runs: parts of it that have an owner. What no run covers is the template's own text.
-Every operation gives exactly the text that it would give on plain strings. Where it cannot say which character came
-from where, the result has one owner if all that went into it had the same one, and none otherwise.
+A `TracedStr` is a `str` with runs: parts that have an owner. Text outside of the runs is template text. Every
+operation returns exactly the text that it returns for plain strings. An operation that cannot track single characters
+returns a coarse result: one run with the common owner of all inputs, or none if there is no common owner.
 """
 
 from __future__ import annotations
@@ -14,22 +14,20 @@ from typing import Any, SupportsIndex, TypeVar
 
 from markupsafe import Markup
 
-from renderers.templating.owners import owner_runs
 from renderers.templating.runs import (
+    HasRuns,
     Owner,
+    PendingOwner,
     Run,
     Runs,
-    Spoken,
-    Unsettled,
     cut_runs,
-    filled,
-    filled_when_joined,
+    gap_free_prefix,
     join_runs,
-    runs_apart,
+    joined_gap_free_prefix,
+    owner_runs,
     runs_of,
+    spaced_runs,
 )
-
-__all__ = ["TracedMarkup", "TracedStr", "blur", "fill_gaps", "join_traced", "plain", "shown"]
 
 T = TypeVar("T", bound="_Traced")
 
@@ -37,51 +35,51 @@ _PERCENT_S = re.compile(r"%(?:%|s|\((\w+)\)s)")
 
 
 def plain(text: str) -> str:
-    """Returns the text alone, as an exact `str`.
+    """Return the text without runs, as an exact `str`.
 
     >>> type(plain(TracedStr("a")))
     <class 'str'>
     """
-    # str(text) would ask the object's own __str__, which keeps what is to be lost here.
+    # str(text) would call TracedStr.__str__, which keeps the runs.
     return str.__str__(text)
 
 
 def join_traced(parts: Iterable[str]) -> TracedStr:
-    """Joins strings, traced and plain ones, and keeps their runs.
+    """Join traced and plain strings, and keep their runs.
 
     >>> hello = TracedStr("Hello", (Run(0, 5, Owner(0, ("content",))),))
     >>> runs_of(join_traced(["<", hello, ">"]))[0][:2]
     (1, 6)
     """
     pieces = list(parts)
-    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+    return TracedStr("".join(map(plain, pieces)), join_runs(pieces), joined_gap_free_prefix(pieces))
 
 
-def fill_gaps(text: str, owner: Owner | Unsettled) -> str:
-    """Gives what no run covers to an owner; a text without gaps is returned as it is.
+def fill_gaps(text: str, owner: Owner | PendingOwner) -> str:
+    """Return a text with the parts that no run covers given to an owner.
 
     >>> hello = TracedStr("<Hello>", (Run(1, 6, Owner(0, ("content",))),))
     >>> [run[:2] for run in runs_of(fill_gaps(hello, Owner(-1, ())))]
     [(0, 1), (1, 6), (6, 7)]
     """
-    known = filled(text)
-    runs = list(runs_of(text)[:known])
-    at = runs[-1].end if runs else 0
-    for run in itertools.islice(runs_of(text), known, None):
-        if at < run.start:
-            runs.append(Run(at, run.start, owner))
+    gap_free = gap_free_prefix(text)
+    runs = list(runs_of(text)[:gap_free])
+    end = runs[-1].end if runs else 0
+    for run in itertools.islice(runs_of(text), gap_free, None):
+        if end < run.start:
+            runs.append(Run(end, run.start, owner))
         runs.append(run)
-        at = run.end
-    if at < len(text):
-        runs.append(Run(at, len(text), owner))
+        end = run.end
+    if end < len(text):
+        runs.append(Run(end, len(text), owner))
     if not runs:
         return text
     kind = TracedMarkup if isinstance(text, Markup) else TracedStr
     return kind(plain(text), tuple(runs), len(runs))
 
 
-def blur(result: Any, value: object) -> Any:
-    """Gives a plain text that was made of a value the smallest owner of all that is in it; the rest as it is."""
+def coarsen(result: Any, value: object) -> Any:
+    """Return a plain text with the common owner of the value that it is derived from. Other results are unchanged."""
     if type(result) is str:
         return TracedStr(result, owner_runs(value, len(result)))
     if type(result) is Markup:
@@ -89,68 +87,68 @@ def blur(result: Any, value: object) -> Any:
     return result
 
 
-def shown(value: object) -> str:
-    """Returns a value as text; that of a list or dict that the template put together has the owner of what is in it."""
-    text: str = value if isinstance(value, str) else blur(str(value), value)
+def to_traced_text(value: object) -> str:
+    """Return a value as text. The text of a container that the template built has the common owner of its contents."""
+    text: str = value if isinstance(value, str) else coarsen(str(value), value)
     return text
 
 
-class _Traced(Spoken, str):
-    """What the two traced kinds of string have in common; `_escape` is where they differ."""
+class _Traced(HasRuns, str):
+    """Base of `TracedStr` and `TracedMarkup`, which differ in `_escape`."""
 
     __slots__ = ()
 
     def _escape(self, other: Any) -> Any:
-        """Returns another string as this kind of string takes it in."""
+        """Return another string as it is when combined with this one: escaped for markup."""
         return other
 
-    def __new__(cls: type[T], text: str = "", runs: Runs = (), filled: int = 0) -> T:
+    def __new__(cls: type[T], text: str = "", runs: Runs = (), gap_free: int = 0) -> T:
         self = str.__new__(cls, text)
         self._runs = runs
-        self._filled = filled
+        self._gap_free = gap_free
         return self
 
-    def _make(self: T, text: str, runs: Runs, filled: int = 0) -> T:
-        return type(self)(text, runs, filled)
+    def _make(self: T, text: str, runs: Runs, gap_free: int = 0) -> T:
+        return type(self)(text, runs, gap_free)
 
-    def _only_owner(self) -> Owner | Unsettled | None:
-        """Returns who owns all of this string, where that is one."""
+    def _only_owner(self) -> Owner | PendingOwner | None:
+        """Return the owner if a single run covers the string, else None."""
         return self._runs[0].owner if len(self._runs) == 1 and self._runs[0][:2] == (0, len(self)) else None
 
     def _slice(self: T, start: int, end: int) -> T:
         return self._make(str.__getitem__(self, slice(start, end)), cut_runs(self._runs, start, end))
 
     def _slices(self: T, parts: Iterable[str], *, gap: int | None) -> list[T]:
-        """Finds parts that follow each other in this string, `gap` characters apart or where they next occur."""
-        found, at = [], 0
+        """Return the slices of consecutive parts, `gap` characters apart, or at their next occurrence if None."""
+        slices, offset = [], 0
         for part in parts:
-            start = str.find(self, part, at) if gap is None else at
-            found.append(self._slice(start, start + len(part)))
-            at = start + len(part) + (gap or 0)
-        return found
+            start = str.find(self, part, offset) if gap is None else offset
+            slices.append(self._slice(start, start + len(part)))
+            offset = start + len(part) + (gap or 0)
+        return slices
 
-    def _blurred(self: T, text: str, *others: object) -> T:
+    def _coarsened(self: T, text: str, *others: object) -> T:
         return self._make(text, owner_runs((self, *others), len(text)))
 
     # ==================
-    # Taking apart
+    # Slicing and splitting
     # ==================
 
     def __getitem__(self: T, key: SupportsIndex | slice) -> T:
         if not isinstance(key, slice):
             text = str.__getitem__(self, key)
-            at = range(len(self))[key.__index__()]
-            return self._make(text, cut_runs(self._runs, at, at + 1))
+            index = range(len(self))[key.__index__()]
+            return self._make(text, cut_runs(self._runs, index, index + 1))
         start, stop, step = key.indices(len(self))
         if step == 1:
             return self._slice(start, max(start, stop))
         text = str.__getitem__(self, key)
         if (owner := self._only_owner()) is not None:
             return self._make(text, (Run(0, len(text), owner),))
-        return self._make(text, join_runs([self[at] for at in range(start, stop, step)]))
+        return self._make(text, join_runs([self[index] for index in range(start, stop, step)]))
 
     def __iter__(self: T) -> Iterator[T]:
-        return (self[at] for at in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def strip(self: T, chars: str | None = None, /) -> T:
         return self.lstrip(chars).rstrip(chars)
@@ -174,10 +172,10 @@ class _Traced(Spoken, str):
         return self._slices(str.rsplit(self, sep, maxsplit), gap=None if sep is None else len(sep))
 
     def splitlines(self: T, keepends: bool = False) -> list[T]:  # type: ignore[override]
-        whole = self._slices(str.splitlines(self, True), gap=0)
+        lines = self._slices(str.splitlines(self, True), gap=0)
         if keepends:
-            return whole
-        return [line._slice(0, len(text)) for line, text in zip(whole, str.splitlines(self), strict=True)]
+            return lines
+        return [line._slice(0, len(text)) for line, text in zip(lines, str.splitlines(self), strict=True)]
 
     def partition(self: T, sep: str, /) -> tuple[T, T, T]:
         before, middle, after = self._slices(str.partition(self, sep), gap=0)
@@ -188,15 +186,15 @@ class _Traced(Spoken, str):
         return before, middle, after
 
     # ==================
-    # Putting together
+    # Joining and formatting
     # ==================
 
     def __add__(self: T, other: Any) -> T:
-        # A Markup on the right escapes what is on its left, unless that is markup too.
+        # A Markup on the right escapes a plain string on its left.
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
             return NotImplemented
         pieces = [self, self._escape(other)]
-        return self._make("".join(map(plain, pieces)), join_runs(pieces), filled_when_joined(pieces))
+        return self._make("".join(map(plain, pieces)), join_runs(pieces), joined_gap_free_prefix(pieces))
 
     def __radd__(self: T, other: Any) -> T:
         if not isinstance(other, str) or (hasattr(other, "__html__") and not hasattr(self, "__html__")):
@@ -222,9 +220,9 @@ class _Traced(Spoken, str):
         new = self._escape(new)
         text = plain(self).replace(plain(old), plain(new), count)
         if not old:
-            return self._blurred(text, new)
+            return self._coarsened(text, new)
         if new and not runs_of(new) and (owner := self._only_owner()) is not None:
-            return self._make(text, runs_apart(plain(self).split(old, count), len(new), owner))
+            return self._make(text, spaced_runs(plain(self).split(old, count), len(new), owner))
         pieces: list[str] = []
         for part in self.split(old, count):
             pieces += [new, part]
@@ -234,31 +232,31 @@ class _Traced(Spoken, str):
         return self._formatted(plain(self) % _plain_values(values), values)
 
     def _formatted(self: T, text: str, values: Any) -> T:
-        """Follows `%s` and `%(name)s`; any other way of formatting is blurred."""
+        """Return the formatted text with runs. Formats other than `%s` and `%(name)s` give a coarse result."""
         pieces: list[str] = []
-        numbered = list(values) if isinstance(values, tuple) else [values]
-        at = 0
+        positional = list(values) if isinstance(values, tuple) else [values]
+        offset = 0
         for match in _PERCENT_S.finditer(plain(self)):
-            pieces.append(self._slice(at, match.start()))
-            at = match.end()
+            pieces.append(self._slice(offset, match.start()))
+            offset = match.end()
             if match.group() == "%%":
                 pieces.append("%")
             elif match.group(1) is not None and isinstance(values, Mapping):
-                pieces.append(shown(values.get(match.group(1))))
-            elif numbered:
-                pieces.append(shown(numbered.pop(0)))
-        pieces.append(self._slice(at, len(self)))
-        followed = "".join(map(plain, pieces)) == text
-        return self._make(text, join_runs(pieces)) if followed else self._blurred(text, *numbered)
+                pieces.append(to_traced_text(values.get(match.group(1))))
+            elif positional:
+                pieces.append(to_traced_text(positional.pop(0)))
+        pieces.append(self._slice(offset, len(self)))
+        exact = "".join(map(plain, pieces)) == text
+        return self._make(text, join_runs(pieces)) if exact else self._coarsened(text, *positional)
 
     # ==================
-    # Changing characters
+    # Case and padding
     # ==================
 
     def _changed(self: T, text: str) -> T:
         if len(text) == len(self):
             return self._make(text, self._runs)
-        return self._blurred(text)
+        return self._coarsened(text)
 
     def lower(self: T) -> T:
         return self._changed(str.lower(self))
@@ -294,7 +292,7 @@ class _Traced(Spoken, str):
     def center(self: T, width: SupportsIndex, fillchar: str = " ", /) -> T:
         text = str.center(self, width, fillchar)
         padding = len(text) - len(self)
-        # CPython puts the odd space on the left where the width is odd as well.
+        # CPython puts the odd fill character on the left if the width is odd too.
         left = padding // 2 + (padding & len(text) & 1)
         return self._make(text, join_runs([" " * left, self]))
 
@@ -304,24 +302,24 @@ class _Traced(Spoken, str):
 
 
 class TracedStr(_Traced):
-    """A `str` that remembers where its parts came from.
+    """A `str` with runs.
 
     >>> content = TracedStr("  Hello ", (Run(0, 8, Owner(0, ("content",))),))
-    >>> said = "<" + content.strip() + ">"
-    >>> said, said._runs[0][:2]
+    >>> turn = "<" + content.strip() + ">"
+    >>> turn, turn._runs[0][:2]
     ('<Hello>', (1, 6))
     """
 
-    __slots__ = ("_filled", "_runs")
+    __slots__ = ("_gap_free", "_runs")
 
     def __str__(self) -> str:
         return self
 
 
 class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
-    """A `Markup` that remembers where its parts came from, and escapes what it takes in as `Markup` does."""
+    """A `Markup` with runs. It escapes the strings it is combined with, as `Markup` does."""
 
-    __slots__ = ("_filled", "_runs")
+    __slots__ = ("_gap_free", "_runs")
 
     def __str__(self) -> str:
         return TracedStr(plain(self), self._runs)
@@ -330,7 +328,7 @@ class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
         return f"Markup({plain(self)!r})"
 
     def __iter__(self) -> Iterator[TracedStr]:  # type: ignore[override]
-        # The characters of a Markup are plain strings.
+        # Iteration over a Markup yields plain strings.
         return iter(TracedStr(plain(self), self._runs))
 
     def _escape(self, other: Any) -> Any:
@@ -344,7 +342,7 @@ class TracedMarkup(_Traced, Markup):  # type: ignore[misc]
 
 
 def _plain_values(values: Any) -> Any:
-    """Returns the right side of a `%` with exact strings, which its formatting takes as they are."""
+    """Return the right operand of `%` with exact strings in place of traced ones."""
     if isinstance(values, tuple):
         return tuple(map(_plain_values, values))
     if isinstance(values, Markup):
