@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
-from renderers.core.spans import Channel, Labelled
+from renderers.core.spans import Channel, LabelledSpan
 from renderers.core.tokens import TokenRun
 from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encode import Cuts, cut_at_own, cut_at_walls, encode_labelled, encode_text, locate_marks
@@ -111,11 +111,11 @@ def test_a_lone_surrogate_is_refused_by_its_place(plain: bool) -> None:
         encode_text(load_tokenizer(EMBEDDED), "a<|end|>b\ud800", Cuts([], plain=plain))
 
 
-def labelled(borders: list[int], size: int) -> list[Labelled]:
+def labelled(borders: list[int], size: int) -> list[LabelledSpan]:
     """Cuts a text into labels that differ from their neighbours."""
     places = sorted({0, size, *(border for border in borders if border < size)})
     return [
-        Labelled(start, end, at, ("content",), Channel.CONTENT, at % 2 == 0, True)
+        LabelledSpan(start, end, at, ("content",), Channel.CONTENT, at % 2 == 0, True)
         for at, (start, end) in enumerate(itertools.pairwise(places))
     ]
 

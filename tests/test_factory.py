@@ -131,9 +131,7 @@ def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either
 
 def test_a_bare_tokenizer_with_a_family_says_how_to_pass_its_template(tmp_path: Path) -> None:
     shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
-    with pytest.raises(
-        TemplateMissingError, match="has no chat template: pass chat_template= as source text"
-    ):
+    with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template= as source text"):
         create_renderer(load_tokenizer(tmp_path), Qwen3RendererConfig())
 
 

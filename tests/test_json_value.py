@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from renderers.core.messages import DEEPEST
+from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parse.json_value import JsonError, read_json, read_json_prefix
 
 LENGTH = 1_000_000
@@ -130,8 +130,8 @@ def test_integers_are_read_as_far_as_python_converts_them() -> None:
 
 @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"[":', "}"), (' [ "]" , ', " ] ")])
 def test_the_deepest_that_is_read_is_as_deep_as_callers_may_send(start: str, end: str) -> None:
-    assert read_json(start * DEEPEST + "1" + end * DEEPEST) is not None
-    for depth in (DEEPEST + 1, 100_000):
+    assert read_json(start * MAX_JSON_DEPTH + "1" + end * MAX_JSON_DEPTH) is not None
+    for depth in (MAX_JSON_DEPTH + 1, 100_000):
         with pytest.raises(JsonError, match="nested more than 100 levels deep"):
             read_json(start * depth + "1" + end * depth)
 

@@ -33,7 +33,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.core.messages import plain_messages
+from renderers.core.messages import normalise_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens
 from renderers.programs.adapt import adapt_messages, adapt_tools
@@ -121,7 +121,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     try:
         text = _compile_jinja_template(template.source).render(
-            messages=adapt_messages(template, plain_messages(messages), arguments=tokens),
+            messages=adapt_messages(template, normalise_messages(messages), arguments=tokens),
             tools=adapt_tools(template, tools, arguments=tokens),
             documents=None,
             strftime_now=NOW.strftime,

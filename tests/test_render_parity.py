@@ -18,7 +18,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
-from renderers.core.messages import plain_messages, plain_tools
+from renderers.core.messages import normalise_messages, normalise_tools
 from renderers.errors import MessageError, TemplateError
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.adapt import adapt_messages, adapt_tools
@@ -80,7 +80,7 @@ CONVERTED = {
 
 def loses_text(template: ChatTemplate, messages: list[Data], arguments: Data) -> bool:
     """Says whether a template leaves out a content, or all reasoning, of messages as they are."""
-    text = template.run(plain_messages(messages), **arguments).text
+    text = template.run(normalise_messages(messages), **arguments).text
     said = [message["content"] for message in messages if isinstance(message.get("content"), str)]
     thoughts = [message["reasoning_content"] for message in messages if message.get("reasoning_content")]
     return any(one.strip() not in text for one in (*said, *thoughts[-1:]))
@@ -105,12 +105,12 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}
         given = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            adapted = adapt_messages(template, plain_messages(messages), arguments=given)
+            adapted = adapt_messages(template, normalise_messages(messages), arguments=given)
         except MessageError:
             assert isinstance(got, MessageError), (name, got)
             assert name in WITH_IMAGES
             continue
-        adapted_tools = adapt_tools(template, plain_tools(tools), arguments=given)
+        adapted_tools = adapt_tools(template, normalise_tools(tools), arguments=given)
         with time_is(renderer.date):
             expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
             same = (adapted, adapted_tools) == (messages, tools)
@@ -177,7 +177,7 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
         expected = outcome(theirs.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         got = outcome(ours.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
-        adapted = outcome(adapt_messages, renderer.template(), plain_messages(messages), arguments=tokens)
+        adapted = outcome(adapt_messages, renderer.template(), normalise_messages(messages), arguments=tokens)
         ids = outcome(renderer.render_ids, messages, continue_final_message=True, process_multimodal=False)
         if isinstance(adapted, Exception):
             assert type(ids) is type(adapted), about

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Bridge, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from tests.support.conversations import TOOLS, assistant, call, tool, user
 from tests.support.models import HUB_AT_HAND, unpack_hub
 
@@ -99,7 +99,7 @@ class Sampler:
         # A single character is no marker, and what is left of one when it is cut is none either.
         pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         encode = self.renderer.tokenizer.encode
-        markers = any_of(frozenset(self.renderer.tokenizer.added_tokens))
+        markers = compile_alternation(frozenset(self.renderer.tokenizer.added_tokens))
         assert markers is not None
         return [
             number

@@ -18,7 +18,7 @@ from renderers.bridging.stability import PrefixStability, prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.conventions import Conventions
 from renderers.core.lazy import lazy
-from renderers.core.messages import extract_message_tool_names, media_parts, plain_messages, plain_tools
+from renderers.core.messages import extract_message_tool_names, media_parts, normalise_messages, normalise_tools
 from renderers.core.options import ContentTokens, Prefill, ThinkingRetention
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
@@ -144,8 +144,8 @@ class ChatRenderer:
         'Yes?<|end|>'
         """
         run = self._writer.run(
-            plain_messages(messages),
-            tools=plain_tools(tools),
+            normalise_messages(messages),
+            tools=normalise_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             arguments=self._for_template(template_arguments),
@@ -189,8 +189,8 @@ class ChatRenderer:
             UnencodableTextError: A message holds a lone surrogate.
         """
         run = self._writer.run(
-            plain_messages(messages),
-            tools=plain_tools(tools),
+            normalise_messages(messages),
+            tools=normalise_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             arguments=self._for_template(template_arguments),
@@ -212,8 +212,8 @@ class ChatRenderer:
         Images are the placeholders that the template writes.
         """
         return self._writer.run(
-            plain_messages(messages),
-            tools=plain_tools(tools),
+            normalise_messages(messages),
+            tools=normalise_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             arguments=self._for_template(template_arguments),
@@ -266,7 +266,7 @@ class ChatRenderer:
         listed = None if tools is None else list(tools)
         if listed and set(map(type, listed)) != {dict}:
             # Those that are dicts already, as most are, need not be copied for every completion.
-            listed = plain_tools(listed)
+            listed = normalise_tools(listed)
         return ResponseParser(tables, listed, prefill=prefill)
 
     def bridge(
@@ -307,8 +307,8 @@ class ChatRenderer:
             return BridgeRefusal(BridgeReason.NO_PRIOR)
         if not new:
             return BridgeRefusal(BridgeReason.NOTHING_NEW)
-        new = plain_messages(new)
-        listed = plain_tools(tools)
+        new = normalise_messages(new)
+        listed = normalise_tools(tools)
         parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
         prior = Prior(prompt, completion, parsed.state, parsed.content)
         _refuse_media(new, process_multimodal=process_multimodal)

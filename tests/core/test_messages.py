@@ -20,9 +20,9 @@ from renderers.core.messages import (
     ToolCall,
     ToolSpec,
     VideoPart,
-    plain_arguments,
-    plain_messages,
-    plain_tools,
+    normalise_arguments,
+    normalise_messages,
+    normalise_tools,
 )
 from renderers.errors import MessageError
 
@@ -83,19 +83,19 @@ def exact(value: Any) -> bool:
 
 def test_subclasses_become_the_exact_types_without_asking_their_methods() -> None:
     message = UserDict(role=Role.USER, content=Loud("hi"), n=Count(3), x=np.float64(0.5), t=(Loud("a"), True))
-    (plain,) = plain_messages([message])
+    (plain,) = normalise_messages([message])
     assert plain == {"role": "user", "content": "hi", "n": 3, "x": 0.5, "t": ["a", True]}
     assert exact(plain)
 
 
 @pytest.mark.parametrize("kind", [dict, OrderedDict, MappingProxyType, UserDict])
 def test_any_mapping_is_a_message(kind: Any) -> None:
-    assert plain_messages([kind({"role": "user", "content": "hi"})]) == [{"role": "user", "content": "hi"}]
+    assert normalise_messages([kind({"role": "user", "content": "hi"})]) == [{"role": "user", "content": "hi"}]
 
 
 @pytest.mark.parametrize("scalar", [np.int64(3), np.float32(0.5), np.bool_(False), np.str_("s")])
 def test_numpy_scalars_are_what_they_say(scalar: Any) -> None:
-    (plain,) = plain_messages([{"role": "user", "x": scalar}])
+    (plain,) = normalise_messages([{"role": "user", "x": scalar}])
     assert plain["x"] == scalar.item()
     assert exact(plain)
 
@@ -103,14 +103,16 @@ def test_numpy_scalars_are_what_they_say(scalar: Any) -> None:
 def test_objects_of_an_sdk_lose_the_keys_that_are_none_but_for_the_content() -> None:
     call = Call(id="1", function=Function(name="f", arguments="{}"))
     said = Said(role="assistant", tool_calls=[call])
-    assert plain_messages([said]) == [
+    assert normalise_messages([said]) == [
         {
             "role": "assistant",
             "content": None,
             "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}, "type": "function"}],
         }
     ]
-    assert plain_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == plain_messages([said])
+    assert normalise_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == normalise_messages(
+        [said]
+    )
 
 
 def test_none_in_the_data_that_an_object_holds_stays() -> None:
@@ -120,27 +122,27 @@ def test_none_in_the_data_that_an_object_holds_stays() -> None:
         parameters: dict[str, Any]
 
     spec = Spec(name="f", parameters={"default": None, "enum": [None]})
-    assert plain_tools([spec]) == [{"name": "f", "parameters": {"default": None, "enum": [None]}}]
+    assert normalise_tools([spec]) == [{"name": "f", "parameters": {"default": None, "enum": [None]}}]
 
 
 def test_dataclasses_are_messages_too() -> None:
-    assert plain_messages([Plain("user", "hi")]) == [{"role": "user", "content": "hi"}]
+    assert normalise_messages([Plain("user", "hi")]) == [{"role": "user", "content": "hi"}]
 
 
 def test_none_in_a_callers_own_dict_stays() -> None:
     message = {"role": "assistant", "content": None, "tool_calls": None}
-    assert plain_messages([message]) == [message]
+    assert normalise_messages([message]) == [message]
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "thinking", "reasoning"])
 def test_reasoning_is_passed_on_under_the_names_that_templates_read(key: str) -> None:
-    (plain,) = plain_messages([{"role": "assistant", "content": "x", key: "Hm."}])
+    (plain,) = normalise_messages([{"role": "assistant", "content": "x", key: "Hm."}])
     assert plain["reasoning_content"] == plain["thinking"] == "Hm."
     assert plain[key] == "Hm."
 
 
 def test_of_several_names_for_reasoning_the_standard_one_wins() -> None:
-    (plain,) = plain_messages([{"role": "assistant", "reasoning": "b", "thinking": None, "reasoning_content": "a"}])
+    (plain,) = normalise_messages([{"role": "assistant", "reasoning": "b", "thinking": None, "reasoning_content": "a"}])
     assert plain["reasoning_content"] == "a"
     assert plain["reasoning"] == "b"
 
@@ -150,13 +152,13 @@ def test_reasoning_aliases_are_those_of_transformers() -> None:
 
     for keys in (["reasoning"], ["thinking"], ["reasoning_content", "thinking"], ["thinking", "reasoning"], []):
         message = {"role": "assistant", "content": "x", **{key: f"by {key}" for key in keys}}
-        assert plain_messages([message]) == _alias_reasoning_fields([message])
+        assert normalise_messages([message]) == _alias_reasoning_fields([message])
 
 
 def test_the_callers_objects_are_never_changed() -> None:
     messages = [{"role": "assistant", "reasoning": "Hm.", "content": [{"type": "text", "text": "x"}]}]
     before = copy.deepcopy(messages)
-    plain = plain_messages(messages)
+    plain = normalise_messages(messages)
     plain[0]["content"][0]["text"] = "y"
     plain[0]["new"] = 1
     assert messages == before
@@ -164,7 +166,7 @@ def test_the_callers_objects_are_never_changed() -> None:
 
 def test_an_image_object_in_a_part_becomes_its_name() -> None:
     part = {"type": "image", "image": object(), "detail": {"n": 1}}
-    (plain,) = plain_messages([{"role": "user", "content": [part]}])
+    (plain,) = normalise_messages([{"role": "user", "content": [part]}])
     assert plain["content"] == [{"type": "image", "image": "<object>", "detail": {"n": 1}}]
 
 
@@ -210,7 +212,7 @@ PICTURE = Image()
     ],
 )
 def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part: Any, plain: Any) -> None:
-    assert plain_messages([{"role": "user", "content": [part]}])[0]["content"] == [plain]
+    assert normalise_messages([{"role": "user", "content": [part]}])[0]["content"] == [plain]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part
 )
 def test_an_object_where_text_belongs_is_refused_by_its_place(part: Any, path: tuple[str, ...]) -> None:
     with pytest.raises(MessageError, match="is a Image, which is not JSON data") as caught:
-        plain_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
+        normalise_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
     assert (caught.value.message, caught.value.path) == (1, ("content", 1, *path))
 
 
@@ -266,7 +268,7 @@ for _ in range(200):
 )
 def test_what_cannot_be_rendered_is_refused_by_its_place(messages: Any, error: str) -> None:
     with pytest.raises(MessageError) as caught:
-        plain_messages(messages)
+        normalise_messages(messages)
     assert error in str(caught.value)
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.message, again.path) == (str(caught.value), caught.value.message, caught.value.path)
@@ -274,27 +276,27 @@ def test_what_cannot_be_rendered_is_refused_by_its_place(messages: Any, error: s
 
 def test_an_object_that_is_there_twice_is_not_taken_for_a_circle() -> None:
     part = {"type": "text", "text": "x"}
-    assert plain_messages([{"role": "user", "content": [part, part]}])[0]["content"] == [part, part]
+    assert normalise_messages([{"role": "user", "content": [part, part]}])[0]["content"] == [part, part]
 
 
 def test_tools_are_made_plain_and_checked() -> None:
-    assert plain_tools(None) is None
-    assert plain_tools([Function(name="f", arguments="{}")]) == [{"name": "f", "arguments": "{}"}]
+    assert normalise_tools(None) is None
+    assert normalise_tools([Function(name="f", arguments="{}")]) == [{"name": "f", "arguments": "{}"}]
     with pytest.raises(MessageError, match=r"^tools\.1 must be a dict with the tool's name and schema$"):
-        plain_tools([{"name": "f"}, "g"])
+        normalise_tools([{"name": "f"}, "g"])
     with pytest.raises(MessageError, match="tools must be a list of tools, not a dict"):
-        plain_tools({"name": "f"})
+        normalise_tools({"name": "f"})
     with pytest.raises(MessageError, match=r"^tools\.0\.f is a builtin_function_or_method"):
-        plain_tools([{"f": print}])
+        normalise_tools([{"f": print}])
 
 
 def test_other_arguments_are_made_plain_too() -> None:
-    assert plain_arguments({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
+    assert normalise_arguments({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
         "documents": [{"text": "x"}],
         "flag": True,
     }
     with pytest.raises(MessageError, match=r"^documents\.0 is a object"):
-        plain_arguments({"documents": [object()]})
+        normalise_arguments({"documents": [object()]})
 
 
 def test_the_types_say_which_keys_are_required() -> None:

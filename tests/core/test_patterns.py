@@ -7,16 +7,16 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 
 
 @given(st.sets(st.text("abc<|", min_size=1, max_size=4), min_size=1, max_size=8), st.text("abc<|", max_size=20))
 def test_the_pattern_finds_the_longest_text_at_each_place(texts: set[str], searched: str) -> None:
     flat = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
-    tree = any_of(frozenset(texts))
+    tree = compile_alternation(frozenset(texts))
     assert tree is not None
     assert tree.findall(searched) == flat.findall(searched)
 
 
 def test_no_texts_have_no_pattern() -> None:
-    assert any_of(frozenset()) is None
+    assert compile_alternation(frozenset()) is None

@@ -18,8 +18,8 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.core.messages import plain_messages
-from renderers.core.spans import Labelled, Trace
+from renderers.core.messages import normalise_messages
+from renderers.core.spans import LabelledSpan, Trace
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import hub_models, unpack_hub
 from tests.support.parity import CORPUS, OF_MODELS
@@ -273,12 +273,12 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
 
 def _written(
     renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
-) -> tuple[Trace, tuple[Labelled, ...]]:
-    run = renderer._writer.run(plain_messages(messages), tools=tools, add_generation_prompt=prompt)
+) -> tuple[Trace, tuple[LabelledSpan, ...]]:
+    run = renderer._writer.run(normalise_messages(messages), tools=tools, add_generation_prompt=prompt)
     return run.trace, run.labels
 
 
-def _end(labels: tuple[Labelled, ...], message: int) -> int:
+def _end(labels: tuple[LabelledSpan, ...], message: int) -> int:
     return max((one.end for one in labels if one.message == message and one.sampled), default=0)
 
 

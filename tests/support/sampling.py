@@ -14,7 +14,7 @@ from typing import Any
 from transformers.utils.chat_template_utils import _compile_jinja_template, _render_with_assistant_indices
 
 from renderers import MessageError, TemplateError
-from renderers.core.messages import plain_messages, plain_tools
+from renderers.core.messages import normalise_messages, normalise_tools
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.input_formats import probe_arguments
 from renderers.rendering.label import label
@@ -66,8 +66,8 @@ def compare_with_tags(path: Path) -> Agreement:
         }
         given = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            messages = adapt_messages(template, plain_messages(CONVERSATIONS[name]), arguments=given)
-            tools = adapt_tools(template, plain_tools(arguments["tools"]), arguments=given)
+            messages = adapt_messages(template, normalise_messages(CONVERSATIONS[name]), arguments=given)
+            tools = adapt_tools(template, normalise_tools(arguments["tools"]), arguments=given)
             trace = template.run(messages, tools=tools, now=NOW, **tokens, **switches)
         except (MessageError, TemplateError):
             continue

@@ -29,9 +29,9 @@ from renderers.bridging.sample_histories import SAID, Turn, stand_in
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
-from renderers.core.patterns import any_of
-from renderers.core.spans import Channel, Labelled, Span, Trace
-from renderers.core.text import shown
+from renderers.core.patterns import compile_alternation
+from renderers.core.spans import Channel, LabelledSpan, Span, Trace
+from renderers.core.text import quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
 from renderers.parse.response import CompletionState, Region
 from renderers.programs.base import REJECTIONS as NOT_TAKEN
@@ -105,7 +105,7 @@ def extend_prior(
         if isinstance(added, BridgeRefusal):
             return added
         found.append(added)
-    texts = {added.trace.text: shown(added.trace.text) for added in found}
+    texts = {added.trace.text: quote_short(added.trace.text) for added in found}
     if len(texts) > 1:
         detail = "{} if the turn is but a call; else {}".format(*texts.values())
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
@@ -124,7 +124,7 @@ class _Added(NamedTuple):
     """What new messages add, and whose it is, after a token that stands for what is before, if there is one."""
 
     trace: Trace
-    labels: list[Labelled]
+    labels: list[LabelledSpan]
     led: bool
     evidence: tuple[Evidence, ...]
 
@@ -249,7 +249,7 @@ def _closing(
 
 def _written(
     program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], *, closing: str
-) -> tuple[Trace, list[Labelled]] | None:
+) -> tuple[Trace, list[LabelledSpan]] | None:
     """Returns what is written after a turn, and whose it is, after the token that it ends with, if there is one.
 
     None where the template does not write the turn as it was proven.
@@ -280,7 +280,7 @@ def _written(
     ]
     if lead:
         spans.insert(0, Span(0, len(lead), -1, ()))
-        labels.insert(0, Labelled(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
+        labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
     return Trace(lead + whole.trace.text[end:], tuple(spans)), labels
 
 
@@ -315,7 +315,7 @@ def _already_there(program: Program, prior: Prior, added: str, ids: Sequence[int
     """
     if prior.state.stop is None or _holds(prior.completion[-1:], prior.state.stop):
         return 0
-    tokens = any_of(program.control)
+    tokens = compile_alternation(program.control)
     places = [found.span() for found in itertools.islice(tokens.finditer(added), 2)] if tokens else []
     between = program.ids(added[places[0][1] : places[1][0]]) if len(places) == 2 else []
     there = prior.at_stop[1] == between and list(ids[1 : 1 + len(between)]) == between

@@ -11,7 +11,7 @@ from renderers.bridging.last_speaker import Heads, heads_of
 from renderers.bridging.proofs import Written
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.lazy import lazy
-from renderers.core.spans import Labelled, Trace
+from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.tokens import InjectedText, TokenRun
 from renderers.probing.literals import Searches, searches_of
 from renderers.probing.turn_format import TurnFormat
@@ -110,7 +110,7 @@ class Program:
         return self.ids(self.decode(ids) + text)[-len(joined) :] == joined
 
     def encode(
-        self, trace: Trace, labels: Sequence[Labelled]
+        self, trace: Trace, labels: Sequence[LabelledSpan]
     ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
         """Returns the ids of a text, their attribution where that is known, and control text of a caller's."""
         encoded, injected = self.writer.encode(trace, labels)

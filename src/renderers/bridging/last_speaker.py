@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from renderers.bridging.proofs import Write, end_of_turn, stop_at
 from renderers.bridging.sample_histories import Feature, skeletons
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Path
 from renderers.programs.base import REJECTIONS as NOT_TAKEN
 
@@ -35,7 +35,7 @@ def heads_of(
 
     `header` is what an assistant's turn begins with.
     """
-    pattern = any_of(control)
+    pattern = compile_alternation(control)
     begun = pattern.search(header) if pattern else None
     if pattern is None or begun is None:
         return None

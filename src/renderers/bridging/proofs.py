@@ -19,9 +19,9 @@ from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Skeleton
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
-from renderers.core.patterns import any_of
-from renderers.core.spans import Channel, Labelled, Path, Trace
-from renderers.core.text import parting, shown
+from renderers.core.patterns import compile_alternation
+from renderers.core.spans import Channel, LabelledSpan, Path, Trace
+from renderers.core.text import first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.parse.response import Region, Thought
 from renderers.programs.base import REJECTIONS as NOT_TAKEN
@@ -94,10 +94,10 @@ class Written:
     """What a template wrote for messages, and what of it is sampled, which is found out when it is asked for."""
 
     trace: Trace
-    label: Callable[[], Sequence[Labelled]]
+    label: Callable[[], Sequence[LabelledSpan]]
 
     @lazy
-    def labels(self) -> Sequence[Labelled]:
+    def labels(self) -> Sequence[LabelledSpan]:
         """The spans of the text with their channels."""
         return self.label()
 
@@ -150,7 +150,7 @@ class History(NamedTuple):
 
 def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...]:
     """Lets the template write all histories that a turn may come after."""
-    pattern = any_of(control)
+    pattern = compile_alternation(control)
     histories = []
     for skeleton in skeletons():
         try:
@@ -183,7 +183,7 @@ def prove(
             outcomes.append(_examined(write, history, turn, said, new, suffixes, markers=markers, control=control))
         except NOT_TAKEN as error:
             words.append(words_of(error, len(history.skeleton.messages)))
-    return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
+    return Proof(tuple(outcomes), tuple(map(quote_short, suffixes)), tuple(words))
 
 
 def words_of(error: MessageError | TemplateError, at: int) -> str:
@@ -227,7 +227,7 @@ def _examined(
     if field == same and alone != followed:
         last_stop = stop_at(last, end_of_turn(last, at) or 0, control)
         if fault is None and not (stop and last_stop and alone == followed + last_stop):
-            detail = f"a turn ends with {shown(alone)}, and with {shown(followed)} where others follow"
+            detail = f"a turn ends with {quote_short(alone)}, and with {quote_short(followed)} where others follow"
             fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     stop_is_next = any(span.message > at for span in whole.trace.spans_in(end - len(stop), end))
     return Outcome(skeleton, required, stop, last_stop, stop_is_next, turn_in(whole, at), suffix, change, fault)
@@ -256,7 +256,7 @@ def _tail(written: Written, message: int, stop: str) -> tuple[Path, str]:
 
 def stop_at(written: Written, end: int, control: frozenset[str]) -> str:
     """Returns the control token that ends at a place; empty where none does."""
-    pattern = any_of(control)
+    pattern = compile_alternation(control)
     begin = max(0, end - _LONGEST)
     found = (
         [match[0] for match in pattern.finditer(written.trace.text, begin, end) if match.end() == end]
@@ -279,7 +279,7 @@ def fault_in(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRe
             return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
         # Names and ids of calls are those of the real turn; its words are not known.
         if span.message == at and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
-            detail = f"the template writes of the turn after it: {shown(whole.trace.text[end : span.end])}"
+            detail = f"the template writes of the turn after it: {quote_short(whole.trace.text[end : span.end])}"
             return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
     return None
 
@@ -296,10 +296,12 @@ def _change(
     """Returns what a template changes in a prompt and its turn when messages follow; None where nothing."""
     text, end, own_end = whole.trace.text, end_of_turn(whole, at), end_of_turn(last, at)
     if not text.startswith(prompt):
-        return f"the prompt ends with {shown(prompt[parting(prompt, text) :])}, which is not in the history"
+        return (
+            f"the prompt ends with {quote_short(prompt[first_difference(prompt, text) :])}, which is not in the history"
+        )
     if own_end is None or not last.trace.text.startswith(prompt):
-        dropped = prompt[parting(prompt, last.trace.text) :]
-        return f"the prompt ends with {shown(dropped)}, which is not in a turn that is the last"
+        dropped = prompt[first_difference(prompt, last.trace.text) :]
+        return f"the prompt ends with {quote_short(dropped)}, which is not in a turn that is the last"
     before = last.trace.text[len(prompt) : own_end].removesuffix(stop)
     after = text[len(prompt) : end].removesuffix(stop)
     if turn.thought is Thought.NONE and markers is not None:
@@ -308,8 +310,8 @@ def _change(
     said = (turn.said.strip(), THOUGHT if turn.thought is Thought.SOME else "")
     lost = next((text for text in said if text not in after), None)
     if lost is not None:
-        return f"{shown(lost)} would be left out of {shown(after)}"
-    return None if before == after else f"{shown(before)} would become {shown(after)}"
+        return f"{quote_short(lost)} would be left out of {quote_short(after)}"
+    return None if before == after else f"{quote_short(before)} would become {quote_short(after)}"
 
 
 def choose(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from renderers.bridging.sample_histories import SAID, THOUGHT, Turn, skeletons, stand_in
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.probes import TOOL
-from renderers.core.text import parting, shown
+from renderers.core.text import first_difference, quote_short
 from renderers.parse.response import StateCall, Thought
 from renderers.programs.base import REJECTIONS as NOT_TAKEN
 
@@ -147,13 +147,13 @@ _PAIRS = sorted(_pairs(), key=lambda pair: pair.size)
 
 def _change(before: str, after: str) -> str:
     """Returns how the second text does not begin with the first, in words."""
-    at = parting(before, after)
+    at = first_difference(before, after)
     lost, new = before[at:], after[at:]
     if not lost:
-        return f"{shown(before[-_NEAR:])} ends with other tokens where {shown(new[:_NEAR])} follows"
+        return f"{quote_short(before[-_NEAR:])} ends with other tokens where {quote_short(new[:_NEAR])} follows"
     kept = next((size for size in range(len(lost)) if new.startswith(lost[size:])), None)
     if kept is not None:
-        return f"{shown(lost[:kept])} is left out before {shown(lost[kept:])}"
+        return f"{quote_short(lost[:kept])} is left out before {quote_short(lost[kept:])}"
     if lost in new:
-        return f"{shown(new[: new.index(lost)])} is added before {shown(lost)}"
-    return f"{shown(lost)} becomes {shown(new)}"
+        return f"{quote_short(new[: new.index(lost)])} is added before {quote_short(lost)}"
+    return f"{quote_short(lost)} becomes {quote_short(new)}"

@@ -14,7 +14,7 @@ from renderers.core.spans import Path
 from renderers.errors import MessageError
 
 __all__ = [
-    "DEEPEST",
+    "MAX_JSON_DEPTH",
     "MEDIA_KINDS",
     "REASONING_NAMES",
     "Content",
@@ -30,10 +30,10 @@ __all__ = [
     "extract_message_tool_names",
     "media_kind",
     "media_parts",
-    "plain_arguments",
-    "plain_data",
-    "plain_messages",
-    "plain_tools",
+    "normalise_arguments",
+    "normalise_data",
+    "normalise_messages",
+    "normalise_tools",
 ]
 
 
@@ -124,13 +124,13 @@ MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url",
 REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
 """The keys of a message that callers give reasoning in, the first that there is counting."""
 
-DEEPEST = 100
+MAX_JSON_DEPTH = 100
 """How many levels JSON data may be nested, whether a caller sends it or a model wrote it."""
 
 _NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
 
 
-def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
+def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Returns messages as plain JSON data of their own.
 
     Pydantic models, OpenAI SDK objects and dataclasses become dicts without the keys that are None, except
@@ -143,12 +143,12 @@ def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     Raises:
         MessageError: Something cannot be rendered; says which message and where in it.
 
-    >>> plain_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
+    >>> normalise_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
     'They greet.'
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
-    listed = [_plain_message(message, at) for at, message in enumerate(messages)]
+    listed = [_normalise_message(message, at) for at, message in enumerate(messages)]
     if not listed:
         raise MessageError(_NO_MESSAGES)
     return listed
@@ -196,10 +196,10 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
     return {number: kind for number, kind in kinds if kind is not None}
 
 
-def plain_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
+def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """Returns tools as plain JSON data; None where there are none.
 
-    >>> plain_tools(({"name": "search"},))
+    >>> normalise_tools(({"name": "search"},))
     [{'name': 'search'}]
     """
     if tools is None:
@@ -213,17 +213,17 @@ def plain_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     return plain
 
 
-def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def normalise_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what else a template is given (`documents`, `enable_thinking`, ...) as plain JSON data."""
     return {name: _plain(value, None, (name,), ()) for name, value in arguments.items()}
 
 
-def plain_data(value: Any, *, message: int, path: Path) -> Any:
+def normalise_data(value: Any, *, message: int, path: Path) -> Any:
     """Returns a value that is to stand in a message as plain JSON data."""
     return _plain(value, message, path, ())
 
 
-def _plain_message(message: Any, at: int) -> dict[str, Any]:
+def _normalise_message(message: Any, at: int) -> dict[str, Any]:
     plain = _plain(message, at, (), ())
     if not isinstance(plain, dict):
         raise MessageError(f"must be a dict with a role and a content, not a {type(message).__name__}", message=at)
@@ -251,8 +251,8 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...],
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
-    if id(value) in around or len(around) > DEEPEST:
-        fault = "contains itself" if id(value) in around else f"is nested more than {DEEPEST} levels deep"
+    if id(value) in around or len(around) > MAX_JSON_DEPTH:
+        fault = "contains itself" if id(value) in around else f"is nested more than {MAX_JSON_DEPTH} levels deep"
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
     around = (*around, id(value))
     if isinstance(value, Mapping):

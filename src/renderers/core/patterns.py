@@ -6,14 +6,14 @@ import functools
 import re
 from collections.abc import Iterable
 
-__all__ = ["any_of"]
+__all__ = ["compile_alternation"]
 
 
 @functools.lru_cache(maxsize=64)
-def any_of(texts: frozenset[str]) -> re.Pattern[str] | None:
+def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
     """Returns a pattern that finds any of some texts, the longest where several begin; None where there are none.
 
-    >>> any_of(frozenset({"<a>", "<a><b>"})).findall("<a><b> <a>")
+    >>> compile_alternation(frozenset({"<a>", "<a><b>"})).findall("<a><b> <a>")
     ['<a><b>', '<a>']
     """
     return re.compile(_alternatives(texts)) if texts else None

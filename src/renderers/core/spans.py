@@ -8,7 +8,7 @@ import operator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Channel", "Labelled", "Mark", "Path", "Span", "Trace"]
+__all__ = ["Channel", "LabelledSpan", "Path", "Span", "TokenMatch", "Trace"]
 
 Path = tuple[str | int, ...]
 """Where in a message a text stands: `("content",)`, `("tool_calls", 0, "function", "name")`; empty for no field."""
@@ -44,7 +44,7 @@ class Span(NamedTuple):
     path: Path
 
 
-class Mark(NamedTuple):
+class TokenMatch(NamedTuple):
     """A place in a text where a token that has a text of its own is written."""
 
     start: int
@@ -52,7 +52,7 @@ class Mark(NamedTuple):
     text: str
 
 
-class Labelled(NamedTuple):
+class LabelledSpan(NamedTuple):
     """A run of characters with one owner, its channel, and whether a model samples it.
 
     `content` is what `RenderedTokens.is_content` says of its tokens.
@@ -91,10 +91,10 @@ class Trace:
         last = bisect.bisect_left(self.spans, end, lo=first, key=_START)
         return [span for span in self.spans[first:last] if span.start < span.end]
 
-    def until(self, end: int) -> Trace:
+    def truncate(self, end: int) -> Trace:
         """Returns the trace of the text up to a character.
 
-        >>> Trace("<Hello>", (Span(0, 1, 0, ()), Span(1, 6, 0, ("content",)), Span(6, 7, 0, ()))).until(4).spans[1:]
+        >>> Trace("<Hello>", (Span(0, 1, 0, ()), Span(1, 6, 0, ("content",)), Span(6, 7, 0, ()))).truncate(4).spans[1:]
         (Span(start=1, end=4, message=0, path=('content',)),)
         """
         kept = [span for span in self.spans if span.start < end or span.end <= end]

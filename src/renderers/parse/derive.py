@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import JsonObject
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Trace
 from renderers.core.text import LEXEME
@@ -109,7 +109,7 @@ def _unwritten_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasoning
 
 def _header(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> str:
     """Returns what all prompts begin a turn with."""
-    pattern = any_of(frozenset(reasoning.markers)) if reasoning else None
+    pattern = compile_alternation(frozenset(reasoning.markers)) if reasoning else None
     cut = [pattern.split(prompt)[0] if pattern else prompt for prompt in prompts]
     columns = zip(*(LEXEME.findall(one) for one in cut), strict=False)
     return "".join(one[0] for one in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
@@ -194,7 +194,7 @@ def misread(turns: TurnFormat, grammar: Grammar, ends: frozenset[str]) -> list[s
 
     `ends` are the texts of the tokens that end a turn.
     """
-    found, end = [], any_of(ends)
+    found, end = [], compile_alternation(ends)
     for said in ({"content": "Kiesel"}, {"content": "Kiesel", "reasoning_content": "Wolke", "thinking": "Wolke"}):
         trace, conversation = turns.render_turn(said)
         if trace is None or _shown(trace, conversation, Channel.CONTENT) is None:
@@ -253,7 +253,7 @@ def _own_markers(trace: Trace, conversation: Sequence[JsonObject]) -> Pair | Non
 def _without_end(turn: str, grammar: Grammar, control: frozenset[str]) -> str:
     """Returns a turn's text without the tokens that end it."""
     markers = {*(grammar.section or ()), *(grammar.call or ())}
-    pattern = any_of(frozenset(control - markers))
+    pattern = compile_alternation(frozenset(control - markers))
     while pattern is not None:
         text = turn.rstrip()
         found = [match for match in pattern.finditer(text) if match.end() == len(text)]

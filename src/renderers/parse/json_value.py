@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from renderers.core.messages import DEEPEST
+from renderers.core.messages import MAX_JSON_DEPTH
 
 __all__ = ["JsonError", "member_text", "read_json", "read_json_prefix"]
 
@@ -47,7 +47,7 @@ def read_json(text: str) -> Any:
     >>> read_json(' {"code": "a\nb"} ')
     {'code': 'a\nb'}
     """
-    if text.count("{") + text.count("[") <= DEEPEST:
+    if text.count("{") + text.count("[") <= MAX_JSON_DEPTH:
         # Nothing in it can be too deep, so nothing has to be counted. What is wrong is found out below.
         try:
             return _decoded(text.strip(_SPACE), 0)
@@ -133,8 +133,8 @@ def _end_of(text: str, start: int) -> int:
     while (found := _NEXT.match(text, at)) is not None:
         at = found.end()
         depth += (found[1] is not None) - (found[2] is not None)
-        if depth > DEEPEST:
-            raise JsonError(f"is nested more than {DEEPEST} levels deep")
+        if depth > MAX_JSON_DEPTH:
+            raise JsonError(f"is nested more than {MAX_JSON_DEPTH} levels deep")
         if depth == 0:
             return at
     raise JsonError(f"is broken or cut off after character {at}")

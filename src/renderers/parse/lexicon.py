@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.parse.pieces import Joiner, Pieces
 from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, WireTexts, from_wire, to_wire
 
@@ -84,7 +84,7 @@ class Lexicon:
 
     def marked(self, text: str) -> str:
         """Returns a text with markers in it as it stands in wire text."""
-        pattern = any_of(frozenset(self._atomic))
+        pattern = compile_alternation(frozenset(self._atomic))
         parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
         return "".join(map(self.mark, parts))
 

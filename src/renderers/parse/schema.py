@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from renderers.core.messages import DEEPEST
+from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parse.json_value import JsonError, read_json
 
 __all__ = ["Schema", "ToolSchemas", "read_value"]
@@ -251,7 +251,7 @@ def _fits(
 
     `known` are the answers that there are, by the value (what is no container: by its type) and the schema.
     """
-    if not isinstance(schema, Mapping) or steps > DEEPEST:
+    if not isinstance(schema, Mapping) or steps > MAX_JSON_DEPTH:
         return True
     kind = _kind(value)
     if kind == "number" and value.is_integer():

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.parse.grammar import Grammar
 from renderers.parse.lexicon import Lexicon, LexiconTokenizer
 from renderers.parse.syntax import SYNTAXES, Syntax
@@ -127,7 +127,7 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
 def tables_for(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int]) -> Tables:
     """Returns the tables of a grammar for a tokenizer, and the tokens that end a turn."""
     within = markers_within(grammar)
-    reserved = any_of(tokenizer.reserved_texts)
+    reserved = compile_alternation(tokenizer.reserved_texts)
     header = frozenset(reserved.findall(grammar.header)) if reserved else frozenset()
     return Tables(grammar, Lexicon(tokenizer, marks=[*sorted(within), *sorted(header)], stops=sorted(stops)))
 

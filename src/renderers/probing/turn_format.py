@@ -12,10 +12,10 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.core.probes import ASK, TOOL, conversations_with, tool_call
 from renderers.core.spans import Channel, Trace
-from renderers.core.text import LEXEME, alike
+from renderers.core.text import LEXEME, common_prefix_length
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.base import Program
 
@@ -94,7 +94,7 @@ class TurnFormat:
     @lazy
     def end_token(self) -> str | None:
         """The special token that ends a turn when another message follows; None if there is none."""
-        pattern = any_of(self.key.special_tokens)
+        pattern = compile_alternation(self.key.special_tokens)
         conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
         trace = self.render(conversation)
         if trace is None or pattern is None:
@@ -202,10 +202,10 @@ def _probe_placeholder(turns: TurnFormat, role: str, kind: str) -> str | None:
 
 def _inserted_placeholder(text: str, media_text: str, special_tokens: frozenset[str]) -> str:
     """Return the placeholder that the second text has and the first one has not."""
-    before = alike(text, media_text)
-    after = alike(text[before:][::-1], media_text[before:][::-1])
+    before = common_prefix_length(text, media_text)
+    after = common_prefix_length(text[before:][::-1], media_text[before:][::-1])
     inserted = media_text[before : len(media_text) - after]
-    pattern = any_of(special_tokens)
+    pattern = compile_alternation(special_tokens)
     tokens: list[str] = pattern.findall(inserted) if pattern is not None else []
     # With three or more tokens, the first and the last are delimiters.
     return tokens[-2 if len(tokens) > 2 else 0] if tokens else inserted.strip()

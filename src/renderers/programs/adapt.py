@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.messages import MEDIA_KINDS, media_kind, plain_data
+from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, accepts_format
@@ -269,7 +269,7 @@ def _adapt_arguments(called: JsonObject, index: int, path: Path, accepts: _Accep
         return called
     parsed = _parse_object(arguments)
     if parsed is not None:
-        return {**called, "arguments": plain_data(parsed, message=index, path=path)}
+        return {**called, "arguments": normalise_data(parsed, message=index, path=path)}
     if as_text:
         return called
     raise MessageError(

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from renderers.core.patterns import any_of
-from renderers.core.spans import Mark, Span, Trace
+from renderers.core.patterns import compile_alternation
+from renderers.core.spans import Span, TokenMatch, Trace
 
 
-def find_special_tokens(text: str, special_tokens: frozenset[str]) -> list[Mark]:
+def find_special_tokens(text: str, special_tokens: frozenset[str]) -> list[TokenMatch]:
     """Return all special tokens in a text. Where several start, the longest one counts.
 
     >>> find_special_tokens("Hi<|end|>", frozenset({"<|end|>"}))
-    [Mark(start=2, end=9, text='<|end|>')]
+    [TokenMatch(start=2, end=9, text='<|end|>')]
     """
-    pattern = any_of(special_tokens)
-    return [] if pattern is None else [Mark(*match.span(), match[0]) for match in pattern.finditer(text)]
+    pattern = compile_alternation(special_tokens)
+    return [] if pattern is None else [TokenMatch(*match.span(), match[0]) for match in pattern.finditer(text)]
 
 
-def find_injected(trace: Trace, tokens: Sequence[Mark]) -> list[tuple[Mark, Span]]:
+def find_injected(trace: Trace, tokens: Sequence[TokenMatch]) -> list[tuple[TokenMatch, Span]]:
     """Return the tokens that are in a body, each with the span of its field.
 
     A body is data of the caller: message fields, tools and documents. A token that is only partly in a body counts.
@@ -26,7 +26,7 @@ def find_injected(trace: Trace, tokens: Sequence[Mark]) -> list[tuple[Mark, Span
 
     >>> trace = Trace("<a><b>", (Span(0, 3, 0, ()), Span(3, 6, 0, ("content",))))
     >>> find_injected(trace, find_special_tokens(trace.text, frozenset({"<a>", "<b>"})))
-    [(Mark(start=3, end=6, text='<b>'), Span(start=3, end=6, message=0, path=('content',)))]
+    [(TokenMatch(start=3, end=6, text='<b>'), Span(start=3, end=6, message=0, path=('content',)))]
     """
     injected = []
     index = 0
@@ -41,13 +41,13 @@ def find_injected(trace: Trace, tokens: Sequence[Mark]) -> list[tuple[Mark, Span
     return injected
 
 
-def find_template_tokens(trace: Trace, special_tokens: frozenset[str]) -> list[Mark]:
+def find_template_tokens(trace: Trace, special_tokens: frozenset[str]) -> list[TokenMatch]:
     """Return the special tokens that the template wrote, ignoring those in bodies."""
-    pattern = any_of(special_tokens)
-    tokens: list[Mark] = []
+    pattern = compile_alternation(special_tokens)
+    tokens: list[TokenMatch] = []
     position = 0
     while pattern is not None and (match := pattern.search(trace.text, position)) is not None:
-        token = Mark(*match.span(), match[0])
+        token = TokenMatch(*match.span(), match[0])
         if _body_span(trace, token) is None:
             tokens.append(token)
             position = token.end
@@ -57,14 +57,14 @@ def find_template_tokens(trace: Trace, special_tokens: frozenset[str]) -> list[M
     return tokens
 
 
-def _body_span(trace: Trace, token: Mark) -> Span | None:
+def _body_span(trace: Trace, token: TokenMatch) -> Span | None:
     """Return the span of the caller's data that a token is in; None for a token of the template."""
     spans = trace.spans_in(token.start, token.end)
     body = next((span for span in spans if _is_body(span, token)), None)
     return body or (spans[0] if all(span.path for span in spans) else None)
 
 
-def _is_body(span: Span, token: Mark) -> bool:
+def _is_body(span: Span, token: TokenMatch) -> bool:
     if not span.path:
         return False
     if span.message < 0:

@@ -16,8 +16,8 @@ from renderers.core.channels import span_channel
 from renderers.core.conventions import Conventions
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
-from renderers.core.patterns import any_of
-from renderers.core.spans import Channel, Labelled, Span, Trace
+from renderers.core.patterns import compile_alternation
+from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import LEXEME
 from renderers.probing.turn_format import TurnFormat, TurnHeader
 
@@ -34,7 +34,7 @@ def label(
     stop_tokens: frozenset[str] = frozenset(),
     conventions: Conventions = _DEFAULT_CONVENTIONS,
     inline_reasoning: bool = True,
-) -> tuple[Labelled, ...]:
+) -> tuple[LabelledSpan, ...]:
     """Return the spans of a trace with their channels and sampled flags.
 
     `stop_tokens` are the texts of the model's stop tokens, empty if unknown. A stop token that the template writes
@@ -55,7 +55,7 @@ def label(
             turn = finder.find(index, turn_format.headers(messages[index - 1]["role"] if index else ""))
             if turn is not None:
                 turns[index] = _apply_conventions(turn, conventions, trace.text)
-    labels: Iterable[Labelled] = _label_spans(trace, messages, channels, turns)
+    labels: Iterable[LabelledSpan] = _label_spans(trace, messages, channels, turns)
     if placeholders:
         labels = _split_media(trace, messages, labels, placeholders)
     regions = _find_reasoning(trace, channels, turns, turn_format.think_markers, inline=inline_reasoning)
@@ -89,7 +89,7 @@ def _apply_conventions(turn: _Turn, conventions: Conventions, text: str) -> _Tur
 
 def _label_spans(
     trace: Trace, messages: Sequence[JsonObject], channels: list[Channel], turns: dict[int, _Turn]
-) -> Iterator[Labelled]:
+) -> Iterator[LabelledSpan]:
     """Yield the spans, split where sampled text starts and ends."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = sorted(set(itertools.chain.from_iterable(pairs)))
@@ -106,15 +106,18 @@ def _label_spans(
                 message, sampled = stopped, True
             is_assistant = message >= 0 and messages[message]["role"] == "assistant"
             content = sampled if is_assistant else channel in _CONTENT
-            yield Labelled(start, end, message, span.path, channel, sampled, content)
+            yield LabelledSpan(start, end, message, span.path, channel, sampled, content)
 
 
 def _split_media(
-    trace: Trace, messages: Sequence[JsonObject], labels: Iterable[Labelled], placeholders: dict[int, frozenset[str]]
-) -> Iterator[Labelled]:
+    trace: Trace,
+    messages: Sequence[JsonObject],
+    labels: Iterable[LabelledSpan],
+    placeholders: dict[int, frozenset[str]],
+) -> Iterator[LabelledSpan]:
     """Yield the labels, with template text split at media placeholders."""
     for span in labels:
-        pattern = any_of(placeholders.get(span.message, frozenset())) if not span.path else None
+        pattern = compile_alternation(placeholders.get(span.message, frozenset())) if not span.path else None
         if pattern is None:
             yield span
             continue
@@ -175,7 +178,7 @@ def _find_marker(trace: Trace, marker: str, start: int, end: int, *, inline: boo
     return position if position >= 0 else None
 
 
-def _split_reasoning(labels: Iterable[Labelled], regions: dict[int, _Region]) -> Iterator[Labelled]:
+def _split_reasoning(labels: Iterable[LabelledSpan], regions: dict[int, _Region]) -> Iterator[LabelledSpan]:
     """Yield the labels, with content split where it is reasoning. Markers inside it are scaffold."""
     for span in labels:
         region = regions.get(span.message)
@@ -198,7 +201,7 @@ class _TurnFinder:
     ) -> None:
         self._text = trace.text
         self._spans = trace.spans
-        self._special_tokens = any_of(turn_format.key.special_tokens)
+        self._special_tokens = compile_alternation(turn_format.key.special_tokens)
         self._end_token = turn_format.end_token
         self._stop_tokens = stop_tokens
         self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]

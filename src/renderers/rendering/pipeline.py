@@ -11,7 +11,7 @@ from typing import Any
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.spans import Labelled, Mark, Span, Trace
+from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
 from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
@@ -61,7 +61,7 @@ class RenderedText:
         return self.run.trace
 
     @lazy
-    def labels(self) -> tuple[Labelled, ...]:
+    def labels(self) -> tuple[LabelledSpan, ...]:
         """The spans of the text with their channels and sampled flags."""
         settings = self.pipeline.settings
         return label(
@@ -146,7 +146,7 @@ class RenderPipeline:
         with _naming_fields(trace):
             return encode_text(self.settings.tokenizer, trace.text, cuts)
 
-    def encode(self, trace: Trace, labels: Sequence[Labelled]) -> tuple[EncodedRuns, list[InjectedText]]:
+    def encode(self, trace: Trace, labels: Sequence[LabelledSpan]) -> tuple[EncodedRuns, list[InjectedText]]:
         """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
 
         There is no attribution if a custom tokenizer provides no offsets.
@@ -164,7 +164,7 @@ class RenderPipeline:
         pairs = zip(injected, places, strict=True)
         return encoded, [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
 
-    def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[Mark, Span]]]:
+    def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
         """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
         tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
         special_tokens = tokenizer.reserved_texts

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from renderers.core.messages import REASONING_NAMES, plain_arguments, plain_messages, plain_tools
+from renderers.core.messages import REASONING_NAMES, normalise_arguments, normalise_messages, normalise_tools
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateMissingError
 from renderers.templating import ChatTemplate
@@ -93,7 +93,7 @@ def normalise_template_kwargs(arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise MessageError(f"{name!r} is not a template argument: names are strings")
         if name in _RESERVED:
             raise MessageError(f"is not a template argument: it is an option of {_RESERVED[name]}", path=(name,))
-    return plain_arguments(arguments)
+    return normalise_arguments(arguments)
 
 
 def apply_template(
@@ -114,8 +114,8 @@ def apply_template(
         source = read_template(chat_template, named=named)
     trace = run_chat(
         ChatTemplate(source),
-        plain_messages(conversation),
-        tools=plain_tools(tools),
+        normalise_messages(conversation),
+        tools=normalise_tools(tools),
         add_generation_prompt=add_generation_prompt,
         continue_final_message=continue_final_message,
         now=datetime.datetime.now(),
@@ -165,7 +165,7 @@ def run_chat(
     if not trace.text.startswith(_TAG, end):
         # The template trimmed the space after the tag, so it trims the field.
         end = len(before.rstrip())
-    return trace.until(end)
+    return trace.truncate(end)
 
 
 def _tag_last_message(messages: list[dict[str, Any]], field: str) -> tuple[str, dict[str, Any]]:

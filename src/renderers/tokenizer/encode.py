@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.spans import Channel, Labelled, Mark
+from renderers.core.spans import Channel, LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
 from renderers.tokenizer.adopt import ForeignTokenizer
 from renderers.tokenizer.loaded import LoadedTokenizer
@@ -25,17 +25,17 @@ _NEAR = 48
 class Cuts(NamedTuple):
     """Marks that are one token each, and whether what lies between them is ordinary text, whatever it looks like."""
 
-    marks: list[Mark]
+    marks: list[TokenMatch]
     plain: bool
 
 
-def cut_at_walls(tokenizer: AnyTokenizer, marks: Iterable[Mark]) -> Cuts:
+def cut_at_walls(tokenizer: AnyTokenizer, marks: Iterable[TokenMatch]) -> Cuts:
     """Returns the cuts with which the ids are those of the whole text: at hard walls, where there are any."""
     walls: frozenset[str] = frozenset() if isinstance(tokenizer, ForeignTokenizer) else tokenizer.wall_texts
     return Cuts([mark for mark in marks if mark.text in walls], plain=False)
 
 
-def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[Mark]) -> Cuts:
+def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch]) -> Cuts:
     """Returns the cuts with which no marks but the given ones become tokens of their own."""
     return Cuts(list(_with_spaces(tokenizer, text, own)), plain=True)
 
@@ -47,7 +47,7 @@ def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
 
     >>> from renderers import EMBEDDED, load_tokenizer
     >>> tokenizer, text = load_tokenizer(EMBEDDED), "<|turn|>user"
-    >>> cuts = cut_at_walls(tokenizer, [Mark(0, 8, "<|turn|>")])
+    >>> cuts = cut_at_walls(tokenizer, [TokenMatch(0, 8, "<|turn|>")])
     >>> encode_text(tokenizer, text, cuts) == tokenizer.encode(text, add_special_tokens=False)
     True
     """
@@ -65,7 +65,7 @@ class EncodedRuns(NamedTuple):
     straddling: tuple[int, ...]
 
 
-def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequence[Labelled]) -> EncodedRuns:
+def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequence[LabelledSpan]) -> EncodedRuns:
     """Returns the ids of a rendered text, and its labels as runs of tokens.
 
     A token that straddles a border belongs to the side of its first character.
@@ -108,7 +108,7 @@ class _Kind(NamedTuple):
     content: bool
 
 
-def _merged(labels: Iterable[Labelled]) -> list[tuple[int, _Kind]]:
+def _merged(labels: Iterable[LabelledSpan]) -> list[tuple[int, _Kind]]:
     """Returns where labels end, and what they say; those that follow each other and say the same are one."""
     merged: list[tuple[int, _Kind]] = []
     for start, end, message, _, channel, sampled, content in labels:
@@ -120,7 +120,7 @@ def _merged(labels: Iterable[Labelled]) -> list[tuple[int, _Kind]]:
     return merged
 
 
-def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[Mark]) -> list[tuple[int, int]]:
+def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[TokenMatch]) -> list[tuple[int, int]]:
     """Returns for each of some marks, which are in order, the token that it begins in, and the one after its last."""
     found: list[tuple[int, int]] = []
     begun = 0
@@ -223,14 +223,14 @@ def _pieces(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> Iterator[_Piece]:
             yield _Piece(borders[at], part, next(encoded), plain=cuts.plain)
 
 
-def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[Mark]) -> Iterator[Mark]:
+def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[TokenMatch]) -> Iterator[TokenMatch]:
     """Yields marks with the spaces around them that their tokens take in."""
     before = 0
     for mark in marks:
         left, right = tokenizer.stripping.get(mark.text, (False, False))
         start = _spaces_before(text, before, mark.start) if left else mark.start
         end = _spaces_after(text, mark.end) if right else mark.end
-        yield Mark(start, end, mark.text)
+        yield TokenMatch(start, end, mark.text)
         before = end
 
 

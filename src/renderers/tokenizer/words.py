@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from renderers.core.patterns import any_of
+from renderers.core.patterns import compile_alternation
 from renderers.tokenizer.batch import encode_batch
 from renderers.tokenizer.splits import Split, ascii_split
 
@@ -33,7 +33,7 @@ class WordEncoder:
 
     def __init__(self, backend: Tokenizer, split: Split, *, unless: frozenset[str]) -> None:
         self._split = split
-        self._unless = any_of(unless)
+        self._unless = compile_alternation(unless)
         self._backend = Tokenizer(backend.model)
         self._backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         self._known: dict[str, tuple[int, ...]] = {}
