@@ -22,3 +22,14 @@ def test_every_load_error_is_an_os_error_that_pickles(kind: type[TokenizerLoadEr
 def test_the_tree_in_the_docstring_names_every_error() -> None:
     assert errors.__doc__ is not None
     assert all(name in errors.__doc__ for name in errors.__all__)
+
+
+def test_the_errors_of_a_client_can_be_imported_as_in_release_0_1() -> None:
+    from renderers import MalformedGenerateResponseError, OverlongPromptError, base
+
+    assert (OverlongPromptError.__mro__[1], MalformedGenerateResponseError.__mro__[1]) == (Exception, ValueError)
+    assert base.OverlongPromptError is OverlongPromptError
+    assert base.MalformedGenerateResponseError is MalformedGenerateResponseError
+    for kind in (OverlongPromptError, MalformedGenerateResponseError):
+        error = pickle.loads(pickle.dumps(kind("Prompt length (9) exceeds maximum context length (8).")))
+        assert (type(error), str(error)) == (kind, "Prompt length (9) exceeds maximum context length (8).")

@@ -8,7 +8,7 @@ import json
 import pickle
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -43,6 +43,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers.base import RENDERER_REGISTRY
 from renderers.settings import settings_of
 from tests.support.models import snapshot_of
 
@@ -193,7 +194,9 @@ class Own(Qwen3Renderer):
 def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> None:
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
-    with pytest.raises(TypeError, match=f"{next(iter(given))} cannot be given beside a CustomRendererConfig"):
+    with pytest.raises(
+        TypeError, match=f"{next(iter(given))} cannot be given beside the config of a class of your own"
+    ):
         create_renderer(load_tokenizer(EMBEDDED), config, **given)
 
 
@@ -260,3 +263,66 @@ def test_settings_need_a_config() -> None:
     config: Any = "qwen3"
     with pytest.raises(TypeError, match="config must be a renderer's config"):
         settings_of(load_tokenizer(EMBEDDED), config)
+
+
+class Registered:
+    """A renderer class as release 0.1 registers it: it takes a tokenizer and a config, and nothing else."""
+
+    def __init__(self, tokenizer: object, config: BaseRendererConfig) -> None:
+        self.tokenizer = tokenizer
+        self.config = config
+
+
+class RegisteredConfig(BaseRendererConfig):
+    name: Literal["own"] = "own"
+    style: str = "plain"
+
+
+class Derived(DefaultRenderer):
+    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None) -> None:
+        super().__init__(tokenizer, config)
+
+
+class Overriding(DefaultRenderer):
+    def get_stop_token_ids(self) -> list[int]:
+        return [1]
+
+
+def registered(monkeypatch: pytest.MonkeyPatch, key: str, kind: Any) -> None:
+    monkeypatch.setitem(RENDERER_REGISTRY, key, kind)
+
+
+@pytest.mark.parametrize("config", [None, AutoRendererConfig(), DefaultRendererConfig()])
+def test_a_registered_class_of_the_callers_own_gets_a_tokenizer_and_a_config(
+    monkeypatch: pytest.MonkeyPatch, config: Any
+) -> None:
+    registered(monkeypatch, "default", Registered)
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer: Any = create_renderer(tokenizer, config, chat_template_kwargs={"enable_thinking": False})
+    assert type(renderer) is Registered
+    assert renderer.tokenizer is tokenizer
+    assert type(renderer.config) is DefaultRendererConfig
+    assert renderer.config.enable_thinking is False
+
+
+def test_a_class_may_be_registered_under_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered(monkeypatch, "own", Registered)
+    renderer: Any = create_renderer(load_tokenizer(EMBEDDED), RegisteredConfig(style="loud"))
+    assert (type(renderer), renderer.config) == (Registered, RegisteredConfig(style="loud"))
+
+
+@pytest.mark.parametrize("kind", [Derived, Overriding])
+def test_a_registered_class_may_be_derived_from_that_of_a_family(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    registered(monkeypatch, "default", kind)
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    assert type(renderer) is kind
+    assert renderer.render_ids([{"role": "user", "content": "Hi"}])
+
+
+@pytest.mark.parametrize("option", [{"verify": True}, {"date": "2026-01-31"}, {"chat_template": "{{ messages }}"}])
+def test_options_beside_the_config_are_refused_for_a_registered_class_of_the_callers_own(
+    monkeypatch: pytest.MonkeyPatch, option: dict[str, Any]
+) -> None:
+    registered(monkeypatch, "default", Registered)
+    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be given beside the config of a class"):
+        create_renderer(load_tokenizer(EMBEDDED), **option)

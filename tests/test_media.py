@@ -16,6 +16,8 @@ from renderers import (
     MediaError,
     MessageError,
     MultimodalChatRenderer,
+    MultiModalData,
+    PlaceholderRange,
     RendererPool,
     adopt_tokenizer,
     create_renderer,
@@ -147,3 +149,37 @@ def test_real_templates_write_placeholders(name: str, hub: object) -> None:
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct", "meta-llama/Llama-3.2-1B-Instruct"])
 def test_real_models_of_text_are_not_multimodal(name: str, hub: object) -> None:
     assert not is_multimodal(create_renderer(load_tokenizer(name)))
+
+
+def test_a_bridge_shares_no_dict_or_list_with_the_callers_media() -> None:
+    renderer = sees()
+    assert isinstance(renderer, MultimodalChatRenderer)
+    pixels = object()
+    media = MultiModalData(
+        mm_hashes={"image": ["a"]},
+        mm_placeholders={"image": [PlaceholderRange(offset=1, length=1)]},
+        mm_items={"image": [{"pixels": pixels}]},
+    )
+    before = copy.deepcopy(media.mm_hashes), copy.deepcopy(media.mm_placeholders), {"image": [{"pixels": pixels}]}
+    prompt = renderer.render_ids(LOOK[:1], add_generation_prompt=True, process_multimodal=False)
+    bridged = renderer.bridge_to_next_turn(
+        prompt,
+        renderer.tokenizer.encode("A cat.<|end|>"),
+        [{"role": "user", "content": "Sure?"}],
+        previous_multi_modal_data=media,
+    )
+    assert bridged is not None
+    carried = bridged.multi_modal_data
+    assert carried is not None
+    assert (carried.mm_hashes, carried.mm_placeholders, carried.mm_items) == before
+    carried.mm_hashes["image"].append("b")
+    carried.mm_hashes["video"] = []
+    carried.mm_placeholders["image"][0].offset = 5
+    carried.mm_items["image"][0]["pixels"] = None
+    assert (media.mm_hashes, media.mm_placeholders, media.mm_items) == before
+
+
+def test_a_copy_of_media_shares_the_processed_items() -> None:
+    pixels = object()
+    media = MultiModalData(mm_items={"image": [{"pixels": pixels}]})
+    assert media.copy().mm_items["image"][0]["pixels"] is pixels

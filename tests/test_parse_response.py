@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
 import pickle
@@ -13,6 +14,7 @@ import pytest
 from renderers import (
     EMBEDDED,
     ChatRenderer,
+    DefaultRendererConfig,
     ParsedResponse,
     Region,
     ToolCallParseStatus,
@@ -429,3 +431,12 @@ def test_reading_leaves_nothing_for_the_garbage_collector() -> None:
 
 def test_reading_several_messages_leaves_nothing_for_the_garbage_collector(hub: object) -> None:
     assert garbage_after_reading(create_renderer(load_tokenizer("openai/gpt-oss-20b"))) == 0
+
+
+def test_a_stream_does_not_see_changes_of_the_callers_tools() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), DefaultRendererConfig(tool_parser="qwen_xml"))
+    tools = copy.deepcopy(TOOLS)
+    completion = "<tool_call><function=get><parameter=days>3</parameter></function></tool_call><|end|>"
+    parser = renderer.stream(tools=tools)
+    tools[0]["function"]["parameters"]["properties"]["days"]["type"] = "string"  # type: ignore[index]
+    assert parser.close(renderer.tokenizer.encode(completion)).tool_calls[0].arguments == {"days": 3}

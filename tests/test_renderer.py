@@ -279,3 +279,15 @@ def test_an_error_has_its_cause() -> None:
     with pytest.raises(TemplateRunError) as caught:
         renderer.render_ids(HI)
     assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_a_renderer_does_not_follow_later_changes_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    for value, expected in (("1", True), ("0", False)):
+        monkeypatch.setenv("RENDERERS_VERIFY", value)
+        renderer = create_renderer(tokenizer)
+        monkeypatch.setenv("RENDERERS_VERIFY", "0" if expected else "1")
+        assert renderer.verify is expected
+        assert renderer.template().verify is expected
+        assert pickle.loads(pickle.dumps(renderer)).template().verify is expected
+        assert create_renderer(tokenizer, verify=expected).template().verify is expected

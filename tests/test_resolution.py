@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers import EMBEDDED, DefaultRendererConfig, create_renderer, load_tokenizer
 from renderers.resolution import UNREAD_CALLS, resolve_stops
 
 
@@ -75,3 +75,44 @@ def test_a_syntax_that_is_known_is_read_in_silence(caplog: pytest.LogCaptureFixt
     assert renderer.supports_tools
     renderer.parse_response([])
     assert caplog.messages == []
+
+
+ENDLESS = "{% for i in range(10 ** 12) %}{% endfor %}"
+PLAIN = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        ENDLESS,
+        "{% if messages | length > 1 %}" + ENDLESS + "{% endif %}" + PLAIN,
+        "{% if tools %}" + ENDLESS + "{% endif %}" + PLAIN,
+    ],
+    ids=["always", "with a turn", "with tools"],
+)
+def test_a_template_that_cannot_be_probed_reads_completions_as_content(
+    template: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    for text in ("<|think|>A<|/think|>Hi", '<|call|>{"name": "get"}<|/call|>', ""):
+        assert renderer.parse_response(renderer.tokenizer.encode(text + "<|end|>")).content == text
+    assert renderer.get_stop_token_ids() == [870]
+    (reason,) = [conflict for conflict in renderer.resolution.conflicts if "could not be probed" in conflict]
+    assert "a range of more than" in reason
+    assert sum(reason in record.message for record in caplog.records) == 1
+
+
+def test_a_template_that_ends_only_with_a_switch_is_probed_with_it() -> None:
+    template = "{% if not style %}" + ENDLESS + "{% endif %}" + PLAIN
+    renderer = create_renderer(
+        load_tokenizer(EMBEDDED), chat_template=template, chat_template_kwargs={"style": "brief"}
+    )
+    assert renderer.parse_response(renderer.tokenizer.encode("Hi<|end|>")).content == "Hi"
+    assert not any("could not be probed" in conflict for conflict in renderer.resolution.conflicts)
+
+
+def test_parsers_that_were_named_read_completions_of_a_template_that_cannot_be_probed() -> None:
+    config = DefaultRendererConfig(reasoning_parser="think")
+    renderer = create_renderer(load_tokenizer(EMBEDDED), config, chat_template=ENDLESS)
+    parsed = renderer.parse_response(renderer.tokenizer.encode("<think>A</think>Hi<|end|>"))
+    assert (parsed.content, parsed.reasoning_content) == ("Hi", "A")

@@ -36,8 +36,10 @@ from renderers.core.spans import Channel, Span, Trace
 from renderers.core.tokens import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.errors import (
     ControlTextError,
+    MalformedGenerateResponseError,
     MediaError,
     MessageError,
+    OverlongPromptError,
     RendererPoolError,
     TemplateError,
     TemplateLimitError,
@@ -335,6 +337,7 @@ __all__ = [
     "Llama31Renderer",
     "Llama31RendererConfig",
     "LoadedTokenizer",
+    "MalformedGenerateResponseError",
     "MarkerRead",
     "MediaError",
     "Message",
@@ -363,6 +366,7 @@ __all__ = [
     "OffsetTokenizer",
     "Olmo3Renderer",
     "Olmo3RendererConfig",
+    "OverlongPromptError",
     "ParseEvent",
     "ParsedPart",
     "ParsedResponse",

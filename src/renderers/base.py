@@ -42,6 +42,7 @@ from renderers.core.protocols import (
 )
 from renderers.core.tokens import MultiModalData, PlaceholderRange, RenderedTokens
 from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
+from renderers.errors import MalformedGenerateResponseError, OverlongPromptError
 from renderers.factory import create_renderer
 from renderers.families import MODEL_RENDERER_MAP, MULTIMODAL_MODELS
 from renderers.family_renderers import RENDERER_REGISTRY
@@ -70,10 +71,12 @@ __all__ = [
     "CustomRendererConfig",
     "DefaultRendererConfig",
     "ImagePart",
+    "MalformedGenerateResponseError",
     "Message",
     "MultiModalData",
     "MultimodalRenderer",
     "OffsetTokenizer",
+    "OverlongPromptError",
     "ParsedResponse",
     "ParsedToolCall",
     "PlaceholderRange",

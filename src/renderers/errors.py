@@ -1,5 +1,7 @@
 """The errors that this package raises on purpose.
 
+Exception
+└── OverlongPromptError           a prompt is longer than the model's context
 OSError
 └── TokenizerLoadError            a tokenizer could not be loaded
     ├── TokenizerNotFoundError    nothing usable under that name
@@ -11,6 +13,7 @@ LookupError
 RuntimeError
 └── RendererPoolError             a renderer of a pool could not be made
 ValueError
+├── MalformedGenerateResponseError an engine's response to a generate request cannot be read
 ├── UnencodableTextError          text that no tokenizer can encode
 ├── TokenIdError                  a number that cannot be a token id
 ├── UnsupportedModelError         a model whose messages would lose something
@@ -33,8 +36,10 @@ from __future__ import annotations
 
 __all__ = [
     "ControlTextError",
+    "MalformedGenerateResponseError",
     "MediaError",
     "MessageError",
+    "OverlongPromptError",
     "RendererPoolError",
     "TemplateError",
     "TemplateLimitError",
@@ -123,6 +128,14 @@ class UnknownTemplateWarning(UserWarning):
 
 class UnreadSwitchWarning(UserWarning):
     """A switch of the family is set, and the template that is run does not read it: it changes no render."""
+
+
+class OverlongPromptError(Exception):
+    """A prompt is longer than the context of the model that it is for, so no request is sent."""
+
+
+class MalformedGenerateResponseError(ValueError):
+    """The response of an engine to a generate request lacks a field or has one of the wrong type."""
 
 
 class RendererPoolError(RuntimeError):

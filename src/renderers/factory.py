@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.configs import (
@@ -18,7 +18,7 @@ from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.custom import custom_renderer_config, load_custom_renderer
 from renderers.errors import UnsupportedModelError
 from renderers.families.find import UNKNOWN
-from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer
+from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.programs.input_formats import accepts_format, probe_arguments
 from renderers.renderer import ChatRenderer
 from renderers.settings import settings_of
@@ -46,8 +46,8 @@ def create_renderer(
     `tokenizer` is the result of `load_tokenizer`, or a tokenizer of the caller's own, as
     `adopt_tokenizer` takes it. `config` is that of a family, such as `Qwen3RendererConfig(enable_thinking=False)`; by
     default the family is found by the model's name, else by its template's text, and `renderer.resolution` says which
-    it is and why. What is given beside the config counts more than the config, and is refused beside that of a class
-    of your own.
+    it is and why. Options override the config. A class of your own, in a `CustomRendererConfig` or registered in
+    `RENDERER_REGISTRY`, is called as `(tokenizer, config)` and takes no options beside its config.
 
     `chat_template` is a template's text, a path, or the name of one of the
     tokenizer's own; by default it is the tokenizer's. `chat_template_kwargs` go to the template in every
@@ -64,7 +64,7 @@ def create_renderer(
         TemplateMissingError: There is no template.
         TemplateSourceError: The template is none.
         TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is given
-            beside a `CustomRendererConfig`.
+            beside the config of a class of your own.
         UnsupportedModelError: The model takes images, and its template drops them.
         ValueError: The date's text is none, or `chat_template_kwargs` has what the family does not take.
 
@@ -80,20 +80,24 @@ def create_renderer(
         "conventions": conventions,
         "thinking_retention": thinking_retention,
     }
+    beside = [name for name, value in options.items() if value is not None]
+    if limits != LIMITS:
+        beside.append("limits")
     if isinstance(config, CustomRendererConfig):
-        beside = {**options, "limits": None if limits == LIMITS else limits}
-        given = [name for name, value in beside.items() if value is not None]
-        if given:
-            raise TypeError(
-                f"{', '.join(given)} cannot be given beside a CustomRendererConfig: a class of your own gets a "
-                "tokenizer and its config alone, so this has to be a field of the config"
-            )
         merged = merge_chat_template_kwargs(config, chat_template_kwargs)
-        made: ChatRenderer = load_custom_renderer(merged.import_path)(tokenizer, custom_renderer_config(merged))
-        return made
+        return _own_renderer(
+            load_custom_renderer(merged.import_path), tokenizer, custom_renderer_config(merged), beside
+        )
+    registered = RENDERER_REGISTRY.get(getattr(config, "name", ""))
+    if isinstance(config, BaseRendererConfig) and registered is not None and not _takes_settings(registered):
+        return _own_renderer(registered, tokenizer, merge_chat_template_kwargs(config, chat_template_kwargs), beside)
     settings = settings_of(tokenizer, config, chat_template_kwargs=chat_template_kwargs, limits=limits, **options)
     family = settings["found"].family
-    renderer = RENDERER_REGISTRY[family.key](**settings)
+    registered = RENDERER_REGISTRY[family.key]
+    if not _takes_settings(registered):
+        resolved = merge_chat_template_kwargs(settings["config"], chat_template_kwargs)
+        return _own_renderer(registered, tokenizer, resolved, beside)
+    renderer = registered(**settings)
     if family != UNKNOWN:
         return renderer
     if _takes_images(renderer):
@@ -103,6 +107,26 @@ def create_renderer(
             f"{renderer.tokenizer.name_or_path} takes images, and its chat template drops them: pass a template that "
             "has a place for them as chat_template=, or DefaultRendererConfig() to render its text alone"
         )
+    return renderer
+
+
+def _takes_settings(kind: type[FamilyRenderer]) -> bool:
+    """Return True if a class is constructed as those of this package are, False if the caller wrote its constructor."""
+    return getattr(kind, "__init__", None) is FamilyRenderer.__init__
+
+
+def _own_renderer(kind: Any, tokenizer: object, config: BaseRendererConfig, beside: Sequence[str]) -> ChatRenderer:
+    """Construct a renderer of a caller's own class, which takes a tokenizer and a config.
+
+    Raises:
+        TypeError: `beside` names options of `create_renderer` that such a class does not take.
+    """
+    if beside:
+        raise TypeError(
+            f"{', '.join(beside)} cannot be given beside the config of a class of your own, which takes a tokenizer "
+            "and a config only. Add a field to the config instead."
+        )
+    renderer: ChatRenderer = kind(tokenizer, config)
     return renderer
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,13 @@ from renderers.bridging.stability import PrefixStability, prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.conventions import Conventions
 from renderers.core.lazy import lazy
-from renderers.core.messages import extract_message_tool_names, media_parts, normalise_messages, normalise_tools
+from renderers.core.messages import (
+    extract_message_tool_names,
+    list_messages,
+    media_parts,
+    normalise_messages,
+    normalise_tools,
+)
 from renderers.core.options import ContentTokens, Prefill, ThinkingRetention
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
@@ -35,9 +40,10 @@ from renderers.programs.template import TemplateProgram
 from renderers.rendering.pipeline import RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.rendering.settings import RenderSettings
-from renderers.resolution import UNREAD_CALLS, Resolution, resolve
+from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.templating import LIMITS, ChatTemplate, Limits
 from renderers.templating.chat import normalise_template_kwargs
+from renderers.templating.template import resolve_verify
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 __all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
@@ -69,6 +75,8 @@ class ChatRenderer:
     """The time that templates are told when they ask."""
     limits: Limits = LIMITS
     verify: bool | None = None
+    """Whether each run of the template is compared with an untraced one. None is replaced by the value of the
+    environment variable `RENDERERS_VERIFY` when the renderer is made."""
     content_tokens: ContentTokens = "template"
     """What becomes of control text in what callers give."""
     conventions: Conventions = field(default_factory=Conventions)
@@ -109,6 +117,7 @@ class ChatRenderer:
         if isinstance(self.tokenizer, LoadedTokenizer) and self.content_tokens == "text":
             # A vocabulary that cannot do it says so now.
             _ = self.tokenizer.plain
+        object.__setattr__(self, "verify", resolve_verify(self.verify))
         object.__setattr__(self, "chat_template_kwargs", _frozen(normalise_template_kwargs(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
@@ -240,14 +249,15 @@ class ChatRenderer:
     def parse_response(
         self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
     ) -> ParsedResponse:
-        """Reads a completion: content, reasoning, and every attempt to call a tool. Never raises, whatever the ids.
+        """Parse a completion into content, reasoning and every attempt to call a tool. No ids make it raise.
 
         `tools` are those of the prompt: values that a format writes without quotes are read by their schemas.
-        `prompt_ids` are the prompt's ids, whose end may have opened the reasoning.
+        `prompt_ids` are the prompt's ids: its end may have opened the reasoning. If the template exceeds its limits
+        when the grammar is derived, everything is content; `resolution.conflicts` has the reason.
 
         Raises:
             TypeError: The ids are in no list, array, tensor or other iterable.
-            MessageError: A tool is none.
+            MessageError: A tool is not a dict or an object with fields.
 
         >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
@@ -256,18 +266,26 @@ class ChatRenderer:
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        return self.stream(tools=tools, prompt_ids=prompt_ids).close(token_ids)
-
-    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
-        """Returns a parser for a completion that comes in chunks; takes what `parse_response` takes."""
-        tables = self._tables
-        given = as_ids(prompt_ids) if prompt_ids is not None else []
-        prefill = prefill_of(tables, given) if given else tables.assumed
         listed = None if tools is None else list(tools)
         if listed and set(map(type, listed)) != {dict}:
-            # Those that are dicts already, as most are, need not be copied for every completion.
+            # Dicts are read before this returns, so most tools need no copy per completion.
             listed = normalise_tools(listed)
-        return ResponseParser(tables, listed, prefill=prefill)
+        return self._parser(listed, prompt_ids).close(token_ids)
+
+    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+        """Return a parser for a completion that arrives in chunks. Accepts the arguments of `parse_response`.
+
+        The tools are copied: the parser does not see later changes of the caller's objects.
+
+        Raises:
+            MessageError: A tool has a wrong shape.
+        """
+        return self._parser(normalise_tools(tools), prompt_ids)
+
+    def _parser(self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None) -> ResponseParser:
+        tables = self._tables
+        prompt = as_ids(prompt_ids) if prompt_ids is not None else []
+        return ResponseParser(tables, tools, prefill=prefill_of(tables, prompt) if prompt else tables.assumed)
 
     def bridge(
         self,
@@ -302,7 +320,7 @@ class ChatRenderer:
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
         prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
-        new = [] if new_messages is None else list(new_messages)
+        new = [] if new_messages is None else list_messages(new_messages)
         if not prompt:
             return BridgeRefusal(BridgeReason.NO_PRIOR)
         if not new:
@@ -395,9 +413,10 @@ class ChatRenderer:
 
     @lazy
     def _tables(self) -> Tables:
-        if UNREAD_CALLS in self.resolution.conflicts:
-            # Reading never raises, and nobody should lose calls without having been told.
-            _LOG.warning("%s: %s", self.tokenizer.name_or_path, UNREAD_CALLS)
+        for conflict in self.resolution.conflicts:
+            if conflict.startswith((UNREAD_CALLS, UNPROBED)):
+                # Parsing never raises, so calls that stay content are only visible in the log.
+                _LOG.warning("%s: %s", self.tokenizer.name_or_path, conflict)
         return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
 
     @lazy
@@ -445,9 +464,10 @@ class MultimodalChatRenderer(ChatRenderer):
         process_multimodal: bool = True,
         previous_multi_modal_data: MultiModalData | None = None,
     ) -> RenderedTokens | None:
-        """Returns the tokens of `bridge`, or None where it refuses; with what came with the prior prompt's images.
+        """Return the tokens of `bridge` with a copy of the prior prompt's media, or None if the bridge is refused.
 
-        New images are placeholders, so they add nothing to `previous_multi_modal_data`, which is not changed.
+        New images are placeholders and add nothing to `previous_multi_modal_data`. The copy shares the processed
+        items with it, but no dict and no list.
         """
         bridged = super().bridge_to_next_turn(
             previous_prompt_ids,
@@ -457,7 +477,7 @@ class MultimodalChatRenderer(ChatRenderer):
             process_multimodal=process_multimodal,
         )
         if bridged is not None and previous_multi_modal_data is not None:
-            bridged.multi_modal_data = copy.copy(previous_multi_modal_data)
+            bridged.multi_modal_data = previous_multi_modal_data.copy()
         return bridged
 
     @lazy

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from renderers.core.options import DEFAULT_DATE
+from renderers.errors import TemplateLimitError
 from renderers.families import Family
 from renderers.families.find import NOT_FOUND, Found, FoundBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
@@ -16,10 +17,13 @@ from renderers.parse.tables import markers_within
 from renderers.probing.turn_format import TurnFormat
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-__all__ = ["UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]
+__all__ = ["UNPROBED", "UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]
 
 UNREAD_CALLS = "the template writes tool calls in a syntax that is not known: they stay content"
-"""A conflict that is said once more when completions are read."""
+"""A conflict that is also logged when the first completion is parsed."""
+
+UNPROBED = "the template could not be probed, so completions are read as content alone"
+"""The beginning of a conflict that is also logged when the first completion is parsed."""
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
 
@@ -61,12 +65,18 @@ def resolve(
     found: Found = NOT_FOUND,
     parsers: Parsers = AS_WRITTEN,
 ) -> Resolution:
-    """Returns what is found out about a model by its files, and by running its template without and with tools.
+    """Resolve the stop tokens and the grammar of a model from its files, its family and its template.
 
-    `found` is its family, `parsers` what its completions are to be read with, whatever the template shows.
+    The template is run on small conversations, without and with tools. If it exceeds its limits there, the grammar
+    reads every completion as content, and `conflicts` has the reason. `parsers` override the derived grammar.
     """
-    grammar = with_parsers(derive_grammar(turns, tool_turns), parsers)
-    text = turns.end_token
+    unread_calls, probe_error = False, None
+    try:
+        grammar = with_parsers(derive_grammar(turns, tool_turns), parsers)
+        text = turns.end_token
+        unread_calls = grammar.tools is None and writes_calls(tool_turns)
+    except TemplateLimitError as error:
+        grammar, text, probe_error = with_parsers(Grammar(), parsers), None, error
     # What closes a message of a turn that has several does not end the turn.
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
@@ -79,8 +89,10 @@ def resolve(
         said = ", ".join(map(repr, missing))
         conflicts = (*conflicts, f"the record of {found.family.key} names stop tokens that are no tokens here: {said}")
     others = (tokenizer.eos_token_id, number)
-    if grammar.tools is None and writes_calls(tool_turns):
+    if unread_calls:
         conflicts = (*conflicts, UNREAD_CALLS)
+    if probe_error is not None:
+        conflicts = (*conflicts, f"{UNPROBED}: {probe_error}")
     if turns.key.program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
         conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
     if found.doubt is not None:
@@ -88,7 +100,8 @@ def resolve(
     if found.family.program is not None:
         conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
     ends = frozenset({*stops, *(one for one in others if one is not None)})
-    wrong = misread(turns, grammar, frozenset(one for one, token in tokenizer.added_tokens.items() if token in ends))
+    end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in ends)
+    wrong = misread(turns, grammar, end_texts) if probe_error is None else []
     conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
         family=found.family,

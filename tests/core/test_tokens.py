@@ -7,6 +7,7 @@ import dataclasses
 import pickle
 import sys
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -242,7 +243,7 @@ def test_lists_do_not_know_which_tokens_straddle_a_border() -> None:
     made = of_lists()
     assert made.straddling_tokens() == copy.deepcopy(made).straddling_tokens() == []
     for other in (RenderedTokens(**LISTS), dataclasses.replace(made)):
-        with pytest.raises(TypeError, match="known of what a renderer gave"):
+        with pytest.raises(TypeError, match="only known of the unchanged result of a renderer"):
             other.straddling_tokens()
 
 
@@ -250,3 +251,56 @@ def test_explaining_needs_no_roles_and_no_tokens(capsys: pytest.CaptureFixture[s
     RenderedTokens().explain(str)
     RenderedTokens(token_ids=[1, 2], message_indices=[0, 0]).explain(str)
     assert capsys.readouterr().out == "\n0-1  0 ?  scaffold    '[1, 2]'\n"
+
+
+def flip_sampled(made: RenderedTokens) -> None:
+    made.sampled_mask[0] = not made.sampled_mask[0]
+
+
+def move_message(made: RenderedTokens) -> None:
+    made.message_indices[3:6] = [0, 0, 0]
+
+
+def drop_last(made: RenderedTokens) -> None:
+    for values in (made.token_ids, made.message_indices, made.sampled_mask, made.is_content, made.channels):
+        values.pop()
+
+
+def append_id(made: RenderedTokens) -> None:
+    made.token_ids.append(99)
+
+
+def replace_id(made: RenderedTokens) -> None:
+    made.token_ids[4] = 99
+
+
+CHANGES = [flip_sampled, move_message, drop_last, append_id, replace_id]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
+    change: Callable[[RenderedTokens], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = of_lists()
+    change(made)
+    lists = RenderedTokens(**{name: copy.copy(getattr(made, name)) for name in FIELDS})
+    for copied in (made, copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert copied == lists
+        assert copied.runs == lists.runs
+        for one, other in zip(copied.arrays(), lists.arrays(), strict=True):
+            assert one.tolist() == other.tolist()
+        copied.explain(str)
+        shown = capsys.readouterr().out
+        lists.explain(str)
+        assert shown == capsys.readouterr().out
+        with pytest.raises(TypeError, match="straddle"):
+            copied.straddling_tokens()
+
+
+def test_lists_that_were_read_and_not_changed_leave_the_runs_as_they_are() -> None:
+    made = of_lists()
+    runs = made.runs
+    assert made == made
+    assert all(name in vars(made) for name in ("token_ids", "channels"))
+    assert made.runs is runs
+    assert made.straddling_tokens() == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.input_formats import probe_arguments
@@ -133,6 +134,15 @@ def test_arguments_that_are_neither_text_nor_an_object_are_left_to_the_template(
     assert adapted(JSON, said(raw)) == [said(raw)]
 
 
+@pytest.mark.parametrize("raw", [[1], 3, False])
+@pytest.mark.parametrize("source", [DICT, TEXT])
+def test_arguments_of_another_type_are_refused_where_the_template_writes_no_json(source: str, raw: Any) -> None:
+    kind = type(raw).__name__
+    with pytest.raises(MessageError, match=rf"arguments must be a dict or its JSON, not a {kind}: this") as caught:
+        adapted(source, user("Q"), said({}, raw))
+    assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
+
+
 def test_a_call_that_is_none_is_refused_by_its_place() -> None:
     with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the called function"):
         adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
@@ -181,6 +191,12 @@ def test_a_bare_call_is_wrapped_where_the_template_needs_that() -> None:
     assert wrapped["tool_calls"] == [{"type": "function", "id": "1", "function": {"name": "f", "arguments": {"a": 1}}}]
     (taken,) = adapted(BARE, message)
     assert taken["tool_calls"] == [{"id": "1", "name": "f", "arguments": {"a": 1}}]
+
+
+def test_a_bare_call_with_a_function_that_is_none_is_a_bare_call() -> None:
+    bare = {"name": "f", "arguments": {"a": 1}, "function": None}
+    (message,) = adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [bare]})
+    assert message["tool_calls"] == [{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]
 
 
 def test_thinking_parts_become_reasoning_where_the_template_does_not_know_them() -> None:
@@ -479,6 +495,26 @@ def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
     assert given == (("eos_token", "</s>"), ("who", "x"))
     assert adapt_messages(template, [user(TWO_PARTS)], arguments=given) == [user("Hi there")]
     assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
+
+
+def test_a_switch_that_changes_which_formats_a_template_takes_is_probed() -> None:
+    source = (
+        "{% for m in messages %}{% if parts %}{% for p in m.content %}{{ p.text }}{% endfor %}"
+        "{% else %}{{ m.content }}{% endif %}{% endfor %}"
+    )
+    template = ChatTemplate(source)
+    for switch, content in ((True, [{"type": "text", "text": "Hi"}]), (False, "Hi")):
+        given = probe_arguments(template, (), {"parts": switch})
+        assert adapt_messages(template, [user("Hi")], arguments=given) == [user(content)]
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    assert renderer.trace([user("Hi")], parts=True).text == renderer.trace([user("Hi")], parts=False).text == "Hi"
+
+
+def test_a_long_text_is_given_to_a_probe_only_if_the_template_needs_it() -> None:
+    note = "A note of more than forty characters, which no template compares."
+    needs = ChatTemplate("{{ raise_exception('note?') if not note }}" + STRINGS)
+    assert probe_arguments(needs, (), {"note": note}) == (("note", note),)
+    assert probe_arguments(ChatTemplate("{{ note }}" + STRINGS), (), {"note": note, "level": 1}) == ()
 
 
 def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:

@@ -543,3 +543,20 @@ def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name:
     assert stopped.token_ids == plain.token_ids + added
     assert [renderer.tokenizer.decode([token]) for token in added] == appended
     assert stopped.loss_mask == plain.loss_mask + [True] * len(added)
+
+
+def test_ids_that_were_changed_after_a_render_need_an_attribution_of_their_length() -> None:
+    class Appending:
+        def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any:
+            rendered = embedded().render(messages, tools=tools, add_generation_prompt=add_generation_prompt)
+            rendered.token_ids.append(0)
+            return rendered
+
+        def render_ids(self, messages: list[Any], **options: Any) -> list[int]:
+            return embedded().render_ids(messages, **options)
+
+        def get_stop_token_ids(self) -> list[int]:
+            return embedded().get_stop_token_ids()
+
+    with pytest.raises(ValueError, match="message_indices"):
+        build_training_sample(Appending(), [{"role": "user", "content": "Hi"}])

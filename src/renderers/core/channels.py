@@ -1,4 +1,4 @@
-"""Which channel a field of a message is in."""
+"""Map fields of messages to channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
 
 
 def channel_of(path: Path, role: str | None) -> Channel:
-    """Returns the channel of a field: of a message with a role, or of what belongs to no message.
+    """Return the channel of a field of a message with a role. The role is None outside of messages.
 
     >>> channel_of(("tool_calls", 0, "function", "name"), "assistant")
     <Channel.TOOL_NAME: 'tool_name'>
@@ -41,5 +41,5 @@ def channel_of(path: Path, role: str | None) -> Channel:
 
 
 def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
-    """Returns the channel of a span of some messages."""
+    """Return the channel of a span of rendered messages."""
     return channel_of(span.path, messages[span.message]["role"] if span.message >= 0 else None)

@@ -28,6 +28,7 @@ __all__ = [
     "ToolSpec",
     "VideoPart",
     "extract_message_tool_names",
+    "list_messages",
     "media_kind",
     "media_parts",
     "normalise_arguments",
@@ -127,6 +128,7 @@ REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
 MAX_JSON_DEPTH = 100
 """How many levels JSON data may be nested, whether a caller sends it or a model wrote it."""
 
+_NOT_A_MESSAGE = "must be a dict with a role and a content, not a {}"
 _NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
 
 
@@ -146,27 +148,43 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     >>> normalise_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
     'They greet.'
     """
+    normalised = [_normalise_message(message, at) for at, message in enumerate(list_messages(messages))]
+    if not normalised:
+        raise MessageError(_NO_MESSAGES)
+    return normalised
+
+
+def list_messages(messages: Iterable[Any]) -> list[Any]:
+    """Return messages as a list, without a look at any of them.
+
+    Raises:
+        MessageError: `messages` is not a list or another iterable of messages.
+    """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
-    listed = [_normalise_message(message, at) for at, message in enumerate(messages)]
-    if not listed:
-        raise MessageError(_NO_MESSAGES)
-    return listed
+    return list(messages)
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
-    """Returns for each message the tool whose result it is: its own name, else that of the call it answers.
+    """Return, for each message, the name of the tool that it is a result of. None for messages that are no result.
+
+    The name is that of the message itself, or that of the call with the message's `tool_call_id`.
+
+    Raises:
+        MessageError: A message, its `tool_calls` or its `tool_call_id` has the wrong type.
 
     >>> call = {"id": "1", "function": {"name": "search"}}
     >>> extract_message_tool_names([{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}])
     [None, 'search']
     """
-    called: dict[Any, str | None] = {}
+    called: dict[Any, str] = {}
     names: list[str | None] = []
-    for message in messages:
+    for at, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise MessageError(_NOT_A_MESSAGE.format(type(message).__name__), message=at)
+        _check_message(message, at)
         for call in message.get("tool_calls") or ():
-            function = call.get("function") or call
-            called[call.get("id")] = function.get("name")
+            called[call.get("id")] = (call.get("function") or call)["name"]
         is_result = message.get("role") == "tool"
         names.append((message.get("name") or called.get(message.get("tool_call_id"))) if is_result else None)
     return names
@@ -206,37 +224,88 @@ def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
         return None
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
         raise MessageError(f"tools must be a list of tools, not a {type(tools).__name__}")
-    plain = [_plain(tool, None, ("tools", at), ()) for at, tool in enumerate(tools)]
+    plain = [_normalise(tool, None, ("tools", at), ()) for at, tool in enumerate(tools)]
     for at, tool in enumerate(plain):
+        path: Path = ("tools", at)
         if not isinstance(tool, dict):
-            raise MessageError("must be a dict with the tool's name and schema", path=("tools", at))
+            raise MessageError("must be a dict with the tool's name and schema", path=path)
+        if tool.get("type", "function") == "function" or tool.get("function") is not None:
+            _check_function(tool, None, path)
     return plain
 
 
 def normalise_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what else a template is given (`documents`, `enable_thinking`, ...) as plain JSON data."""
-    return {name: _plain(value, None, (name,), ()) for name, value in arguments.items()}
+    return {name: _normalise(value, None, (name,), ()) for name, value in arguments.items()}
 
 
 def normalise_data(value: Any, *, message: int, path: Path) -> Any:
     """Returns a value that is to stand in a message as plain JSON data."""
-    return _plain(value, message, path, ())
+    return _normalise(value, message, path, ())
 
 
 def _normalise_message(message: Any, at: int) -> dict[str, Any]:
-    plain = _plain(message, at, (), ())
+    plain = _normalise(message, at, (), ())
     if not isinstance(plain, dict):
-        raise MessageError(f"must be a dict with a role and a content, not a {type(message).__name__}", message=at)
+        raise MessageError(_NOT_A_MESSAGE.format(type(message).__name__), message=at)
     if not isinstance(plain.get("role"), str):
-        found = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
-        raise MessageError(f"{found}: it must be a string, such as 'user'", message=at)
+        fault = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
+        raise MessageError(f"{fault}: it must be a string, such as 'user'", message=at)
+    _check_message(plain, at)
     reasoning = next((plain[key] for key in REASONING_NAMES if plain.get(key) is not None), None)
     if reasoning is None:
         return plain
     return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
 
 
-def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:
+def _check_message(message: Mapping[str, Any], at: int) -> None:
+    """Raise a `MessageError` if a field of a message has a type that no template takes.
+
+    Content may be any JSON data except a boolean: a tool may return a number or an object. Ids may be numbers.
+    """
+    if isinstance(message.get("content"), bool):
+        fault = "must be a string, a list of parts, None, or JSON data of a tool, not a bool"
+        raise MessageError(fault, message=at, path=("content",))
+    if not isinstance(message.get("name"), str | None):
+        raise _not_a_string(message["name"], at, ("name",))
+    if isinstance(message.get("tool_call_id"), list | dict):
+        raise _not_a_string(message["tool_call_id"], at, ("tool_call_id",))
+    calls = message.get("tool_calls")
+    if calls is None:
+        return
+    if not isinstance(calls, list | tuple):
+        fault = f"must be a list of tool calls, not a {type(calls).__name__}"
+        raise MessageError(fault, message=at, path=("tool_calls",))
+    for number, call in enumerate(calls):
+        path: Path = ("tool_calls", number)
+        if not isinstance(call, Mapping):
+            fault = f"must be a dict with a function, not a {type(call).__name__}"
+            raise MessageError(fault, message=at, path=path)
+        _check_function(call, at, path)
+        if isinstance(call.get("id"), list | dict):
+            raise _not_a_string(call["id"], at, (*path, "id"))
+
+
+def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:
+    """Raise a `MessageError` if a tool or a tool call has no name, in a `function` or directly."""
+    function = value.get("function")
+    if function is not None:
+        path = (*path, "function")
+        if not isinstance(function, Mapping):
+            raise MessageError(f"must be a dict, not a {type(function).__name__}", message=message, path=path)
+        value = function
+    if "name" not in value:
+        fault = "has neither a function nor a name" if function is None else "has no name"
+        raise MessageError(fault, message=message, path=path)
+    if not isinstance(value["name"], str):
+        raise _not_a_string(value["name"], message, (*path, "name"))
+
+
+def _not_a_string(value: object, message: int | None, path: Path) -> MessageError:
+    return MessageError(f"must be a string, not a {type(value).__name__}", message=message, path=path)
+
+
+def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:
     """Returns a value as exact JSON types; of other objects, where media may be, the name of their type.
 
     `around` are the identities of all that the value is in.
@@ -258,17 +327,17 @@ def _plain(value: Any, message: int | None, path: Path, around: tuple[int, ...],
     if isinstance(value, Mapping):
         holds = _media_keys(value) if path[:-1] == ("content",) else ()
         return {
-            _key(key, message, path): _plain(item, message, (*path, key), around, media=media or key in holds)
+            _key(key, message, path): _normalise(item, message, (*path, key), around, media=media or key in holds)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_plain(item, message, (*path, at), around, media=media) for at, item in enumerate(value)]
+        return [_normalise(item, message, (*path, at), around, media=media) for at, item in enumerate(value)]
     fields = _fields(value)
     if fields is not None:
         said = {name: item for name, item in fields.items() if item is not None or name == "content"}
-        return _plain(said, message, path, around, media=media)
+        return _normalise(said, message, path, around, media=media)
     if hasattr(value, "dtype") and callable(getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
-        return _plain(value.item(), message, path, around, media=media)
+        return _normalise(value.item(), message, path, around, media=media)
     if media:
         return f"<{kind.__name__}>"
     raise MessageError(

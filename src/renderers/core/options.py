@@ -1,4 +1,4 @@
-"""The words that options of a renderer are given as, and the date that is told by default."""
+"""The values of a renderer's options, and the default date."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 __all__ = ["DEFAULT_DATE", "ContentTokens", "Prefill", "ThinkingRetention"]
 
 ContentTokens = Literal["template", "text", "refuse"]
-"""What becomes of control text in what callers give: what the template makes of it, ordinary text, or an error."""
+"""How special-token text in messages is encoded: as the template's text is, as ordinary text, or not at all."""
 
 Prefill = Literal["template", "kept"]
-"""What becomes of empty reasoning that the prompt wrote, in the history: what the template does, or it is kept."""
+"""Whether empty reasoning of a generation prompt stays in the history: as the template decides, or always."""
 
 ThinkingRetention = Literal["tool_cycle", "all"]
-"""What of the reasoning in a history a bridge keeps: up to the user's next message, or all of it."""
+"""Which reasoning a bridge keeps in the history: up to the next user message, or all."""
 
 DEFAULT_DATE = datetime.datetime(2024, 7, 26)
-"""What templates that ask for the time are told where nobody says: never the day on which a process was started."""
+"""The time that `strftime_now` gives by default. A fixed one, so that ids do not depend on the day."""

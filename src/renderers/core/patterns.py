@@ -1,4 +1,4 @@
-"""A pattern that finds any of many texts."""
+"""Compile many texts to one regular expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["compile_alternation"]
 
 @functools.lru_cache(maxsize=64)
 def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
-    """Returns a pattern that finds any of some texts, the longest where several begin; None where there are none.
+    """Return a pattern that matches any of the texts, the longest first. None if there are no texts.
 
     >>> compile_alternation(frozenset({"<a>", "<a><b>"})).findall("<a><b> <a>")
     ['<a><b>', '<a>']
@@ -20,7 +20,7 @@ def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _alternatives(texts: Iterable[str]) -> str:
-    """Writes texts as a tree of their beginnings: a flat list of thousands would be tried one by one."""
+    """Return an expression that shares common prefixes. `re` would try a flat list of thousands one by one."""
     branches: dict[str, list[str]] = {}
     ends = False
     for text in texts:

@@ -1,4 +1,4 @@
-"""The shapes that say where rendered text came from."""
+"""Types that attribute rendered text to messages and fields."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 __all__ = ["Channel", "LabelledSpan", "Path", "Span", "TokenMatch", "Trace"]
 
 Path = tuple[str | int, ...]
-"""Where in a message a text stands: `("content",)`, `("tool_calls", 0, "function", "name")`; empty for no field."""
+"""The path of a field in a message: `("content",)`, `("tool_calls", 0, "function", "name")`. Empty for no field."""
 
 
 class Channel(enum.StrEnum):
-    """What a token is. A marker that the model samples is scaffold, and sampled.
+    """The kind of text that a token belongs to. Markers are scaffold, sampled or not.
 
     >>> Channel.REASONING == "reasoning"
     True
@@ -33,9 +33,9 @@ class Channel(enum.StrEnum):
 
 
 class Span(NamedTuple):
-    """A run of characters with one owner: a message's number and a field in it.
+    """Consecutive characters of one field of one message.
 
-    Message -1 is nobody's; an empty path is text of the template's own.
+    `message` is -1 for text of no message. An empty path means text of the template itself.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Span(NamedTuple):
 
 
 class TokenMatch(NamedTuple):
-    """A place in a text where a token that has a text of its own is written."""
+    """An occurrence of a special token in a text."""
 
     start: int
     end: int
@@ -53,9 +53,9 @@ class TokenMatch(NamedTuple):
 
 
 class LabelledSpan(NamedTuple):
-    """A run of characters with one owner, its channel, and whether a model samples it.
+    """A span with its channel, and whether a model samples it.
 
-    `content` is what `RenderedTokens.is_content` says of its tokens.
+    `content` becomes `RenderedTokens.is_content` of its tokens.
     """
 
     start: int
@@ -72,17 +72,17 @@ _START, _END = operator.attrgetter("start"), operator.attrgetter("end")
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A rendered text and the owners of all its characters.
+    """A rendered text with the span of every character.
 
-    Spans are in order and leave no gap. Neighbours have different owners, and a span may be empty: a field
-    that was rendered to nothing still has its place.
+    Spans are in order and leave no gap. Adjacent spans differ in message or path. A field that rendered to nothing
+    has an empty span at its place.
     """
 
     text: str
     spans: tuple[Span, ...]
 
     def spans_in(self, start: int, end: int) -> list[Span]:
-        """Returns the spans that characters from `start` up to `end` are in.
+        """Return the spans that overlap the characters from `start` up to `end`.
 
         >>> Trace("<Hi>", (Span(0, 1, 0, ()), Span(1, 3, 0, ("content",)), Span(3, 4, 0, ()))).spans_in(2, 4)
         [Span(start=1, end=3, message=0, path=('content',)), Span(start=3, end=4, message=0, path=())]
@@ -92,7 +92,7 @@ class Trace:
         return [span for span in self.spans[first:last] if span.start < span.end]
 
     def truncate(self, end: int) -> Trace:
-        """Returns the trace of the text up to a character.
+        """Return the trace of the text up to `end`.
 
         >>> Trace("<Hello>", (Span(0, 1, 0, ()), Span(1, 6, 0, ("content",)), Span(6, 7, 0, ()))).truncate(4).spans[1:]
         (Span(start=1, end=4, message=0, path=('content',)),)

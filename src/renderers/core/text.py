@@ -1,4 +1,4 @@
-"""Texts that are compared and shown."""
+"""Compare and quote texts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 __all__ = ["LEXEME", "common_prefix_length", "first_difference", "quote_short"]
 
 LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
-"""What text of a template is cut into: markers, words, single characters."""
-_SHOWN = 60
-"""How many characters of each end of a text are shown."""
+"""A unit of template text: a marker, a word, or a single character."""
+_QUOTED = 60
+"""How many characters of each end of a long text are quoted."""
 
 
 def common_prefix_length(one: str, other: str) -> int:
-    """Returns how many characters two texts begin with alike.
+    """Return the length of the common prefix of two texts.
 
     >>> common_prefix_length("river", "rift")
     2
@@ -24,7 +24,7 @@ def common_prefix_length(one: str, other: str) -> int:
 
 
 def first_difference(one: str, other: str) -> int:
-    """Returns where the first lexeme of a text begins that is not the other's as well: a word, or a marker.
+    """Return the offset of the first lexeme of a text that is not in the other at the same place.
 
     >>> first_difference("a <think>", "a <tool>")
     2
@@ -34,12 +34,12 @@ def first_difference(one: str, other: str) -> int:
 
 
 def quote_short(text: str) -> str:
-    r"""Returns a text in quotes, without its middle where it is long.
+    r"""Return a text in quotes. The middle of a long text is left out.
 
     >>> quote_short("a\n")
     "'a\\n'"
     """
-    return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}")
+    return repr(text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]} ... {text[-_QUOTED:]}")
 
 
 def digest(text: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from renderers.core.spans import Channel, Path
 
@@ -68,16 +69,30 @@ class MultiModalData:
     mm_items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def is_empty(self) -> bool:
-        """Says whether there is nothing in it."""
+        """Return True if there are no hashes, no placeholders and no items."""
         return not (self.mm_hashes or self.mm_placeholders or self.mm_items)
+
+    def copy(self) -> Self:
+        """Return a copy that shares the values of the processed items, such as tensors, and nothing else."""
+        return replace(
+            self,
+            mm_hashes={modality: list(hashes) for modality, hashes in self.mm_hashes.items()},
+            mm_placeholders={
+                modality: list(map(copy.copy, ranges)) for modality, ranges in self.mm_placeholders.items()
+            },
+            mm_items={modality: list(map(copy.copy, items)) for modality, items in self.mm_items.items()},
+        )
 
 
 @dataclass
 class RenderedTokens:
-    """The token ids of a conversation, and where every one of them came from.
+    """The token ids of a conversation, with the attribution of each token.
 
-    It can be made of any of its fields. What a renderer gives holds its ids in an array and the rest as runs
-    of tokens; each list is made when it is first asked for, and is the same object from then on.
+    Any subset of the fields may be passed. The result of a renderer stores its ids in an array and its attribution as
+    runs of tokens. Each list is built on first access and is the same object from then on.
+
+    A list that was built is the truth: if it is changed or replaced, `runs`, `arrays()`, `explain()` and training
+    samples follow the lists. They treat an attribution list that is not as long as `token_ids` as not given.
 
     >>> rendered = RenderedTokens(token_ids=[5, 6, 7], message_indices=[-1, 0, 0], message_roles=["user"])
     >>> rendered.message_token_spans(), rendered.sampled_mask
@@ -144,11 +159,25 @@ class RenderedTokens:
 
     @property
     def runs(self) -> tuple[TokenRun, ...]:
-        """The attribution as runs of tokens: what a renderer gave, or else the lists put together."""
-        if "_runs" in self.__dict__:
-            given: tuple[TokenRun, ...] = self.__dict__["_runs"]
-            return given
+        """The attribution as runs of tokens: those of the renderer, or of the lists if these were changed."""
+        if self._is_unchanged():
+            rendered: tuple[TokenRun, ...] = self.__dict__["_runs"]
+            return rendered
         return tuple(self._collected())
+
+    def _is_unchanged(self) -> bool:
+        """Return True if this is the result of a renderer and every list that was built still has its first values.
+
+        A list of ids that was passed to `of_runs` is only compared by its length.
+        """
+        values = self.__dict__
+        if "_runs" not in values:
+            return False
+        ids, runs = values.get("token_ids"), values["_runs"]
+        if ids is not None and runs and len(ids) != runs[-1].end:
+            return False
+        built = [name for name in _LAZY if name in values and (name != "token_ids" or "_ids" in values)]
+        return all(values[name] == _LAZY[name](self) for name in built)
 
     def _collected(self) -> Iterator[TokenRun]:
         count = len(self.token_ids)
@@ -165,9 +194,9 @@ class RenderedTokens:
             yield TokenRun(end, *row)
 
     def arrays(self) -> TokenArrays:
-        """Returns ids and attribution as numpy arrays, made of the runs without a list of any of them.
+        """Return ids and attribution as read-only numpy arrays.
 
-        The ids of what a renderer gave are a view of its own, not to be written to.
+        The result of a renderer needs no list for that: its array of ids is shared, not copied.
 
         Raises:
             ImportError: numpy is not installed.
@@ -176,11 +205,11 @@ class RenderedTokens:
             import numpy as np
         except ImportError as error:
             raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
-        own = self.__dict__.get("_ids")
+        own, runs = self.__dict__.get("_ids") if self._is_unchanged() else None, self.runs
         ids = np.asarray(self.token_ids, dtype=np.uint32) if own is None else np.frombuffer(own, dtype=np.uint32)
         ids.flags.writeable = False
-        sizes = np.diff([0, *(run.end for run in self.runs)])
-        columns = zip(*(run[1:] for run in self.runs), strict=True) if self.runs else iter([()] * 4)
+        sizes = np.diff([0, *(run.end for run in runs)])
+        columns = zip(*(run[1:] for run in runs), strict=True) if runs else iter([()] * 4)
         messages, channels, sampled, content = columns
         numbers = [_NUMBERS[channel] for channel in channels]
         return TokenArrays(
@@ -211,15 +240,15 @@ class RenderedTokens:
         return {name: value for name, value in self.__dict__.items() if name != "_decode"}
 
     def straddling_tokens(self) -> list[int]:
-        """Returns the numbers of tokens that are partly sampled: a model that samples its turn may not write them.
+        """Return the positions of tokens that are only partly sampled: a model may not emit these.
 
-        Each counts as the side of its first character.
+        Each is attributed by its first character.
 
         Raises:
-            TypeError: It is not known: only what a renderer gave, and pickles and copies of it, know it.
+            TypeError: This is not the unchanged result of a renderer, or a copy or pickle of one.
         """
-        if "_straddling" not in self.__dict__:
-            raise TypeError("which tokens straddle a border is known of what a renderer gave, not of lists")
+        if not self._is_unchanged():
+            raise TypeError("tokens that straddle a border are only known of the unchanged result of a renderer")
         return list(self.__dict__["_straddling"])
 
     # ==================
@@ -298,7 +327,7 @@ def _expanded(rendered: RenderedTokens, at: int) -> list[Any]:
     """Returns one field of all runs as a list with an entry for each token."""
     values: list[Any] = []
     start = 0
-    for run in rendered.runs:
+    for run in rendered.__dict__["_runs"]:
         values += [run[at]] * (run.end - start)
         start = run.end
     return values

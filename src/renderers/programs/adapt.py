@@ -237,9 +237,9 @@ def _describe_part(part: Any) -> str:
 def _adapt_call(call: Any, index: int, path: Path, accepts: _Accepts) -> Any:
     if not isinstance(call, dict):
         raise MessageError("must be a dict with the called function", message=index, path=path)
-    bare = "function" not in call and "name" in call
+    bare = call.get("function") is None and "name" in call
     if bare and not accepts("assistant", "bare call") and accepts("assistant", "call"):
-        around = {key: value for key, value in call.items() if key not in ("name", "arguments")}
+        around = {key: value for key, value in call.items() if key not in ("name", "arguments", "function")}
         called = {key: call[key] for key in ("name", "arguments") if key in call}
         call = {"type": "function", **around, "function": called}
     if isinstance(call.get("function"), dict):
@@ -263,9 +263,17 @@ def _adapt_arguments(called: JsonObject, index: int, path: Path, accepts: _Accep
     as_text = accepts("assistant", "arguments as text")
     if arguments is None:
         return {**called, "arguments": {} if as_object else "{}"} if as_object or as_text else called
-    if not as_object or (as_text and accepts("assistant", "arguments as JSON")):
-        return called
+    as_json = accepts("assistant", "arguments as JSON")
     if not isinstance(arguments, str):
+        if as_json or not (as_object or as_text):
+            return called
+        raise MessageError(
+            f"must be a dict or its JSON, not a {type(arguments).__name__}: this chat template does not write "
+            "arguments as JSON",
+            message=index,
+            path=path,
+        )
+    if not as_object or (as_text and as_json):
         return called
     parsed = _parse_object(arguments)
     if parsed is not None:

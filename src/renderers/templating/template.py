@@ -65,8 +65,7 @@ class ChatTemplate:
     verify: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.verify is None:
-            object.__setattr__(self, "verify", os.environ.get("RENDERERS_VERIFY", "") not in ("", "0"))
+        object.__setattr__(self, "verify", resolve_verify(self.verify))
         if not isinstance(self.source, str):
             raise TemplateSourceError(f"a chat template must be a string, not a {type(self.source).__name__}")
         # Raises errors of the source now, not on the first run.
@@ -158,6 +157,11 @@ class ChatTemplate:
             f"the traced run gives {outcome!r}, but the plain run gives {expected!r}. "
             "This is a bug in renderers: please report this."
         )
+
+
+def resolve_verify(verify: bool | None) -> bool:
+    """Return `verify`, or the value of the environment variable `RENDERERS_VERIFY` if it is None."""
+    return os.environ.get("RENDERERS_VERIFY", "") not in ("", "0") if verify is None else verify
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
 from renderers.parse.response import ParsedResponse
@@ -105,7 +106,7 @@ def build_training_sample(
     >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
-    given = list(messages)
+    given = list_messages(messages)
     roles = [_role(message) for message in given]
     by_message = _message_weights(message_loss_mask, len(given))
     by_role, by_channel = _checked_weights(weights)
@@ -177,10 +178,10 @@ class _Attribution(NamedTuple):
 
 
 def _attribution(rendered: Any, *, messages: int) -> _Attribution:
-    if isinstance(rendered, RenderedTokens) and vars(rendered).keys().isdisjoint(_LISTS):
+    if isinstance(rendered, RenderedTokens) and vars(rendered).keys().isdisjoint(("token_ids", *_LISTS)):
         known = _Attribution(rendered.runs, sampled=True, content=True, channels=True)
     else:
-        # Who has seen the lists may have changed them, so that they count.
+        # A list that was built may have been changed.
         lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
         count = len(rendered.token_ids)
         if len(lists["message_indices"]) != count:
@@ -316,7 +317,7 @@ def build_trajectory_step(
     >>> renderer.tokenizer.decode(build_trajectory_step(renderer, prompt, completion)["completion_ids"])
     'Hello!<|end|>\\n'
     """
-    prompt, completion = list(prompt_messages), list(completion_messages)
+    prompt, completion = list_messages(prompt_messages), list_messages(completion_messages)
     tools = None if tools is None else list(tools)
     head = renderer.render_ids(prompt, tools=tools, add_generation_prompt=bool(completion))
     rendered = renderer.render([*prompt, *completion], tools=tools)
