@@ -341,5 +341,4 @@ def _derived(kind: type[FamilyRenderer]) -> Iterator[type[FamilyRenderer]]:
 RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {
     kind.family: kind for kind in _derived(FamilyRenderer) if "family" in kind.__dict__
 }
-"""The class of each family by its key. A class of the caller's own may be added: it is called as
-`(tokenizer, config)`."""
+"""The class of each family by its key."""
