@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from renderers.authoring import (
+from renderers.compat.bridge_helpers import (
     ResolvedThinkingRetention,
     introduces_user_query,
     reject_assistant_in_extension,

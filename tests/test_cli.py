@@ -78,7 +78,13 @@ def test_the_models_are_listed_with_how_far_they_were_checked(capsys: pytest.Cap
 def test_one_family_is_shown_whole(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", name]) == 0
     shown = capsys.readouterr().out
-    for expected in ("<think>", "stops           <|im_end|> <|endoftext|>", "switches        enable_thinking=True"):
+    classes = "classes         Qwen3Renderer, Qwen3RendererConfig"
+    for expected in (
+        classes,
+        "<think>",
+        "stops           <|im_end|> <|endoftext|>",
+        "switches        enable_thinking=True",
+    ):
         assert expected in shown
 
 

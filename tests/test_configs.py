@@ -1,10 +1,12 @@
-"""Typed configs: their fields, how they are read, and that they agree with the records of the families."""
+"""Typed configs: their fields, conversions and checks, and their agreement with the family records."""
 
 from __future__ import annotations
 
 import copy
 import datetime
 import pickle
+import subprocess
+import sys
 import types
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -13,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from renderers import configs
 from renderers.configs import (
+    CONFIG_CLASSES,
     AutoRendererConfig,
     BaseRendererConfig,
     DefaultRendererConfig,
@@ -29,7 +32,7 @@ from renderers.configs import (
     switches_of,
     template_field_names,
 )
-from renderers.families import FAMILIES, Family, Retains, Switch
+from renderers.families import FAMILIES, Family, RetentionRule, TemplateSwitch
 
 ANY_CONFIG: TypeAdapter[BaseRendererConfig] = TypeAdapter(RendererConfig)
 CLASSES: list[type[BaseRendererConfig]] = list(get_args(get_args(RendererConfig)[0]))
@@ -37,11 +40,12 @@ MADE_FROM_NOTHING = [one for one in CLASSES if "import_path" not in one.model_fi
 BY_NAME = {one.model_fields["name"].default: one for one in CLASSES}
 RULED = Family(
     key="glm-5",
+    class_name="GLM5",
     format="",
     retains=(
-        Retains("clear_thinking", False, "all"),
-        Retains("enable_thinking", False, "all"),
-        Retains("clear_thinking", True, "tool_cycle"),
+        RetentionRule("clear_thinking", False, "all"),
+        RetentionRule("enable_thinking", False, "all"),
+        RetentionRule("clear_thinking", True, "tool_cycle"),
     ),
 )
 
@@ -49,10 +53,10 @@ RULED = Family(
 @pytest.fixture
 def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record in which `clear_thinking` rules the history."""
-    monkeypatch.setattr("renderers.configs.base.FAMILIES", {"glm-5": RULED})
+    monkeypatch.setattr(GLM5RendererConfig, "_family", RULED)
 
 
-def in_scope(switch: Switch) -> bool:
+def in_scope(switch: TemplateSwitch) -> bool:
     """A config holds plain values; lists and dicts belong to a conversation and go to `render`."""
     return switch.values not in (list, dict)
 
@@ -71,6 +75,48 @@ def test_every_family_has_a_config() -> None:
 
 
 @pytest.mark.parametrize("key", FAMILIES)
+def test_a_config_class_its_name_and_its_record_agree(key: str) -> None:
+    config_class = BY_NAME[key]
+    assert config_class is CONFIG_CLASSES[key]
+    assert config_class._family is FAMILIES[key]
+    assert config_class.__name__ == f"{FAMILIES[key].class_name}RendererConfig"
+
+
+def test_the_union_has_every_config_class_and_star_imports_have_every_name() -> None:
+    assert list(CONFIG_CLASSES.values()) == CLASSES
+    functions = {"config_from_name", "merge_chat_template_kwargs", "switches_of", "template_field_names"}
+    names = {"BaseRendererConfig", "RendererConfig", *functions, *(kind.__name__ for kind in CLASSES)}
+    assert set(vars(configs)["__all__"]) == names
+
+
+def test_a_subclass_of_a_config_keeps_the_record_and_is_not_registered() -> None:
+    class Own(GLM5RendererConfig):
+        pass
+
+    assert Own._family is FAMILIES["glm-5"]
+    assert CONFIG_CLASSES["glm-5"] is GLM5RendererConfig
+
+
+def test_threads_may_create_the_first_config_all_at_once() -> None:
+    code = """
+import sys, threading
+from renderers.configs import CONFIG_CLASSES
+sys.setswitchinterval(1e-6)
+made = []
+for config_class in list(CONFIG_CLASSES.values())[3:]:
+    start = threading.Barrier(8)
+    def work():
+        start.wait()
+        made.append(config_class(date="2026-01-31").name == config_class.model_fields["name"].default)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print(len(made) == 8 * (len(CONFIG_CLASSES) - 3) and all(made))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+@pytest.mark.parametrize("key", FAMILIES)
 def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> None:
     switches = {one.name: one for one in FAMILIES[key].switches if in_scope(one)}
     assert BY_NAME[key].template_field_names() == switches.keys()
@@ -84,7 +130,8 @@ def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_class_says_what_it_is_and_what_its_fields_are(kind: type[BaseRendererConfig]) -> None:
     assert kind.__doc__
-    assert kind.__name__ in configs.__all__
+    assert getattr(configs, kind.__name__) is kind
+    assert kind.__name__ in vars(configs)["__all__"]
     assert all(field.description for name, field in kind.model_fields.items() if name != "name")
     assert kind._internal_fields <= kind.model_fields.keys()
 
@@ -156,7 +203,7 @@ def test_a_date_is_kept_as_its_iso_text() -> None:
     assert read(AutoRendererConfig, date=datetime.date(2026, 1, 31)) == AutoRendererConfig(date="2026-01-31")
     moment = datetime.datetime(2026, 1, 31, 12, 30)
     assert read(AutoRendererConfig, date=moment) == AutoRendererConfig(date="2026-01-31T12:30:00")
-    with pytest.raises(ValidationError, match="'31 Jan' is no date: give ISO text"):
+    with pytest.raises(ValidationError, match=r"'31 Jan' is not a date\. Use ISO text"):
         AutoRendererConfig(date="31 Jan")
 
 
@@ -164,17 +211,19 @@ def test_an_effort_is_a_number_or_a_known_word() -> None:
     given: list[Any] = ["low", "0.5", 0, 0.99]
     assert [InklingRendererConfig(reasoning_effort=one).reasoning_effort for one in given] == ["low", 0.5, 0.0, 0.99]
     for wrong in ("bogus", 1.5, -0.1, "nan"):
-        with pytest.raises(ValidationError, match=r"is no effort: give a number from 0 to 0\.99, or one of none"):
+        with pytest.raises(ValidationError, match=r"is not an effort\. Use a number from 0 to 0\.99, or one of none"):
             InklingRendererConfig(reasoning_effort=wrong)
 
 
 @pytest.mark.usefixtures("ruled")
 def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"clear_thinking=True keeps 'tool_cycle' .* give only one of the two"):
+    with pytest.raises(
+        ValidationError, match=r"clear_thinking=True implies thinking_retention='tool_cycle', .* only one of the two"
+    ):
         GLM5RendererConfig(thinking_retention="all", clear_thinking=True)
-    with pytest.raises(ValidationError, match="clear_thinking=False keeps 'all'"):
+    with pytest.raises(ValidationError, match="clear_thinking=False implies thinking_retention='all'"):
         GLM5RendererConfig(thinking_retention="tool_cycle", clear_thinking=False)
-    with pytest.raises(ValueError, match="clear_thinking=True keeps 'tool_cycle'"):
+    with pytest.raises(ValueError, match="clear_thinking=True implies thinking_retention='tool_cycle'"):
         merge_chat_template_kwargs(GLM5RendererConfig(thinking_retention="all"), {"clear_thinking": True})
 
 
@@ -213,7 +262,7 @@ def test_a_renderer_of_ones_own_needs_more_than_its_name() -> None:
 
 @pytest.mark.parametrize("name", ["qwen9", ""])
 def test_an_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
-    with pytest.raises(ValueError, match=f"there is no renderer '{name}': known are auto, command-a, .*, qwen3,"):
+    with pytest.raises(ValueError, match=f"there is no renderer '{name}'. The names are auto, command-a, .*, qwen3,"):
         config_from_name(name)
 
 
@@ -227,11 +276,11 @@ def test_merged_switches_win_and_leave_the_config_alone() -> None:
 
 
 def test_what_is_no_switch_is_refused_with_those_that_are() -> None:
-    with pytest.raises(ValueError, match=r"has bar, date, .* of 'qwen3' .* may have enable_thinking;"):
+    with pytest.raises(ValueError, match=r"has bar, date, .* of 'qwen3' are: enable_thinking\."):
         merge_chat_template_kwargs(Qwen3RendererConfig(), {"date": "2026-01-31", "bar": 1})
-    with pytest.raises(ValueError, match=r"has image_cache_max, .* may have add_vision_id;"):
+    with pytest.raises(ValueError, match=r"has image_cache_max, .* are: add_vision_id\."):
         merge_chat_template_kwargs(Qwen3VLRendererConfig(), {"image_cache_max": 1})
-    with pytest.raises(ValueError, match=r"of 'auto' .* may have none;"):
+    with pytest.raises(ValueError, match=r"of 'auto' are: none\."):
         merge_chat_template_kwargs(AutoRendererConfig(), {"enable_thinking": True})
     with pytest.raises(ValidationError, match="enable_thinking\n"):
         merge_chat_template_kwargs(Qwen3RendererConfig(), {"enable_thinking": None})
@@ -240,7 +289,7 @@ def test_what_is_no_switch_is_refused_with_those_that_are() -> None:
 def test_a_default_config_takes_any_switch_but_its_own_fields() -> None:
     merged = merge_chat_template_kwargs(DefaultRendererConfig(a=1, b=2), {"a": 3, "c": [1]})
     assert merged == DefaultRendererConfig(a=3, b=2, c=[1])
-    with pytest.raises(ValueError, match=r"has name, tool_parser, .* any that is no field of the config"):
+    with pytest.raises(ValueError, match=r"has name, tool_parser, .* any name that is not a field of the config"):
         merge_chat_template_kwargs(DefaultRendererConfig(), {"tool_parser": "qwen3", "name": "qwen3"})
 
 

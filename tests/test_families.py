@@ -1,8 +1,9 @@
-"""Every record says what its templates and vocabularies show, and no more."""
+"""Every family record agrees with its templates and vocabularies, and with its classes."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from itertools import chain
 from typing import Any
@@ -12,11 +13,11 @@ import pytest
 from renderers import ChatRenderer, MessageError, TemplateError, is_multimodal
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
-from renderers.families.find import Found, find_family
-from renderers.family_renderers import RENDERER_REGISTRY
+from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
+from renderers.families.renderers import RENDERER_REGISTRY
 from renderers.parse.derive import writes_calls
-from renderers.parse.normalise import NORMALISATIONS
 from renderers.parse.syntax import SYNTAXES
+from tests.normalise import NORMALISATIONS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import Known, known, renderer_for
 from tests.support.models import HUB_AT_HAND
@@ -42,9 +43,21 @@ def test_every_family_has_a_config_and_a_class() -> None:
     assert all(kind.family == key for key, kind in RENDERER_REGISTRY.items())
 
 
+def test_a_renderer_class_has_the_name_in_its_record() -> None:
+    assert {key: kind.__name__ for key, kind in RENDERER_REGISTRY.items()} == {
+        family.key: f"{family.class_name}Renderer" for family in (*FAMILIES.values(), UNKNOWN_FAMILY)
+    }
+
+
+def test_every_record_of_a_vendor_module_is_registered() -> None:
+    modules = [module for name, module in sys.modules.items() if name.startswith("renderers.families.")]
+    records = {record.key for module in modules for record in vars(module).values() if isinstance(record, Family)}
+    assert records == {*FAMILIES, UNKNOWN_FAMILY.key}
+
+
 @pytest.mark.parametrize("family", RECORDS)
 def test_a_record_is_whole_and_short(family: Family) -> None:
-    assert family.stops
+    assert family.stop_tokens
     assert 1 <= len(family.format.strip().splitlines()) <= 12
     assert max(map(len, family.format.splitlines())) <= 120
     assert set(family.normalisations) <= NORMALISATIONS.keys()
@@ -69,9 +82,9 @@ def test_a_record_says_how_far_it_could_be_checked(family: Family) -> None:
 @pytest.mark.parametrize("one", [one for one in known() if one.path is None], ids=str)
 def test_a_model_at_hand_is_of_the_family_of_its_name_or_of_its_template(one: Known) -> None:
     named = find_family(key=None, name=one.model, templates=[one.text])
-    assert (named.family, named.by) == (one.family, "name" if one.model in MODEL_RENDERER_MAP else "template")
+    assert (named.family, named.matched_by) == (one.family, "name" if one.model in MODEL_RENDERER_MAP else "template")
     renamed = find_family(key=None, name="my/fine-tune", templates=[one.text])
-    assert renamed == Found(one.family, "template")
+    assert renamed == FamilyMatch(one.family, "template")
 
 
 @pytest.mark.parametrize("one", known(), ids=str)
@@ -105,7 +118,9 @@ def test_a_call_is_read_as_its_family_writes_it(one: Known, said: str) -> None:
 def check_stops(one: Known, renderer: ChatRenderer) -> None:
     """Stop tokens are tokens, and they are given in the order of the record."""
     if one.has_vocabulary:
-        assert renderer.get_stop_token_ids() == [renderer.tokenizer.added_tokens[text] for text in one.family.stops]
+        assert renderer.get_stop_token_ids() == [
+            renderer.tokenizer.added_tokens[text] for text in one.family.stop_tokens
+        ]
         assert renderer.resolution.stops_from == "record"
 
 

@@ -6,58 +6,58 @@ import pytest
 
 from renderers import load_tokenizer
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP
-from renderers.families.find import NOT_FOUND, UNKNOWN, Found, find_family
+from renderers.families.registry import NO_MATCH, UNKNOWN_FAMILY, FamilyMatch, find_family
 
 QWEN3, GLM53 = FAMILIES["qwen3"], FAMILIES["glm-5.3"]
 
 
 def test_nothing_is_known_of_a_new_model() -> None:
-    assert find_family(key=None, name="my/model", templates=["{{ messages }}"]) == NOT_FOUND
+    assert find_family(key=None, name="my/model", templates=["{{ messages }}"]) == NO_MATCH
 
 
 def test_a_config_decides_even_without_a_template() -> None:
-    assert find_family(key="qwen3", name="", templates=[]) == Found(QWEN3, "config")
-    assert find_family(key="default", name="Qwen/Qwen3-8B", templates=[]) == Found(UNKNOWN, "config")
+    assert find_family(key="qwen3", name="", templates=[]) == FamilyMatch(QWEN3, "config")
+    assert find_family(key="default", name="Qwen/Qwen3-8B", templates=[]) == FamilyMatch(UNKNOWN_FAMILY, "config")
 
 
 def test_a_config_for_a_template_that_its_family_is_not_known_for_is_taken_with_a_doubt() -> None:
     found = find_family(key="qwen3", name="", templates=["{{ messages }}"])
-    assert (found.family, found.by) == (QWEN3, "config")
-    assert found.doubt is not None
-    assert found.doubt.startswith("the config is one of qwen3, but the template (")
+    assert (found.family, found.matched_by) == (QWEN3, "config")
+    assert found.warning is not None
+    assert found.warning.startswith("the config is for qwen3, but the chat template (")
 
 
 def test_a_known_name_with_an_unknown_template_is_what_its_template_is() -> None:
     found = find_family(key=None, name="Qwen/Qwen3-8B", templates=["{{ messages }}"])
-    assert (found.family, found.by) == (UNKNOWN, "nothing")
-    assert found.doubt is not None
-    assert "Qwen/Qwen3-8B is one of qwen3" in found.doubt
+    assert (found.family, found.matched_by) == (UNKNOWN_FAMILY, "nothing")
+    assert found.warning is not None
+    assert "Qwen/Qwen3-8B is a model of qwen3" in found.warning
 
 
 def test_a_name_alone_counts_where_there_is_no_template_to_ask() -> None:
-    assert find_family(key=None, name="Qwen/Qwen3-8B", templates=[]) == Found(QWEN3, "name")
+    assert find_family(key=None, name="Qwen/Qwen3-8B", templates=[]) == FamilyMatch(QWEN3, "name")
     found = find_family(key=None, name="zai-org/GLM-5.3", templates=["{{ messages }}"])
-    assert (found.family, found.by) == (GLM53, "name")
-    assert found.doubt is not None
-    assert "could not be checked" in found.doubt
+    assert (found.family, found.matched_by) == (GLM53, "name")
+    assert found.warning is not None
+    assert "without a verified chat template" in found.warning
 
 
 def test_a_template_of_another_family_counts_more_than_a_name_or_a_config(hub: object) -> None:
     template = load_tokenizer("Qwen/Qwen3-8B").chat_templates["default"]
     named = find_family(key=None, name="zai-org/GLM-5.3", templates=[template])
-    assert (named.family, named.by, named.other) == (QWEN3, "template", True)
+    assert (named.family, named.matched_by, named.conflicts) == (QWEN3, "template", True)
     asked = find_family(key="glm-5.3", name="", templates=[template])
-    assert (asked.family, asked.by, asked.other) == (GLM53, "config", True)
-    assert asked.doubt is not None
-    assert "is that of qwen3" in asked.doubt
+    assert (asked.family, asked.matched_by, asked.conflicts) == (GLM53, "config", True)
+    assert asked.warning is not None
+    assert "is that of qwen3" in asked.warning
 
 
 def test_a_name_that_a_user_added_for_no_family_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "glm-55")
-    with pytest.raises(ValueError, match="no family 'glm-55'; MODEL_RENDERER_MAP has it for my/glm"):
+    with pytest.raises(ValueError, match=r"no family 'glm-55'\. MODEL_RENDERER_MAP maps my/glm to it"):
         find_family(key=None, name="my/glm", templates=[])
     monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "default")
-    assert find_family(key=None, name="my/glm", templates=[]) == NOT_FOUND
+    assert find_family(key=None, name="my/glm", templates=[]) == NO_MATCH
 
 
 def test_a_name_that_a_user_added_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,5 +66,5 @@ def test_a_name_that_a_user_added_is_known(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_config_of_no_family_says_what_to_do() -> None:
-    with pytest.raises(ValueError, match="no family 'mine'; a config of your own goes with a CustomRendererConfig"):
+    with pytest.raises(ValueError, match=r"no family 'mine'\. Use CustomRendererConfig for a config class of your own"):
         find_family(key="mine", name="", templates=[])

@@ -44,6 +44,12 @@ def test_the_package_is_marked_as_typed_and_carries_its_model() -> None:
     assert (SOURCE / "embedded" / "tokenizer.json").is_file()
 
 
+def test_every_directory_with_code_is_a_package() -> None:
+    folders = {path.parent for path in SOURCE.rglob("*.py")}
+    assert SOURCE / "compat" / "module_paths" in folders
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
 def test_everything_beside_the_code_is_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["renderers"]

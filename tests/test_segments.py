@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, LoadedTokenizer, load_tokenizer
-from renderers.segments import AttributedTextSegments, attribute_text_segments
+from renderers.compat.segments import AttributedTextSegments, attribute_text_segments
 
 
 @functools.cache

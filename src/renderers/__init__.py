@@ -1,6 +1,8 @@
 """Chat messages to the exact tokens of an open-weight LLM, and back.
 
-Names that need more than the standard library are imported when they are first used.
+`import renderers` is light: each name is imported from its home module on first use. `__all__` lists
+the main names. The typed configs, the renderer class of each family, and all other public names can
+be imported as well: `from renderers import Qwen3Renderer, Qwen3RendererConfig`.
 """
 
 from __future__ import annotations
@@ -9,395 +11,110 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from renderers.authoring import reject_assistant_in_extension, trim_to_turn_close
-from renderers.core.conventions import Conventions
-from renderers.core.messages import (
-    Content,
-    ContentPart,
-    ImagePart,
-    Message,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolCallFunction,
-    ToolSpec,
-    VideoPart,
-    extract_message_tool_names,
-)
-from renderers.core.protocols import (
-    ChatTemplateTokenizer,
-    MultimodalRenderer,
-    OffsetTokenizer,
-    Renderer,
-    Tokenizer,
-    is_multimodal,
-)
-from renderers.core.spans import Channel, Span, Trace
-from renderers.core.tokens import InjectedText, MultiModalData, PlaceholderRange, RenderedTokens
-from renderers.errors import (
-    ControlTextError,
-    MalformedGenerateResponseError,
-    MediaError,
-    MessageError,
-    OverlongPromptError,
-    RendererPoolError,
-    TemplateError,
-    TemplateLimitError,
-    TemplateMissingError,
-    TemplateRefusalError,
-    TemplateRunError,
-    TemplateSourceError,
-    TokenIdError,
-    TokenizerCheckError,
-    TokenizerFileError,
-    TokenizerLoadError,
-    TokenizerNotFoundError,
-    TokenizerUnreachableError,
-    TraceMismatchError,
-    UnencodableTextError,
-    UnknownFamilyError,
-    UnknownTemplateWarning,
-    UnreadSwitchWarning,
-    UnsupportedModelError,
-)
-from renderers.families import FAMILIES, MODEL_RENDERER_MAP, MULTIMODAL_MODELS, Family
-from renderers.parse.events import (
-    ContentDelta,
-    MarkerRead,
-    ParseEvent,
-    ReasoningDelta,
-    StopRead,
-    TextSkipped,
-    ToolCallDelta,
-    ToolCallRead,
-)
-from renderers.parse.response import (
-    CompletionState,
-    ParsedPart,
-    ParsedResponse,
-    ParsedToolCall,
-    Region,
-    SkippedText,
-    StateCall,
-    Thought,
-    ToolCallParseStatus,
-)
-from renderers.segments import AttributedTextSegments, attribute_text_segments
-from renderers.training.samples import (
-    RenderedConversation,
-    RenderedTrainingSample,
-    build_training_sample,
-    build_trajectory_step,
-)
-
 if TYPE_CHECKING:
-    from renderers.bridging.bridge import Bridge
-    from renderers.bridging.proofs import BridgeReason, BridgeRefusal, Evidence
-    from renderers.bridging.stability import PrefixStability
-    from renderers.configs import (
-        AutoRendererConfig,
-        BaseRendererConfig,
-        CommandARendererConfig,
-        CommandRRendererConfig,
-        CustomRendererConfig,
-        DeepSeekR1RendererConfig,
-        DeepSeekV3RendererConfig,
-        DeepSeekV4RendererConfig,
-        DeepSeekV31RendererConfig,
-        DeepSeekV32RendererConfig,
-        DefaultRendererConfig,
-        DevstralRendererConfig,
-        Gemma3RendererConfig,
-        Gemma4RendererConfig,
-        GLM5RendererConfig,
-        GLM45RendererConfig,
-        GLM46RendererConfig,
-        GLM47RendererConfig,
-        GLM51RendererConfig,
-        GLM53FlashRendererConfig,
-        GLM53RendererConfig,
-        GptOssRendererConfig,
-        Granite4RendererConfig,
-        Hy3RendererConfig,
-        InklingRendererConfig,
-        KimiK2RendererConfig,
-        KimiK2ThinkingRendererConfig,
-        KimiK3RendererConfig,
-        KimiK25RendererConfig,
-        LagunaM1RendererConfig,
-        LagunaS21RendererConfig,
-        LagunaXS2RendererConfig,
-        LagunaXS21RendererConfig,
-        LFM2RendererConfig,
-        Llama3RendererConfig,
-        Llama31RendererConfig,
-        MiniMaxM2RendererConfig,
-        MiniMaxM3RendererConfig,
-        Ministral3RendererConfig,
-        MistralNemoRendererConfig,
-        MistralSmallRendererConfig,
-        MuseGlimmerRendererConfig,
-        Nemotron3RendererConfig,
-        Nemotron3UltraRendererConfig,
-        Nemotron35RendererConfig,
-        Olmo3RendererConfig,
-        Phi4RendererConfig,
-        PrimeQwen3RendererConfig,
-        Qwen3CoderRendererConfig,
-        Qwen3RendererConfig,
-        Qwen3VLRendererConfig,
-        Qwen25RendererConfig,
-        Qwen35RendererConfig,
-        Qwen36RendererConfig,
-        Qwen38RendererConfig,
-        Qwen32507RendererConfig,
-        Qwen32507ThinkingRendererConfig,
-        RendererConfig,
-        SeedOssRendererConfig,
-        SmolLM3RendererConfig,
-        Step35RendererConfig,
-        config_from_name,
-        merge_chat_template_kwargs,
-        template_field_names,
-    )
-    from renderers.custom import custom_renderer_config, load_custom_renderer, load_target
-    from renderers.factory import create_renderer
-    from renderers.family_renderers import (
-        CommandARenderer,
-        CommandRRenderer,
-        DeepSeekR1Renderer,
-        DeepSeekV3Renderer,
-        DeepSeekV4Renderer,
-        DeepSeekV31Renderer,
-        DeepSeekV32Renderer,
-        DefaultMultimodalRenderer,
-        DefaultRenderer,
-        DevstralRenderer,
-        Gemma3Renderer,
-        Gemma4Renderer,
-        GLM5Renderer,
-        GLM45Renderer,
-        GLM46Renderer,
-        GLM47Renderer,
-        GLM51Renderer,
-        GLM53FlashRenderer,
-        GLM53Renderer,
-        GptOssRenderer,
-        Granite4Renderer,
-        Hy3Renderer,
-        InklingRenderer,
-        KimiK2Renderer,
-        KimiK2ThinkingRenderer,
-        KimiK3Renderer,
-        KimiK25Renderer,
-        LagunaM1Renderer,
-        LagunaS21Renderer,
-        LagunaXS2Renderer,
-        LagunaXS21Renderer,
-        LFM2Renderer,
-        Llama3Renderer,
-        Llama31Renderer,
-        MiniMaxM2Renderer,
-        MiniMaxM3Renderer,
-        Ministral3Renderer,
-        MistralNemoRenderer,
-        MistralSmallRenderer,
-        MuseGlimmerRenderer,
-        Nemotron3Renderer,
-        Nemotron3UltraRenderer,
-        Nemotron35Renderer,
-        Olmo3Renderer,
-        Phi4Renderer,
-        PrimeQwen3Renderer,
-        Qwen3CoderRenderer,
-        Qwen3Renderer,
-        Qwen3VLRenderer,
-        Qwen25Renderer,
-        Qwen35Renderer,
-        Qwen36Renderer,
-        Qwen38Renderer,
-        Qwen32507Renderer,
-        Qwen32507ThinkingRenderer,
-        SeedOssRenderer,
-        SmolLM3Renderer,
-        Step35Renderer,
-    )
-    from renderers.parse.stream import ResponseParser
-    from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.renderer import ChatRenderer, MultimodalChatRenderer
-    from renderers.resolution import Resolution
-    from renderers.templating import ChatTemplate, Limits
-    from renderers.tokenizer import (
-        MIRRORS,
-        TRUSTED_REVISIONS,
-        Encoded,
-        ForeignTokenizer,
-        LoadedTokenizer,
-        Source,
-        adopt_tokenizer,
-        load_tokenizer,
-    )
+    from renderers.bridging.bridge import Bridge as Bridge
+    from renderers.bridging.proofs import BridgeReason as BridgeReason
+    from renderers.bridging.proofs import BridgeRefusal as BridgeRefusal
+    from renderers.bridging.proofs import Evidence as Evidence
+    from renderers.bridging.stability import PrefixStability as PrefixStability
+    from renderers.compat.bridge_helpers import reject_assistant_in_extension as reject_assistant_in_extension
+    from renderers.compat.bridge_helpers import trim_to_turn_close as trim_to_turn_close
+    from renderers.compat.segments import AttributedTextSegments as AttributedTextSegments
+    from renderers.compat.segments import attribute_text_segments as attribute_text_segments
+    from renderers.configs import *
+    from renderers.core.conventions import Conventions as Conventions
+    from renderers.core.messages import Content as Content
+    from renderers.core.messages import ContentPart as ContentPart
+    from renderers.core.messages import ImagePart as ImagePart
+    from renderers.core.messages import Message as Message
+    from renderers.core.messages import TextPart as TextPart
+    from renderers.core.messages import ThinkingPart as ThinkingPart
+    from renderers.core.messages import ToolCall as ToolCall
+    from renderers.core.messages import ToolCallFunction as ToolCallFunction
+    from renderers.core.messages import ToolSpec as ToolSpec
+    from renderers.core.messages import VideoPart as VideoPart
+    from renderers.core.messages import extract_message_tool_names as extract_message_tool_names
+    from renderers.core.protocols import ChatTemplateTokenizer as ChatTemplateTokenizer
+    from renderers.core.protocols import MultimodalRenderer as MultimodalRenderer
+    from renderers.core.protocols import OffsetTokenizer as OffsetTokenizer
+    from renderers.core.protocols import Renderer as Renderer
+    from renderers.core.protocols import Tokenizer as Tokenizer
+    from renderers.core.protocols import is_multimodal as is_multimodal
+    from renderers.core.spans import Channel as Channel
+    from renderers.core.spans import Span as Span
+    from renderers.core.spans import Trace as Trace
+    from renderers.core.tokens import InjectedText as InjectedText
+    from renderers.core.tokens import MultiModalData as MultiModalData
+    from renderers.core.tokens import PlaceholderRange as PlaceholderRange
+    from renderers.core.tokens import RenderedTokens as RenderedTokens
+    from renderers.custom import load_target as load_target
+    from renderers.errors import *
+    from renderers.factory import create_renderer as create_renderer
+    from renderers.families import FAMILIES as FAMILIES
+    from renderers.families import MODEL_RENDERER_MAP as MODEL_RENDERER_MAP
+    from renderers.families import MULTIMODAL_MODELS as MULTIMODAL_MODELS
+    from renderers.families import Family as Family
+    from renderers.families.config import custom_renderer_config as custom_renderer_config
+    from renderers.families.config import load_custom_renderer as load_custom_renderer
+    from renderers.families.renderers import *
+    from renderers.parse.events import ContentDelta as ContentDelta
+    from renderers.parse.events import MarkerRead as MarkerRead
+    from renderers.parse.events import ParseEvent as ParseEvent
+    from renderers.parse.events import ReasoningDelta as ReasoningDelta
+    from renderers.parse.events import StopRead as StopRead
+    from renderers.parse.events import TextSkipped as TextSkipped
+    from renderers.parse.events import ToolCallDelta as ToolCallDelta
+    from renderers.parse.events import ToolCallRead as ToolCallRead
+    from renderers.parse.response import CompletionState as CompletionState
+    from renderers.parse.response import ParsedPart as ParsedPart
+    from renderers.parse.response import ParsedResponse as ParsedResponse
+    from renderers.parse.response import ParsedToolCall as ParsedToolCall
+    from renderers.parse.response import Region as Region
+    from renderers.parse.response import SkippedText as SkippedText
+    from renderers.parse.response import StateCall as StateCall
+    from renderers.parse.response import Thought as Thought
+    from renderers.parse.response import ToolCallParseStatus as ToolCallParseStatus
+    from renderers.parse.stream import ResponseParser as ResponseParser
+    from renderers.pool import RendererPool as RendererPool
+    from renderers.pool import create_renderer_pool as create_renderer_pool
+    from renderers.renderer import ChatRenderer as ChatRenderer
+    from renderers.renderer import MultimodalChatRenderer as MultimodalChatRenderer
+    from renderers.resolution import Resolution as Resolution
+    from renderers.templating import ChatTemplate as ChatTemplate
+    from renderers.templating import Limits as Limits
+    from renderers.tokenizer import MIRRORS as MIRRORS
+    from renderers.tokenizer import TRUSTED_REVISIONS as TRUSTED_REVISIONS
+    from renderers.tokenizer import Encoded as Encoded
+    from renderers.tokenizer import ForeignTokenizer as ForeignTokenizer
+    from renderers.tokenizer import LoadedTokenizer as LoadedTokenizer
+    from renderers.tokenizer import Source as Source
+    from renderers.tokenizer import adopt_tokenizer as adopt_tokenizer
+    from renderers.tokenizer import load_tokenizer as load_tokenizer
+    from renderers.training.samples import RenderedConversation as RenderedConversation
+    from renderers.training.samples import RenderedTrainingSample as RenderedTrainingSample
+    from renderers.training.samples import build_training_sample as build_training_sample
+    from renderers.training.samples import build_trajectory_step as build_trajectory_step
 
 __all__ = [
-    "EMBEDDED",
-    "FAMILIES",
-    "MIRRORS",
+    "EXAMPLE_MODEL",
     "MODEL_RENDERER_MAP",
-    "MULTIMODAL_MODELS",
-    "TRUSTED_REVISIONS",
-    "AttributedTextSegments",
-    "AutoRendererConfig",
-    "BaseRendererConfig",
     "Bridge",
     "BridgeReason",
     "BridgeRefusal",
-    "Channel",
     "ChatRenderer",
-    "ChatTemplate",
-    "ChatTemplateTokenizer",
-    "CommandARenderer",
-    "CommandARendererConfig",
-    "CommandRRenderer",
-    "CommandRRendererConfig",
-    "CompletionState",
-    "Content",
-    "ContentDelta",
     "ContentPart",
     "ControlTextError",
-    "Conventions",
-    "CustomRendererConfig",
-    "DeepSeekR1Renderer",
-    "DeepSeekR1RendererConfig",
-    "DeepSeekV3Renderer",
-    "DeepSeekV3RendererConfig",
-    "DeepSeekV4Renderer",
-    "DeepSeekV4RendererConfig",
-    "DeepSeekV31Renderer",
-    "DeepSeekV31RendererConfig",
-    "DeepSeekV32Renderer",
-    "DeepSeekV32RendererConfig",
-    "DefaultMultimodalRenderer",
-    "DefaultRenderer",
-    "DefaultRendererConfig",
-    "DevstralRenderer",
-    "DevstralRendererConfig",
-    "Encoded",
-    "Evidence",
-    "Family",
-    "ForeignTokenizer",
-    "GLM5Renderer",
-    "GLM5RendererConfig",
-    "GLM45Renderer",
-    "GLM45RendererConfig",
-    "GLM46Renderer",
-    "GLM46RendererConfig",
-    "GLM47Renderer",
-    "GLM47RendererConfig",
-    "GLM51Renderer",
-    "GLM51RendererConfig",
-    "GLM53FlashRenderer",
-    "GLM53FlashRendererConfig",
-    "GLM53Renderer",
-    "GLM53RendererConfig",
-    "Gemma3Renderer",
-    "Gemma3RendererConfig",
-    "Gemma4Renderer",
-    "Gemma4RendererConfig",
-    "GptOssRenderer",
-    "GptOssRendererConfig",
-    "Granite4Renderer",
-    "Granite4RendererConfig",
-    "Hy3Renderer",
-    "Hy3RendererConfig",
     "ImagePart",
-    "InjectedText",
-    "InklingRenderer",
-    "InklingRendererConfig",
-    "KimiK2Renderer",
-    "KimiK2RendererConfig",
-    "KimiK2ThinkingRenderer",
-    "KimiK2ThinkingRendererConfig",
-    "KimiK3Renderer",
-    "KimiK3RendererConfig",
-    "KimiK25Renderer",
-    "KimiK25RendererConfig",
-    "LFM2Renderer",
-    "LFM2RendererConfig",
-    "LagunaM1Renderer",
-    "LagunaM1RendererConfig",
-    "LagunaS21Renderer",
-    "LagunaS21RendererConfig",
-    "LagunaXS2Renderer",
-    "LagunaXS2RendererConfig",
-    "LagunaXS21Renderer",
-    "LagunaXS21RendererConfig",
-    "Limits",
-    "Llama3Renderer",
-    "Llama3RendererConfig",
-    "Llama31Renderer",
-    "Llama31RendererConfig",
     "LoadedTokenizer",
-    "MalformedGenerateResponseError",
-    "MarkerRead",
     "MediaError",
     "Message",
     "MessageError",
-    "MiniMaxM2Renderer",
-    "MiniMaxM2RendererConfig",
-    "MiniMaxM3Renderer",
-    "MiniMaxM3RendererConfig",
-    "Ministral3Renderer",
-    "Ministral3RendererConfig",
-    "MistralNemoRenderer",
-    "MistralNemoRendererConfig",
-    "MistralSmallRenderer",
-    "MistralSmallRendererConfig",
     "MultiModalData",
     "MultimodalChatRenderer",
     "MultimodalRenderer",
-    "MuseGlimmerRenderer",
-    "MuseGlimmerRendererConfig",
-    "Nemotron3Renderer",
-    "Nemotron3RendererConfig",
-    "Nemotron3UltraRenderer",
-    "Nemotron3UltraRendererConfig",
-    "Nemotron35Renderer",
-    "Nemotron35RendererConfig",
-    "OffsetTokenizer",
-    "Olmo3Renderer",
-    "Olmo3RendererConfig",
-    "OverlongPromptError",
-    "ParseEvent",
-    "ParsedPart",
     "ParsedResponse",
     "ParsedToolCall",
-    "Phi4Renderer",
-    "Phi4RendererConfig",
     "PlaceholderRange",
-    "PrefixStability",
-    "PrimeQwen3Renderer",
-    "PrimeQwen3RendererConfig",
-    "Qwen3CoderRenderer",
-    "Qwen3CoderRendererConfig",
-    "Qwen3Renderer",
-    "Qwen3RendererConfig",
-    "Qwen3VLRenderer",
-    "Qwen3VLRendererConfig",
-    "Qwen25Renderer",
-    "Qwen25RendererConfig",
-    "Qwen35Renderer",
-    "Qwen35RendererConfig",
-    "Qwen36Renderer",
-    "Qwen36RendererConfig",
-    "Qwen38Renderer",
-    "Qwen38RendererConfig",
-    "Qwen32507Renderer",
-    "Qwen32507RendererConfig",
-    "Qwen32507ThinkingRenderer",
-    "Qwen32507ThinkingRendererConfig",
-    "ReasoningDelta",
-    "Region",
-    "RenderedConversation",
     "RenderedTokens",
     "RenderedTrainingSample",
     "Renderer",
@@ -406,17 +123,6 @@ __all__ = [
     "RendererPoolError",
     "Resolution",
     "ResponseParser",
-    "SeedOssRenderer",
-    "SeedOssRendererConfig",
-    "SkippedText",
-    "SmolLM3Renderer",
-    "SmolLM3RendererConfig",
-    "Source",
-    "Span",
-    "StateCall",
-    "Step35Renderer",
-    "Step35RendererConfig",
-    "StopRead",
     "TemplateError",
     "TemplateLimitError",
     "TemplateMissingError",
@@ -424,9 +130,7 @@ __all__ = [
     "TemplateRunError",
     "TemplateSourceError",
     "TextPart",
-    "TextSkipped",
     "ThinkingPart",
-    "Thought",
     "TokenIdError",
     "Tokenizer",
     "TokenizerCheckError",
@@ -435,12 +139,8 @@ __all__ = [
     "TokenizerNotFoundError",
     "TokenizerUnreachableError",
     "ToolCall",
-    "ToolCallDelta",
-    "ToolCallFunction",
     "ToolCallParseStatus",
-    "ToolCallRead",
     "ToolSpec",
-    "Trace",
     "TraceMismatchError",
     "UnencodableTextError",
     "UnknownFamilyError",
@@ -449,73 +149,85 @@ __all__ = [
     "UnsupportedModelError",
     "VideoPart",
     "__version__",
-    "adopt_tokenizer",
-    "attribute_text_segments",
     "build_training_sample",
     "build_trajectory_step",
     "config_from_name",
     "create_renderer",
     "create_renderer_pool",
-    "custom_renderer_config",
-    "extract_message_tool_names",
     "is_multimodal",
-    "load_custom_renderer",
-    "load_target",
     "load_tokenizer",
-    "merge_chat_template_kwargs",
-    "reject_assistant_in_extension",
-    "template_field_names",
-    "trim_to_turn_close",
 ]
 
 __version__ = "0.2.0"
 
-EMBEDDED = Path(__file__).parent / "embedded"
-"""A small model directory that comes with the package: a byte-level tokenizer and a chat template."""
+# Module paths of release 0.1, such as `renderers.qwen3`.
+__path__ = [*__path__, f"{__path__[0]}/compat/module_paths"]
 
-_LAZY = {
-    "Bridge": "renderers.bridging.bridge",
-    "BridgeReason": "renderers.bridging.proofs",
-    "BridgeRefusal": "renderers.bridging.proofs",
-    "ChatRenderer": "renderers.renderer",
-    "ChatTemplate": "renderers.templating",
-    "Encoded": "renderers.tokenizer",
-    "Evidence": "renderers.bridging.proofs",
-    "ForeignTokenizer": "renderers.tokenizer",
-    "Limits": "renderers.templating",
-    "LoadedTokenizer": "renderers.tokenizer",
-    "MIRRORS": "renderers.tokenizer",
-    "MultimodalChatRenderer": "renderers.renderer",
-    "PrefixStability": "renderers.bridging.stability",
-    "RendererPool": "renderers.pool",
-    "Resolution": "renderers.resolution",
-    "ResponseParser": "renderers.parse.stream",
-    "Source": "renderers.tokenizer",
-    "TRUSTED_REVISIONS": "renderers.tokenizer",
-    "adopt_tokenizer": "renderers.tokenizer",
-    "config_from_name": "renderers.configs",
-    "create_renderer": "renderers.factory",
-    "create_renderer_pool": "renderers.pool",
-    "custom_renderer_config": "renderers.custom",
-    "load_custom_renderer": "renderers.custom",
-    "load_target": "renderers.custom",
-    "load_tokenizer": "renderers.tokenizer",
-    "merge_chat_template_kwargs": "renderers.configs",
-    "template_field_names": "renderers.configs",
-    **{name: "renderers.configs" for name in __all__ if name.endswith("RendererConfig")},
+EXAMPLE_MODEL = Path(__file__).parent / "embedded"
+"""A small model directory included in the package: a byte-level tokenizer and a chat template."""
+
+EMBEDDED = EXAMPLE_MODEL
+"""The old name of `EXAMPLE_MODEL`."""
+
+_HOMES = {
+    "renderers.bridging.bridge": "Bridge",
+    "renderers.compat.bridge_helpers": "reject_assistant_in_extension trim_to_turn_close",
+    "renderers.compat.segments": "AttributedTextSegments attribute_text_segments",
+    "renderers.configs": ("RendererConfig config_from_name merge_chat_template_kwargs template_field_names"),
+    "renderers.core.conventions": "Conventions",
+    "renderers.factory": "create_renderer",
+    "renderers.custom": "load_target",
+    "renderers.families": "FAMILIES MODEL_RENDERER_MAP MULTIMODAL_MODELS Family",
+    "renderers.families.config": "custom_renderer_config load_custom_renderer",
+    "renderers.core.messages": (
+        "Content ContentPart ImagePart Message TextPart ThinkingPart ToolCall ToolCallFunction ToolSpec "
+        "VideoPart extract_message_tool_names"
+    ),
+    "renderers.parse.events": (
+        "ContentDelta MarkerRead ParseEvent ReasoningDelta StopRead TextSkipped ToolCallDelta ToolCallRead"
+    ),
+    "renderers.parse.response": (
+        "CompletionState ParsedPart ParsedResponse ParsedToolCall Region SkippedText StateCall Thought "
+        "ToolCallParseStatus"
+    ),
+    "renderers.parse.stream": "ResponseParser",
+    "renderers.pool": "RendererPool create_renderer_pool",
+    "renderers.bridging.proofs": "BridgeReason BridgeRefusal Evidence",
+    "renderers.core.protocols": (
+        "ChatTemplateTokenizer MultimodalRenderer OffsetTokenizer Renderer Tokenizer is_multimodal"
+    ),
+    "renderers.core.tokens": "InjectedText MultiModalData PlaceholderRange RenderedTokens",
+    "renderers.renderer": "ChatRenderer MultimodalChatRenderer",
+    "renderers.resolution": "Resolution",
+    "renderers.core.spans": "Channel Span Trace",
+    "renderers.bridging.stability": "PrefixStability",
+    "renderers.tokenizer": (
+        "MIRRORS TRUSTED_REVISIONS Encoded ForeignTokenizer LoadedTokenizer Source adopt_tokenizer load_tokenizer"
+    ),
+    "renderers.templating": "ChatTemplate Limits",
+    "renderers.training.samples": (
+        "RenderedConversation RenderedTrainingSample build_training_sample build_trajectory_step"
+    ),
+}
+_HOME_OF_NAME = {name: home for home, names in _HOMES.items() for name in names.split()}
+_HOME_OF_SUFFIX = {
+    "Error": "renderers.errors",
+    "Warning": "renderers.errors",
+    "Renderer": "renderers.families.renderers",
+    "RendererConfig": "renderers.configs",
 }
 
 
 def __getattr__(name: str) -> object:
-    home = _LAZY.get(name)
-    if home is None and name in __all__:
-        home = "renderers.family_renderers"
-    if home is None:
+    by_suffix = (home for suffix, home in _HOME_OF_SUFFIX.items() if name.endswith(suffix))
+    home = _HOME_OF_NAME.get(name) or next(by_suffix, None)
+    module = None if home is None else importlib.import_module(home)
+    if not hasattr(module, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

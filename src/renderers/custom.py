@@ -1,4 +1,4 @@
-"""A caller's own renderer classes: how they are found, and how their configs are made."""
+"""Import an object by its path, from a module or from a file."""
 
 from __future__ import annotations
 
@@ -11,23 +11,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from renderers.configs.base import BaseRendererConfig
-from renderers.configs.special import CustomRendererConfig
-
-__all__ = ["custom_renderer_config", "load_custom_renderer", "load_target"]
-
 _IMPORTING = threading.RLock()
 
 
 def load_target(import_path: str) -> Any:
-    """Returns what an import path names: `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`.
+    """Import the object at `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`.
 
-    A file is imported once, whatever the spelling of its path; `~` and relative paths are taken.
+    A file is imported once, however its path is spelled. `~` and relative paths are supported.
 
     Raises:
         FileNotFoundError: There is no such file.
         ModuleNotFoundError: There is no such module.
-        ValueError: The path has another form, or the module has no such name.
+        ValueError: The path has another form, or the module does not define the name.
 
     >>> load_target("json:JSONDecoder").__name__
     'JSONDecoder'
@@ -40,50 +35,21 @@ def load_target(import_path: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
-        raise ValueError(f"import path {import_path!r}: the module has no name {name!r}") from None
-
-
-def load_custom_renderer(import_path: str) -> Any:
-    """Returns a renderer class of the caller's own. It is called as `(tokenizer, config)`.
-
-    Raises:
-        TypeError: Its `config_class` is no subclass of `BaseRendererConfig`.
-        FileNotFoundError, ModuleNotFoundError, ValueError: As `load_target`.
-    """
-    target = load_target(import_path)
-    kind = getattr(target, "config_class", None)
-    if not callable(target) or not (isinstance(kind, type) and issubclass(kind, BaseRendererConfig)):
-        raise TypeError(
-            f"import path {import_path!r} must name a renderer class whose config_class is a subclass of "
-            f"BaseRendererConfig, not {target!r} with config_class {kind!r}"
-        )
-    return target
-
-
-def custom_renderer_config(config: CustomRendererConfig) -> BaseRendererConfig:
-    """Makes the config of a caller's own class: its `config_class`, of all the fields that were given.
-
-    Raises:
-        ValidationError: The fields are not those of the class.
-        FileNotFoundError, ModuleNotFoundError, TypeError, ValueError: As `load_custom_renderer`.
-    """
-    kind: type[BaseRendererConfig] = load_custom_renderer(config.import_path).config_class
-    given = config.model_fields_set - {"name", "import_path"}
-    return kind(**{name: getattr(config, name) for name in given})
+        raise ValueError(f"import path {import_path!r}: the module does not define {name!r}") from None
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Imports a file under a name of its own, so that it hides no other module."""
+    """Import a file under a unique module name, so that it shadows no other module."""
     file = path.expanduser().resolve()
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {str(file)!r} to load a renderer from")
+        raise FileNotFoundError(f"there is no file {str(file)!r} to import from")
     name = f"renderers_custom_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     with _IMPORTING:
         if name in sys.modules:
             return sys.modules[name]
         spec = importlib.util.spec_from_file_location(name, file)
         if spec is None or spec.loader is None:
-            raise ValueError(f"{str(file)!r} is no Python file: its name must end in .py")
+            raise ValueError(f"{str(file)!r} is not a Python file: its name must end in .py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:

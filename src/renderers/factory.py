@@ -15,10 +15,10 @@ from renderers.configs import (
 )
 from renderers.core.conventions import Conventions
 from renderers.core.options import ContentTokens, ThinkingRetention
-from renderers.custom import custom_renderer_config, load_custom_renderer
 from renderers.errors import UnsupportedModelError
-from renderers.families.find import UNKNOWN
-from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
+from renderers.families.config import custom_renderer_config, load_custom_renderer
+from renderers.families.registry import UNKNOWN_FAMILY
+from renderers.families.renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.programs.input_formats import accepts_format, probe_arguments
 from renderers.renderer import ChatRenderer
 from renderers.settings import settings_of
@@ -98,7 +98,7 @@ def create_renderer(
         resolved = merge_chat_template_kwargs(settings["config"], chat_template_kwargs)
         return _own_renderer(registered, tokenizer, resolved, beside)
     renderer = registered(**settings)
-    if family != UNKNOWN:
+    if family != UNKNOWN_FAMILY:
         return renderer
     if _takes_images(renderer):
         return DefaultMultimodalRenderer(**settings)

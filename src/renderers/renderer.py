@@ -28,7 +28,7 @@ from renderers.core.options import ContentTokens, Prefill, ThinkingRetention
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
-from renderers.families.find import NOT_FOUND, UNKNOWN, Found
+from renderers.families.registry import NO_MATCH, UNKNOWN_FAMILY, FamilyMatch
 from renderers.parse.lexicon import as_ids
 from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.parse.prompt import prefill_of
@@ -86,7 +86,7 @@ class ChatRenderer:
     or what the family's record says."""
     prefill: Prefill = "template"
     """What becomes of empty reasoning that the generation prompt wrote, in the turns of the history."""
-    found: Found = NOT_FOUND
+    found: FamilyMatch = NO_MATCH
     """The model's family, and what it was found by."""
     parsers: Parsers = AS_WRITTEN
     """What completions are read with, whatever the template shows."""
@@ -121,7 +121,7 @@ class ChatRenderer:
         object.__setattr__(self, "chat_template_kwargs", _frozen(normalise_template_kwargs(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
         self.template()
-        if self.found.family != UNKNOWN:
+        if self.found.family != UNKNOWN_FAMILY:
             # The config of a family has said it already.
             return
         wrong = find_contradiction(

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from renderers.core.options import DEFAULT_DATE
 from renderers.errors import TemplateLimitError
 from renderers.families import Family
-from renderers.families.find import NOT_FOUND, Found, FoundBy
+from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parse.derive import derive_grammar, misread, writes_calls
 from renderers.parse.grammar import Grammar
 from renderers.parse.parsers import AS_WRITTEN, Parsers, with_parsers
@@ -34,7 +34,7 @@ class Resolution:
 
     family: Family
     """The record of its family; an empty one with the key `default` where it is not known."""
-    found_by: FoundBy
+    found_by: MatchedBy
     """What the family was found by."""
     template_digest: str
     """By what the text of its template is known, as in `Family.templates`."""
@@ -62,7 +62,7 @@ def resolve(
     turns: TurnFormat,
     tool_turns: TurnFormat,
     *,
-    found: Found = NOT_FOUND,
+    found: FamilyMatch = NO_MATCH,
     parsers: Parsers = AS_WRITTEN,
 ) -> Resolution:
     """Resolve the stop tokens and the grammar of a model from its files, its family and its template.
@@ -81,7 +81,7 @@ def resolve(
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
     record, missing = _stops_of(found.family, tokenizer)
-    if found.doubt is not None and named is not None and named[1] not in record:
+    if found.warning is not None and named is not None and named[1] not in record:
         # A model that nobody stops is worse than one that is stopped by what its files say.
         record = ()
     stops, source, conflicts = resolve_stops(tokenizer, named, record=record)
@@ -95,8 +95,8 @@ def resolve(
         conflicts = (*conflicts, f"{UNPROBED}: {probe_error}")
     if turns.key.program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
         conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
-    if found.doubt is not None:
-        conflicts = (*conflicts, found.doubt)
+    if found.warning is not None:
+        conflicts = (*conflicts, found.warning)
     if found.family.program is not None:
         conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
     ends = frozenset({*stops, *(one for one in others if one is not None)})
@@ -105,7 +105,7 @@ def resolve(
     conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
         family=found.family,
-        found_by=found.by,
+        found_by=found.matched_by,
         template_digest=turns.key.program.digest,
         stop_token_ids=stops,
         stops_from=source,
@@ -145,6 +145,6 @@ def resolve_stops(
 def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns the ids of the stop tokens that a record names, and those that the vocabulary does not have."""
     find = tokenizer.token_of if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
-    found = {text: find(text) for text in family.stops}
+    found = {text: find(text) for text in family.stop_tokens}
     missing = tuple(text for text, number in found.items() if number is None)
     return tuple(number for number in found.values() if number is not None), missing

@@ -21,7 +21,7 @@ from renderers.core.conventions import Conventions
 from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
-from renderers.families.find import Found, find_family
+from renderers.families.registry import FamilyMatch, find_family
 from renderers.parse.parsers import AS_WRITTEN, Parsers
 from renderers.templating.chat import mentions_variable, read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
@@ -74,9 +74,9 @@ def settings_of(
             f"{adopted.name_or_path} has no chat template, and the program {found.family.program!r}, which writes "
             f"{found.family.key} without one, is not in this release: pass a template as chat_template="
         )
-    if found.doubt is not None and (found.other or (given is None and found.by != "config")):
+    if found.warning is not None and (found.conflicts or (given is None and found.matched_by != "config")):
         # Who gives a template, or names the family, knows that it may be another one: but not that of another family.
-        warnings.warn(found.doubt, UnknownTemplateWarning, stacklevel=3)
+        warnings.warn(found.warning, UnknownTemplateWarning, stacklevel=3)
     told = None if date is None else moment_of(date).isoformat()
     if config is not None and asked in families[1:]:
         config = _converted(config, CONFIG_CLASSES[families[0]])
@@ -100,7 +100,7 @@ def settings_of(
     }
 
 
-def _resolved(config: BaseRendererConfig | None, found: Found, said: Mapping[str, Any]) -> BaseRendererConfig:
+def _resolved(config: BaseRendererConfig | None, found: FamilyMatch, said: Mapping[str, Any]) -> BaseRendererConfig:
     """Returns the config of a family, with what is said beside it, and in one that left the family open."""
     if config is not None and not isinstance(config, AutoRendererConfig):
         return _made(type(config), config, **said)

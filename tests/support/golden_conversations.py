@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from renderers.families import Family, Switch, SwitchValue
+from renderers.families import Family, SwitchValue, TemplateSwitch
 from tests.support.conversations import call, system, tool, user
 
 __all__ = ["TOOLS", "Question", "questions"]
@@ -157,7 +157,7 @@ def questions(family: Family) -> Iterator[Question]:
             yield Question(f"{switch.name}={json.dumps(value)}", SWITCHED.get(switch.name, THOUGHT), [], settings)
 
 
-def _others(switch: Switch) -> list[SwitchValue]:
+def _others(switch: TemplateSwitch) -> list[SwitchValue]:
     values = SAMPLES.get(switch.values, ()) if isinstance(switch.values, type) else switch.values
     # 0 is equal to False, but not to a template.
     return [value for value in values if value is None or repr(value) != repr(switch.default)]

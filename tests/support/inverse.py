@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
 from renderers.families import family_of_template
-from renderers.parse.normalise import Said, normalised
 from renderers.parse.response import ParsedResponse, ToolCallParseStatus
+from tests.normalise import AssistantTurn, normalised
 from tests.support.models import hub_models, unpack_hub
 from tests.support.parity import HUB
 
@@ -112,7 +112,7 @@ def texts(record: Record) -> st.SearchStrategy[str]:
     return st.lists(WORDS | WORDS | SPACES | markers, max_size=6).map("".join)
 
 
-def said(record: Record) -> st.SearchStrategy[Said]:
+def said(record: Record) -> st.SearchStrategy[AssistantTurn]:
     """Returns turns: reasoning, content, calls with arguments of all types, and all that may be missing."""
     text = texts(record)
     scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.sampled_from([0.5, -1.25, 1e-7, 3.0])
@@ -123,16 +123,16 @@ def said(record: Record) -> st.SearchStrategy[Said]:
     )
     arguments = st.dictionaries(KEYS, values, max_size=3)
     calls = st.lists(st.tuples(NAMES, arguments), max_size=record.calls, unique_by=lambda call: call[0]).map(tuple)
-    turns = st.builds(Said, content=text, reasoning_content=st.just("") | text, tool_calls=calls)
+    turns = st.builds(AssistantTurn, content=text, reasoning_content=st.just("") | text, tool_calls=calls)
     return turns.filter(_is_shown)
 
 
-def _is_shown(turn: Said) -> bool:
+def _is_shown(turn: AssistantTurn) -> bool:
     # Templates look for reasoning in content that has none beside it.
     return "</think>" not in turn.content or bool(turn.reasoning_content.strip())
 
 
-def tools_for(turn: Said) -> list[dict[str, Any]] | None:
+def tools_for(turn: AssistantTurn) -> list[dict[str, Any]] | None:
     """Returns tools whose schemas say what types the arguments of a turn's calls have."""
     return [
         {
@@ -154,7 +154,7 @@ def _schema(value: Any) -> dict[str, str]:
     return {"type": _TYPES.get(type(value), "object")}
 
 
-def message_of(turn: Said, ids: list[str | None] | None = None) -> dict[str, Any]:
+def message_of(turn: AssistantTurn, ids: list[str | None] | None = None) -> dict[str, Any]:
     """Returns a turn as a message; its calls have ids that every template takes, or those that were read."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content}
     if turn.reasoning_content:
@@ -186,7 +186,7 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
         max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     @given(turn=said(record))
-    def check(turn: Said) -> None:
+    def check(turn: AssistantTurn) -> None:
         tools = tools_for(turn)
         try:
             found = completion_of(renderer, turn, tools)
@@ -215,7 +215,7 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
     return used
 
 
-def completion_of(renderer: ChatRenderer, turn: Said, tools: Any) -> tuple[list[int], list[int]] | None:
+def completion_of(renderer: ChatRenderer, turn: AssistantTurn, tools: Any) -> tuple[list[int], list[int]] | None:
     """Returns prompt and completion of a turn; None where a token is both, or nothing is sampled."""
     rendered = renderer.render([ASK, message_of(turn)], tools=tools)
     sampled = [
@@ -228,12 +228,12 @@ def completion_of(renderer: ChatRenderer, turn: Said, tools: Any) -> tuple[list[
     return rendered.token_ids[: sampled[0]], rendered.token_ids[sampled[0] : sampled[-1] + 1]
 
 
-def turn_of(parsed: ParsedResponse) -> Said:
+def turn_of(parsed: ParsedResponse) -> AssistantTurn:
     calls = tuple((call.name or "", call.arguments) for call in parsed.tool_calls)
-    return Said(parsed.content, parsed.reasoning_content or "", calls)
+    return AssistantTurn(parsed.content, parsed.reasoning_content or "", calls)
 
 
-def shapes_of(turn: Said) -> set[str]:
+def shapes_of(turn: AssistantTurn) -> set[str]:
     """Returns the names of the odd shapes that a turn has."""
     found = set()
     if turn.tool_calls and turn.content and not turn.content.strip():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
-from renderers.families.find import UNKNOWN
+from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.parse.syntax import SYNTAXES
 
 __all__ = ["models"]
@@ -21,7 +21,7 @@ def models(name: str | None = None) -> str:
     """
     if name is None:
         return _table()
-    known = {**FAMILIES, UNKNOWN.key: UNKNOWN}
+    known = {**FAMILIES, UNKNOWN_FAMILY.key: UNKNOWN_FAMILY}
     key = MODEL_RENDERER_MAP.get(name, name)
     if key not in known:
         raise UnknownFamilyError(
@@ -41,9 +41,10 @@ def _table() -> str:
 def _record(family: Family) -> str:
     facts = {
         "models": ", ".join(family.names),
+        "classes": f"{family.class_name}Renderer, {family.class_name}RendererConfig",
         "checked against": _checked(family),
         "templates": ", ".join(family.templates),
-        "stops": " ".join(family.stops),
+        "stops": " ".join(family.stop_tokens),
         "switches": ", ".join(f"{one.name}={one.default}" for one in family.switches),
         "tool calls": _calls(family),
         "program": family.program or "",

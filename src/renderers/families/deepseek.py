@@ -1,39 +1,49 @@
-"""DeepSeek: two tokens for who speaks, calls between tokens of their own, and later in the markup DSML."""
+"""DeepSeek: one token per role, calls between special tokens, and in later models in DSML markup."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["DEEPSEEK"]
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _STOPS = ("<｜end▁of▁sentence｜>",)
 
-DEEPSEEK_V3 = Family(
+_DEEPSEEK_V3 = Family(
     key="deepseek-v3",
+    class_name="DeepSeekV3",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     system     all system messages, joined by a blank line; tools are not written
-    reasoning  none: content is what follows the last </think>
+    reasoning  none: content is the text after the last </think>
     call       <｜tool▁calls▁begin｜>, <｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\\n```json\\n{arguments}\\n```
                <｜tool▁call▁end｜> for each with \\n between them, <｜tool▁calls▁end｜>
     result     <｜tool▁outputs▁begin｜>, <｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜> for each,
                <｜tool▁outputs▁end｜>; the answer follows without <｜Assistant｜>
-    prompt     <｜Assistant｜>, in the template at hand with <think>\\n; nothing after results
+    prompt     <｜Assistant｜>, in one known template with <think>\\n; nothing after results
     """,
     names=("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324"),
     templates=("563b1ce7d61d50a9", "aadb4942004c186f"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning",),
 )
 
-DEEPSEEK_R1 = Family(
+
+class DeepSeekV3RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V3):
+    """DeepSeek-V3."""
+
+    name: Literal["deepseek-v3"] = "deepseek-v3"
+
+
+_DEEPSEEK_R1 = Family(
     key="deepseek-r1",
+    class_name="DeepSeekR1",
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
-    reasoning  never in the history: content is what follows the last </think>
-    call       as in deepseek-v3; the templates at hand, of the distilled models, write calls only without content
+    reasoning  never in the history: content is the text after the last </think>
+    call       as in deepseek-v3; the known templates, of distilled models, write calls only without content
     prompt     <｜Assistant｜><think>\\n; nothing after results
     """,
     names=(
@@ -48,18 +58,26 @@ DEEPSEEK_R1 = Family(
     ),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning", "drops_calls"),
 )
 
-_THINKING = (Switch("thinking", (True, False), False), Switch("enable_thinking", (True, False), False))
 
-DEEPSEEK_V31 = Family(
+class DeepSeekR1RendererConfig(BaseRendererConfig, family=_DEEPSEEK_R1):
+    """DeepSeek-R1 and its distilled models."""
+
+    name: Literal["deepseek-r1"] = "deepseek-r1"
+
+
+_THINKING = (TemplateSwitch("thinking", (True, False), False), TemplateSwitch("enable_thinking", (True, False), False))
+
+_DEEPSEEK_V31 = Family(
     key="deepseek-v3.1",
+    class_name="DeepSeekV31",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
-    reasoning  never in the history: a turn after a question begins with <think></think>
+    reasoning  never in the history: a turn after a user message begins with <think></think>
     call       <｜tool▁calls▁begin｜>, <｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜> for each,
                <｜tool▁calls▁end｜>
     result     <｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>; the answer follows without <｜Assistant｜>
@@ -68,18 +86,28 @@ DEEPSEEK_V31 = Family(
     names=("deepseek-ai/DeepSeek-V3.1", "deepseek-ai/DeepSeek-V3.1-Terminus"),
     templates=("d9f5f351b276cf9e",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=_THINKING,
     syntax="deepseek_v31",
     normalisations=("drops_reasoning",),
 )
 
-DEEPSEEK_V32 = Family(
+
+class DeepSeekV31RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V31):
+    """DeepSeek-V3.1."""
+
+    name: Literal["deepseek-v3.1"] = "deepseek-v3.1"
+    thinking: bool | None = option(None, "True enables reasoning.")
+    enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
+
+
+_DEEPSEEK_V32 = Family(
     key="deepseek-v3.2",
+    class_name="DeepSeekV32",
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>
-    reasoning  <think>{reasoning}</think> with thinking, after the last user's message; else </think> alone
+    reasoning  <think>{reasoning}</think> with thinking, after the last user message; else only </think>
     call       \\n\\n<｜DSML｜function_calls>\\n, <｜DSML｜invoke name="{name}">\\n,
                <｜DSML｜parameter name="{key}" string="true">{value}</｜DSML｜parameter>\\n for each argument, or
                string="false" and JSON, </｜DSML｜invoke>\\n, </｜DSML｜function_calls>
@@ -89,19 +117,29 @@ DEEPSEEK_V32 = Family(
     names=("deepseek-ai/DeepSeek-V3.2",),
     templates=("8e5a13fcc4bdd4d9",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=_THINKING,
-    retains=(Retains("thinking", False, "all"), Retains("enable_thinking", False, "all")),
+    retains=(RetentionRule("thinking", False, "all"), RetentionRule("enable_thinking", False, "all")),
     syntax="dsml",
 )
 
-DEEPSEEK_V4 = Family(
+
+class DeepSeekV32RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V32):
+    """DeepSeek-V3.2."""
+
+    name: Literal["deepseek-v3.2"] = "deepseek-v3.2"
+    thinking: bool | None = option(None, "True enables reasoning.")
+    enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
+
+
+_DEEPSEEK_V4 = Family(
     key="deepseek-v4",
+    class_name="DeepSeekV4",
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
-    <｜Assistant｜>{content}<｜end▁of▁sentence｜>; what users and tools say in turn is one message, with blank lines
-    reasoning  <think>{reasoning}</think> with thinking, after the last question, or in all turns with tools or without
-               drop_thinking; else </think> alone
+    <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines
+    reasoning  <think>{reasoning}</think> with thinking, after the last user query, or in all turns with tools or
+               without drop_thinking; else only </think>
     call       \\n\\n<｜DSML｜tool_calls>\\n, <｜DSML｜invoke name="{name}">\\n,
                <｜DSML｜parameter name="{key}" string="true">{value}</｜DSML｜parameter>\\n for each argument, or
                string="false" and JSON, </｜DSML｜invoke>\\n, </｜DSML｜tool_calls>
@@ -111,19 +149,26 @@ DEEPSEEK_V4 = Family(
     names=("deepseek-ai/DeepSeek-V4-Flash-0731",),
     templates=("aec3d906bce80d43", "7bd4fbdf0c06cd73"),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(
-        Switch("enable_thinking", (True, False), False),
-        Switch("drop_thinking", (True, False), True),
-        Switch("reasoning_effort", ("low", "high", "max"), "low"),
+        TemplateSwitch("enable_thinking", (True, False), False),
+        TemplateSwitch("drop_thinking", (True, False), True),
+        TemplateSwitch("reasoning_effort", ("low", "high", "max"), "low"),
     ),
     retains=(
-        Retains("drop_thinking", False, "all"),
-        Retains("enable_thinking", False, "all"),
-        Retains("drop_thinking", True, "tool_cycle"),
+        RetentionRule("drop_thinking", False, "all"),
+        RetentionRule("enable_thinking", False, "all"),
+        RetentionRule("drop_thinking", True, "tool_cycle"),
     ),
     syntax="dsml",
     program="deepseek-v4",
 )
 
-DEEPSEEK = (DEEPSEEK_V3, DEEPSEEK_R1, DEEPSEEK_V31, DEEPSEEK_V32, DEEPSEEK_V4)
+
+class DeepSeekV4RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V4):
+    """DeepSeek-V4."""
+
+    name: Literal["deepseek-v4"] = "deepseek-v4"
+    enable_thinking: bool = option(False, "True enables reasoning.")
+    drop_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+    reasoning_effort: Literal["low", "high", "max"] = option("low", "The requested amount of reasoning.")

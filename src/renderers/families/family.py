@@ -1,4 +1,4 @@
-"""`Family`: what is known of the models of one family and their template cannot say."""
+"""`Family`: everything about the models of one family that their chat templates do not define."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ from typing import Literal, NamedTuple
 from renderers.core.conventions import Conventions
 from renderers.core.options import ThinkingRetention
 
-__all__ = ["Family", "Media", "Retains", "Switch", "SwitchValue", "Verified", "digest_of"]
-
 Media = Literal["image", "video", "audio"]
 SwitchValue = bool | int | float | str | None
 
 Verified = Literal["tokens", "template", "none"]
-"""How far a record was checked: against template and vocabulary, against a template alone, or against nothing.
+"""How a record was verified: with template and vocabulary, with a template only, or not at all.
 
-A family that is written by a program is checked against it, so until then no further than against a template.
+A family with a program is verified against that program, so at most with a template until it exists.
 """
 
 
-class Switch(NamedTuple):
-    """What a template is given beside the messages: its name, what it may be, and what it is where it is not given.
+class TemplateSwitch(NamedTuple):
+    """A template variable besides the messages and tools: its name, values and default.
 
-    >>> Switch("enable_thinking", (True, False), True).default
+    >>> TemplateSwitch("enable_thinking", (True, False), True).default
     True
     """
 
     name: str
     values: tuple[SwitchValue, ...] | type
-    """All that it may be, or the type of it."""
+    """All values, or their type."""
     default: SwitchValue = None
-    """None where the templates of the family do not agree, or ask whether it is there at all."""
+    """None if the templates of the family differ in it, or test whether the variable is defined."""
 
 
-class Retains(NamedTuple):
-    """A setting of a switch, and what of the reasoning in a history a bridge keeps by default where it is set so.
+class RetentionRule(NamedTuple):
+    """How much past reasoning a bridge keeps by default if a switch has some value.
 
-    A switch that is listed with both of its values is the one that rules the history.
+    A switch with a rule for each of its values determines the retention.
     """
 
     switch: str
@@ -48,45 +46,47 @@ class Retains(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Models that are written in one format. Their templates are run, not written down here.
+    """The record of a model family. Its chat templates are run, not copied here.
 
-    >>> Family(key="chatml", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
+    >>> Family(key="chatml", class_name="ChatML", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
     'none'
     """
 
     key: str
     """The name of the family in configs: `qwen3`."""
+    class_name: str
+    """The prefix of its class names: `Qwen3` in `Qwen3Renderer` and `Qwen3RendererConfig`."""
     format: str
-    """The wire format, for people."""
+    """A description of the prompt format for readers."""
     names: tuple[str, ...] = ()
-    """The exact ids of its models."""
+    """The exact names of its models."""
     templates: tuple[str, ...] = ()
-    """The digest of each template text that the record was checked with, as `digest_of` gives it."""
+    """The digest of each template that the record was verified with, see `digest_of`."""
     verified: Verified = "none"
-    stops: tuple[str, ...] = ()
-    """The tokens that end a turn, in order; the first closes one that was cut off."""
-    switches: tuple[Switch, ...] = ()
-    """What its templates are given beside the messages."""
-    retains: tuple[Retains, ...] = ()
-    """What a bridge keeps by default, where that is not what the template does."""
+    stop_tokens: tuple[str, ...] = ()
+    """The tokens that end a turn, in order. The first one closes a truncated turn."""
+    switches: tuple[TemplateSwitch, ...] = ()
+    """The variables of its templates besides the messages and tools."""
+    retains: tuple[RetentionRule, ...] = ()
+    """How much past reasoning a bridge keeps by default, where that differs from the template."""
     syntax: str | None = None
-    """The key of the syntax of its tool calls; None where its template writes none."""
+    """The key of its tool-call format. None if its template writes no calls."""
     program: str | None = None
-    """The key of the program that takes the place of a template; None where the template tells the truth."""
+    """The key of the program that replaces the template. None if the template is correct."""
     normalisations: tuple[str, ...] = ()
-    """What a message loses when it is rendered and read again: names of `renderers.parse.normalise`."""
+    """The losses of a message that is rendered and parsed back, by their names in the tests."""
     conventions: Conventions = field(default_factory=Conventions)
-    """Where release 0.1 of this package drew the borders of what is sampled, where that is not our rule."""
+    """Which tokens count as sampled in release 0.1, where that differs from the exact rule."""
     media: tuple[Media, ...] = ()
-    """What its messages may hold beside text."""
-    text_alone: tuple[str, ...] = ()
-    """The names of those of its models that take nothing but text all the same."""
+    """The media types that its messages may contain."""
+    text_only: tuple[str, ...] = ()
+    """The names of its models that accept text only, although the family has media."""
     version: int = 1
-    """Grows when ids change."""
+    """Incremented when token ids change."""
 
 
 def digest_of(template: str) -> str:
-    """Returns the digest of a template's text by which its family is known: 16 hex digits of its SHA-256.
+    """Return the digest that identifies a template text: 16 hex digits of its SHA-256.
 
     >>> digest_of("{{ messages }}")
     'f24189f08c85a1eb'

@@ -1,16 +1,18 @@
-"""Gemma: turns of users and models; the fourth has channels, tools and its own syntax for values."""
+"""Gemma: user and model turns. Gemma 4 has channels, tools and its own value syntax."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["GEMMA"]
+from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
-GEMMA_3 = Family(
+_GEMMA_3 = Family(
     key="gemma3",
+    class_name="Gemma3",
     format="""
     <bos>, then <start_of_turn>{role}\\n{content}<end_of_turn>\\n; the assistant's role is model
-    system     no turn of its own: before the first user's message, with a blank line behind it
+    system     no own turn: before the first user message, followed by a blank line
     image      <start_of_image>
     prompt     <start_of_turn>model\\n
     no reasoning, no tools; users and the model must take turns
@@ -18,22 +20,30 @@ GEMMA_3 = Family(
     names=("google/gemma-3-4b-it", "google/gemma-3-12b-it", "google/gemma-3-27b-it"),
     templates=("7de1c58e208eda46", "959b257e7fc1603f"),
     verified="tokens",
-    stops=("<end_of_turn>", "<eos>"),
+    stop_tokens=("<end_of_turn>", "<eos>"),
     normalisations=("drops_reasoning", "drops_calls", "trims_content"),
     media=("image",),
 )
 
-GEMMA_4 = Family(
+
+class Gemma3RendererConfig(BaseRendererConfig, family=_GEMMA_3):
+    """Gemma 3."""
+
+    name: Literal["gemma3"] = "gemma3"
+
+
+_GEMMA_4 = Family(
     key="gemma4",
+    class_name="Gemma4",
     format="""
     <bos>, then <|turn>{role}\\n{content}<turn|>\\n; the assistant's role is model
-    system     where there is a system message, thinking or tools: <|think|>, the message, <|tool>declaration:...<tool|>
-    reasoning  <|channel>thought\\n{reasoning}\\n<channel|>, written after the last user's message only
+    system     if there is a system message, thinking or tools: <|think|>, the message, <|tool>declaration:...<tool|>
+    reasoning  <|channel>thought\\n{reasoning}\\n<channel|>, only after the last user message
     call       <|tool_call>call:{name}{{key}:{value},...}<tool_call|> before the content; a string is <|"|>...<|"|>
     result     in the model's turn: <|tool_response>response:{name}{value:...}<tool_response|>
-    image      <|image|>, <|video|> and <|audio|> likewise
+    image      <|image|>; also <|video|> and <|audio|>
     prompt     <|turn>model\\n; for the large models without thinking also <|channel>thought\\n<channel|>; nothing after
-               results, where the model's turn goes on
+               results, because the model's turn continues
     """,
     names=(
         "google/gemma-4-E2B-it",
@@ -49,15 +59,26 @@ GEMMA_4 = Family(
         "cf1664f301605c2f",
     ),
     verified="tokens",
-    stops=("<turn|>", "<|tool_response>", "<eos>"),
-    switches=(Switch("enable_thinking", (True, False), False), Switch("preserve_thinking", (True, False), False)),
+    stop_tokens=("<turn|>", "<|tool_response>", "<eos>"),
+    switches=(
+        TemplateSwitch("enable_thinking", (True, False), False),
+        TemplateSwitch("preserve_thinking", (True, False), False),
+    ),
     retains=(
-        Retains("preserve_thinking", True, "all"),
-        Retains("preserve_thinking", False, "tool_cycle"),
-        Retains("enable_thinking", False, "all"),
+        RetentionRule("preserve_thinking", True, "all"),
+        RetentionRule("preserve_thinking", False, "tool_cycle"),
+        RetentionRule("enable_thinking", False, "all"),
     ),
     syntax="gemma",
     media=("image", "video", "audio"),
 )
 
-GEMMA = (GEMMA_3, GEMMA_4)
+
+class Gemma4RendererConfig(CachedImagesConfig, family=_GEMMA_4):
+    """Gemma 4."""
+
+    name: Literal["gemma4"] = "gemma4"
+    enable_thinking: bool = option(False, "True enables reasoning.")
+    preserve_thinking: bool = option(
+        False, "True lets a bridge keep all reasoning. Later templates also keep it in turns with tool calls."
+    )

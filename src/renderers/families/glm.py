@@ -1,31 +1,33 @@
-"""GLM: turns without an end of their own, reasoning in <think>, calls as pairs of tagged keys and values."""
+"""GLM: turns without an end token, reasoning in <think>, calls as pairs of tagged keys and values."""
 
 from __future__ import annotations
 
-from renderers.core.conventions import Conventions
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["GLM"]
+from renderers.core.conventions import Conventions
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _STOPS = ("<|endoftext|>", "<|user|>", "<|observation|>")
-_THINKING = Switch("enable_thinking", (True, False), True)
-_WITHOUT_THINKING = Retains("enable_thinking", False, "all")
+_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
+_WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
 _CLEARING = (
-    Retains("clear_thinking", False, "all"),
+    RetentionRule("clear_thinking", False, "all"),
     _WITHOUT_THINKING,
-    Retains("clear_thinking", True, "tool_cycle"),
+    RetentionRule("clear_thinking", True, "tool_cycle"),
 )
 
-GLM45 = Family(
+_GLM45 = Family(
     key="glm-4.5",
+    class_name="GLM45",
     format="""
-    [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends where the next begins, at <|user|> or <|observation|>
-    system     the tools are a <|system|> message of their own, before all others
-    reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user's message
+    [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends at the next role token, <|user|> or <|observation|>
+    system     the tools are a separate <|system|> message, before all others
+    reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user message
     call       \\n<tool_call>{name}\\n, <arg_key>{key}</arg_key>\\n<arg_value>{value}</arg_value>\\n for each argument,
-               </tool_call>; strings as they are, all else as JSON
-    result     \\n<tool_response>\\n{content}\\n</tool_response>, one <|observation|> for all that follow each other
-    prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink behind what users say
+               </tool_call>; strings verbatim, other values as JSON
+    result     \\n<tool_response>\\n{content}\\n</tool_response>, one <|observation|> for consecutive results
+    prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink after user messages
     """,
     names=(
         "zai-org/GLM-4.5-Air",
@@ -37,7 +39,7 @@ GLM45 = Family(
     ),
     templates=("44f815868bf02fa4",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING,),
     retains=(_WITHOUT_THINKING,),
     syntax="glm",
@@ -45,107 +47,175 @@ GLM45 = Family(
     conventions=Conventions(sampled_from="<think>", given=r"\A\n"),
 )
 
-GLM46 = Family(
+
+class GLM45RendererConfig(BaseRendererConfig, family=_GLM45):
+    """GLM-4.5."""
+
+    name: Literal["glm-4.5"] = "glm-4.5"
+    enable_thinking: bool = option(
+        True, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
+    )
+
+
+_GLM46 = Family(
     key="glm-4.6",
+    class_name="GLM46",
     format="""
-    As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a <|system|> message of their own.
-    reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user's message
+    As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a separate <|system|> message.
+    reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user message
     call       \\n<tool_call>{name}\\n, <arg_key>{key}</arg_key>\\n<arg_value>{value}</arg_value>\\n for each argument,
-               </tool_call>; a call without arguments has none of these
-    prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink behind what users say
+               </tool_call>; a call without arguments has no pairs
+    prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink after user messages
     """,
     names=("zai-org/GLM-4.6", "zai-org/GLM-4.6-FP8"),
     templates=("8804f445c761b9f2",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING,),
     retains=(_WITHOUT_THINKING,),
     syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
-GLM47 = Family(
+
+class GLM46RendererConfig(BaseRendererConfig, family=_GLM46):
+    """GLM-4.6."""
+
+    name: Literal["glm-4.6"] = "glm-4.6"
+    enable_thinking: bool | None = option(
+        None, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
+    )
+
+
+_GLM47 = Family(
     key="glm-4.7",
+    class_name="GLM47",
     format="""
     As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.
     """,
     names=("zai-org/GLM-4.7", "zai-org/GLM-4.7-FP8"),
-    stops=_STOPS,
-    switches=(_THINKING, Switch("clear_thinking", (True, False), True)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
     retains=_CLEARING,
     syntax="glm",
 )
 
-GLM5 = Family(
+
+class GLM47RendererConfig(BaseRendererConfig, family=_GLM47):
+    """GLM-4.7."""
+
+    name: Literal["glm-4.7"] = "glm-4.7"
+    enable_thinking: bool | None = option(None, "False closes the reasoning block in the prompt.")
+    clear_thinking: bool | None = option(None, "False keeps the reasoning of all turns.")
+
+
+_GLM5 = Family(
     key="glm-5",
+    class_name="GLM5",
     format="""
-    [gMASK]<sop>, then <|{role}|>{content}; a turn ends where the next begins, at <|user|> or <|observation|>
-    system     the tools are a <|system|> message of their own, before all others
-    reasoning  <think>{reasoning}</think>, after the last user's message or without clear_thinking; else </think> alone
+    [gMASK]<sop>, then <|{role}|>{content}; a turn ends at the next role token, <|user|> or <|observation|>
+    system     the tools are a separate <|system|> message, before all others
+    reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking; else only </think>
     call       <tool_call>{name}, <arg_key>{key}</arg_key><arg_value>{value}</arg_value> for each argument,
-               </tool_call>; strings as they are, all else as JSON
-    result     <tool_response>{content}</tool_response>, one <|observation|> for all that follow each other
+               </tool_call>; strings verbatim, other values as JSON
+    result     <tool_response>{content}</tool_response>, one <|observation|> for consecutive results
     prompt     <|assistant|><think>; without thinking <|assistant|></think>
     """,
     names=("zai-org/GLM-5", "zai-org/GLM-5-FP8", "zai-org/GLM-4.7-Flash"),
     templates=("d63ad536c3c81880",),
     verified="tokens",
-    stops=_STOPS,
-    switches=(_THINKING, Switch("clear_thinking", (True, False), True)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
     retains=_CLEARING,
     syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
-GLM51 = Family(
+
+class GLM5RendererConfig(BaseRendererConfig, family=_GLM5):
+    """GLM-5, and GLM-4.7-Flash, which has the same template."""
+
+    name: Literal["glm-5"] = "glm-5"
+    enable_thinking: bool = option(True, "False closes the reasoning block in the prompt.")
+    clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+
+
+_GLM51 = Family(
     key="glm-5.1",
+    class_name="GLM51",
     format="""
-    As glm-5, but a tool is what is in its function, without defer_loading and strict, and reasoning is not trimmed.
-    reasoning  <think>{reasoning}</think>, after the last user's message or without clear_thinking, even if there is
-               none while the model thinks; else </think> alone
-    result     <tool_response>{content}</tool_response>; tools that were found are written as <tools>\\n...</tools>
+    As glm-5, but a tool is the value of its function without defer_loading and strict, and reasoning is not trimmed.
+    reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking, even if empty
+               with thinking; else only </think>
+    result     <tool_response>{content}</tool_response>; discovered tools are written as <tools>\\n...</tools>
     prompt     <|assistant|><think>; without thinking <|assistant|></think>
     """,
     names=("zai-org/GLM-5.1",),
     templates=("b1abe19bf8f414a7",),
     verified="tokens",
-    stops=_STOPS,
-    switches=(_THINKING, Switch("clear_thinking", (True, False), True)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
     retains=_CLEARING,
     syntax="glm",
     normalisations=("trims_content",),
 )
 
-_KEEPING = Switch("clear_thinking", (True, False), False)
-_EFFORT = Switch("reasoning_effort", ("low", "high", "max"), "max")
-_KEPT = (Retains("clear_thinking", False, "all"), Retains("clear_thinking", True, "tool_cycle"))
 
-GLM53 = Family(
+class GLM51RendererConfig(BaseRendererConfig, family=_GLM51):
+    """GLM-5.1."""
+
+    name: Literal["glm-5.1"] = "glm-5.1"
+    enable_thinking: bool = option(True, "False closes the reasoning block in the prompt.")
+    clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+
+
+_KEEPING = TemplateSwitch("clear_thinking", (True, False), False)
+_EFFORT = TemplateSwitch("reasoning_effort", ("low", "high", "max"), "max")
+_KEPT = (RetentionRule("clear_thinking", False, "all"), RetentionRule("clear_thinking", True, "tool_cycle"))
+
+_GLM53 = Family(
     key="glm-5.3",
+    class_name="GLM53",
     format="""
-    As glm-5.1, but how much the model thinks is said first: [gMASK]<sop><|system|>Reasoning Effort: {effort}
-    reasoning  <think>{reasoning}</think> in every turn; with clear_thinking empty up to the last user's message
+    As glm-5.1, but the effort comes first: [gMASK]<sop><|system|>Reasoning Effort: {effort}
+    reasoning  <think>{reasoning}</think> in every turn; with clear_thinking empty up to the last user message
     result     <tool_response>{content}</tool_response>, in the order of the calls
     prompt     <|assistant|><think>
     """,
     names=("zai-org/GLM-5.3", "zai-org/GLM-5.3-BF16"),
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
     retains=_KEPT,
     syntax="glm",
 )
 
-GLM53_FLASH = Family(
+
+class GLM53RendererConfig(BaseRendererConfig, family=_GLM53):
+    """GLM-5.3."""
+
+    name: Literal["glm-5.3"] = "glm-5.3"
+    clear_thinking: bool = option(False, "True drops the reasoning of turns before the last user message.")
+    reasoning_effort: Literal["low", "high", "max"] = option("max", "The requested amount of reasoning.")
+
+
+_GLM53_FLASH = Family(
     key="glm-5.3-flash",
+    class_name="GLM53Flash",
     format="""
     As glm-5.3, with images of systems, users and tools.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
     retains=_KEPT,
     syntax="glm",
     media=("image",),
 )
 
-GLM = (GLM45, GLM46, GLM47, GLM5, GLM51, GLM53, GLM53_FLASH)
+
+class GLM53FlashRendererConfig(BaseRendererConfig, family=_GLM53_FLASH):
+    """GLM-5.3-Flash."""
+
+    name: Literal["glm-5.3-flash"] = "glm-5.3-flash"
+    clear_thinking: bool = option(False, "True drops the reasoning of turns before the last user message.")
+    reasoning_effort: Literal["low", "high", "max"] = option("max", "The requested amount of reasoning.")

@@ -1,17 +1,19 @@
-"""gpt-oss: OpenAI's Harmony, where a turn is several messages in channels."""
+"""gpt-oss: the Harmony format of OpenAI, with several messages in channels per turn."""
 
 from __future__ import annotations
 
-from renderers.core.conventions import Conventions
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["GPT_OSS"]
+from renderers.core.conventions import Conventions
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _GPT_OSS = Family(
     key="gpt-oss",
+    class_name="GptOss",
     format="""
     <|start|>{role}<|message|>{content}<|end|>
-    system     always there: identity, cutoff, date, effort, channels
+    system     always: identity, cutoff, date, effort, channels
     developer  # Instructions and # Tools: the system message, and the tools as TypeScript
     reasoning  <|start|>assistant<|channel|>analysis<|message|>{reasoning}<|end|>
     content    <|start|>assistant<|channel|>final<|message|>{content}, then <|return|>, in a history <|end|>
@@ -22,21 +24,34 @@ _GPT_OSS = Family(
     names=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
     templates=("a4c9919cbbd4acdd", "6adda7cea0f63ef1"),
     verified="template",
-    stops=("<|return|>", "<|call|>"),
+    stop_tokens=("<|return|>", "<|call|>"),
     switches=(
-        Switch("reasoning_effort", ("low", "medium", "high"), "medium"),
-        Switch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
-        Switch("builtin_tools", list),
-        Switch("conversation_start_date", str),
-        Switch("use_system_prompt", (True, False), True),
-        Switch("knowledge_cutoff", str),
-        Switch("auto_drop_analysis", (True, False), True),
+        TemplateSwitch("reasoning_effort", ("low", "medium", "high"), "medium"),
+        TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
+        TemplateSwitch("builtin_tools", list),
+        TemplateSwitch("conversation_start_date", str),
+        TemplateSwitch("use_system_prompt", (True, False), True),
+        TemplateSwitch("knowledge_cutoff", str),
+        TemplateSwitch("auto_drop_analysis", (True, False), True),
     ),
-    retains=(Retains("auto_drop_analysis", False, "all"), Retains("auto_drop_analysis", True, "tool_cycle")),
+    retains=(
+        RetentionRule("auto_drop_analysis", False, "all"),
+        RetentionRule("auto_drop_analysis", True, "tool_cycle"),
+    ),
     syntax="harmony",
     program="harmony",
     normalisations=("calls_content_reasoning", "keeps_first_call"),
     conventions=Conventions(given=r"<\|channel\|>.*?<\|message\|>"),
 )
 
-GPT_OSS = (_GPT_OSS,)
+
+class GptOssRendererConfig(BaseRendererConfig, family=_GPT_OSS):
+    """gpt-oss."""
+
+    name: Literal["gpt-oss"] = "gpt-oss"
+    reasoning_effort: Literal["low", "medium", "high"] = option("medium", "The requested amount of reasoning.")
+    conversation_start_date: str | None = option(None, "The date in the system message, verbatim. None uses `date`.")
+    use_system_prompt: bool = option(True, "False omits the default system message.")
+    knowledge_cutoff: str | None = option(None, "The knowledge cutoff in the system message, verbatim.")
+    model_identity: str | None = option(None, "The first sentence of the system message.")
+    auto_drop_analysis: bool = option(True, "False keeps the reasoning of all turns.")

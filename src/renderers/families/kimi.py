@@ -1,16 +1,18 @@
-"""Kimi: a token for each role, calls by their ids in a section of their own; in K3 tags that are tokens."""
+"""Kimi: one token per role, calls with ids in a separate section. K3 has tags of special tokens."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Retains, Switch
+from typing import ClassVar, Literal
 
-__all__ = ["KIMI"]
+from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _STOPS = ("<|im_end|>",)
-_THINKING = Switch("thinking", (True, False), True)
+_THINKING = TemplateSwitch("thinking", (True, False), True)
 
-KIMI_K2 = Family(
+_KIMI_K2 = Family(
     key="kimi-k2",
+    class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
     system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
@@ -22,30 +24,49 @@ KIMI_K2 = Family(
     names=("moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"),
     templates=("1d396d5b128cdb9b",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
-KIMI_K2_THINKING = Family(
+
+class KimiK2RendererConfig(BaseRendererConfig, family=_KIMI_K2):
+    """Kimi K2."""
+
+    _internal_fields: ClassVar[frozenset[str]] = frozenset({"enable_thinking"})
+
+    name: Literal["kimi-k2"] = "kimi-k2"
+    enable_thinking: bool = option(True, "No effect. Accepted for compatibility with release 0.1.")
+
+
+_KIMI_K2_THINKING = Family(
     key="kimi-k2-thinking",
+    class_name="KimiK2Thinking",
     format="""
     As kimi-k2, with reasoning in every turn.
     reasoning  <think>{reasoning}</think>, empty up to the first turn without calls
-    prompt     <|im_assistant|>assistant<|im_middle|>; the model opens its reasoning itself
+    prompt     <|im_assistant|>assistant<|im_middle|>; the model opens the reasoning block
     """,
     names=("moonshotai/Kimi-K2-Thinking",),
     templates=("2f6c593d50682612",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
-KIMI_K25 = Family(
+
+class KimiK2ThinkingRendererConfig(BaseRendererConfig, family=_KIMI_K2_THINKING):
+    """Kimi K2 Thinking."""
+
+    name: Literal["kimi-k2-thinking"] = "kimi-k2-thinking"
+
+
+_KIMI_K25 = Family(
     key="kimi-k2.5",
+    class_name="KimiK25",
     format="""
-    As kimi-k2 without a default system message, with the ids of calls as they are given.
+    As kimi-k2 without a default system message, with the call ids of the messages.
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
     image      <|media_begin|>image<|media_content|><|media_pad|><|media_end|>\\n
     video      <|kimi_k25_video_placeholder|>\\n
@@ -54,18 +75,27 @@ KIMI_K25 = Family(
     names=("moonshotai/Kimi-K2.5", "moonshotai/Kimi-K2.6"),
     templates=("82dc16c314f46cef",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(Retains("thinking", False, "all"),),
+    retains=(RetentionRule("thinking", False, "all"),),
     syntax="kimi",
     normalisations=("drops_reasoning_without_calls",),
     media=("image", "video"),
 )
 
-KIMI_K3 = Family(
+
+class KimiK25RendererConfig(CachedImagesConfig, family=_KIMI_K25):
+    """Kimi K2.5 and K2.6."""
+
+    name: Literal["kimi-k2.5"] = "kimi-k2.5"
+    thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+
+
+_KIMI_K3 = Family(
     key="kimi-k3",
+    class_name="KimiK3",
     format="""
-    <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags are written alike
+    <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags have the same form
     system     the tools first, as JSON with sorted keys in a message of type="tool-declare", then the effort
     reasoning  a tag think in every turn, before a tag response with the content; none without thinking
     call       in a tag tools: call tool="{name}" index="{n}", with an argument key="{key}" type="{type}" for each
@@ -76,14 +106,23 @@ KIMI_K3 = Family(
     names=("moonshotai/Kimi-K3",),
     templates=("4578103bf225f58d",),
     verified="template",
-    stops=("<|end_of_msg|>",),
+    stop_tokens=("<|end_of_msg|>",),
     switches=(
         _THINKING,
-        Switch("thinking_effort", ("low", "high", "max"), "max"),
-        Switch("tool_choice", ("auto", "required", "none"), "auto"),
+        TemplateSwitch("thinking_effort", ("low", "high", "max"), "max"),
+        TemplateSwitch("tool_choice", ("auto", "required", "none"), "auto"),
     ),
     syntax="kimi_k3",
     media=("image",),
 )
 
-KIMI = (KIMI_K2, KIMI_K2_THINKING, KIMI_K25, KIMI_K3)
+
+class KimiK3RendererConfig(BaseRendererConfig, family=_KIMI_K3):
+    """Kimi K3."""
+
+    name: Literal["kimi-k3"] = "kimi-k3"
+    thinking: bool | None = option(None, "False starts the response in the generation prompt, without reasoning.")
+    thinking_effort: Literal["low", "high", "max"] | None = option(None, "The requested amount of reasoning.")
+    tool_choice: Literal["auto", "required", "none"] | None = option(
+        None, "Whether the model may, must or must not call tools."
+    )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Switch
+from typing import Literal
 
-__all__ = ["LAGUNA"]
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, TemplateSwitch
 
 _STOPS = ("</assistant>", "〈|EOS|〉")
-_THINKING_OFF = Switch("enable_thinking", (True, False), False)
-_RAW = Switch("render_assistant_messages_raw", (True, False), False)
+_THINKING_OFF = TemplateSwitch("enable_thinking", (True, False), False)
+_RAW = TemplateSwitch("render_assistant_messages_raw", (True, False), False)
 
-LAGUNA_XS_2 = Family(
+_LAGUNA_XS_2 = Family(
     key="laguna-xs.2",
+    class_name="LagunaXS2",
     format="""
     〈|EOS|〉, then <{role}>\\n{content}\\n</{role}>\\n
-    system     the system message or a persona, with the tools behind it; an empty one leaves it out
+    system     the system message or a persona, followed by the tools; omitted if it is empty
     assistant  <assistant>\\n{reasoning}{content}\\n{calls}</assistant>\\n
-    reasoning  <think>\\n{reasoning}\\n</think>\\n; a turn without any begins with </think>\\n
+    reasoning  <think>\\n{reasoning}\\n</think>\\n; a turn without reasoning begins with </think>\\n
     call       <tool_call>{name}\\n<arg_key>{key}</arg_key>\\n<arg_value>{value}</arg_value>\\n</tool_call>\\n
     result     <tool_response>\\n{content}\\n</tool_response>\\n
     prompt     <assistant>\\n</think>; with thinking <assistant>\\n<think>
@@ -24,52 +26,90 @@ LAGUNA_XS_2 = Family(
     names=("poolside/Laguna-XS.2",),
     templates=("cefcef90515772c0",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
     syntax="glm",
 )
 
-LAGUNA_M_1 = Family(
+
+class LagunaXS2RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_2):
+    """Laguna XS.2."""
+
+    name: Literal["laguna-xs.2"] = "laguna-xs.2"
+    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt.")
+    render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
+
+
+_LAGUNA_M_1 = Family(
     key="laguna-m.1",
+    class_name="LagunaM1",
     format="""
     as laguna-xs.2, but without a persona: no system message and no tools, no <system>
     """,
     names=("poolside/Laguna-M.1",),
     templates=("5f1bf14725b6a0e6",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
     syntax="glm",
 )
 
-LAGUNA_XS_21 = Family(
+
+class LagunaM1RendererConfig(BaseRendererConfig, family=_LAGUNA_M_1):
+    """Laguna M.1."""
+
+    name: Literal["laguna-m.1"] = "laguna-m.1"
+    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt.")
+    render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
+
+
+_LAGUNA_XS_21 = Family(
     key="laguna-xs-2.1",
+    class_name="LagunaXS21",
     format="""
-    〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content as it is
-    system     the system message or a persona, with the tools behind it; an empty one leaves it out
+    〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content verbatim
+    system     the system message or a persona, followed by the tools; omitted if it is empty
     reasoning  with thinking <think>{reasoning}</think> in every turn, else </think>
     call       <tool_call>{name}<arg_key>{key}</arg_key><arg_value>{value}</arg_value></tool_call>
     result     <tool_response>{content}</tool_response>\\n
     prompt     <assistant></think>; with thinking <assistant><think>
     """,
     names=("poolside/Laguna-XS-2.1",),
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING_OFF,),
     syntax="glm",
 )
 
-LAGUNA_S_21 = Family(
+
+class LagunaXS21RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_21):
+    """Laguna XS 2.1."""
+
+    name: Literal["laguna-xs-2.1"] = "laguna-xs-2.1"
+    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt, and keeps past reasoning.")
+
+
+_LAGUNA_S_21 = Family(
     key="laguna-s-2.1",
+    class_name="LagunaS21",
     format="""
-    as laguna-xs-2.1, but it thinks where nothing else is said
+    as laguna-xs-2.1, but with thinking by default
     preserve_thinking writes <think>{reasoning}</think> in the turns of a history without thinking as well
     """,
     names=("poolside/Laguna-S-2.1",),
     templates=("444819b8ad461287",),
     verified="template",
-    stops=_STOPS,
-    switches=(Switch("enable_thinking", (True, False), True), Switch("preserve_thinking", (True, False), False)),
+    stop_tokens=_STOPS,
+    switches=(
+        TemplateSwitch("enable_thinking", (True, False), True),
+        TemplateSwitch("preserve_thinking", (True, False), False),
+    ),
     syntax="glm",
 )
 
-LAGUNA = (LAGUNA_XS_2, LAGUNA_M_1, LAGUNA_XS_21, LAGUNA_S_21)
+
+class LagunaS21RendererConfig(BaseRendererConfig, family=_LAGUNA_S_21):
+    """Laguna S 2.1."""
+
+    name: Literal["laguna-s-2.1"] = "laguna-s-2.1"
+    enable_thinking: bool = option(True, "True opens the reasoning block in the prompt, and keeps past reasoning.")
+    preserve_thinking: bool = option(False, "True keeps the reasoning of all turns, even if thinking is disabled.")

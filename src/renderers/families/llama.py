@@ -1,23 +1,25 @@
-"""Llama 3: roles in headers, one call as the JSON of a whole turn."""
+"""Llama 3: roles in headers, a single call as the JSON of a whole turn."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Switch
+from typing import Literal
 
-__all__ = ["LLAMA"]
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, TemplateSwitch
 
 _STOPS = ("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>")
-_CUSTOM = Switch("custom_tools", list)
-_IN_USER = Switch("tools_in_user_message", (True, False), True)
+_CUSTOM = TemplateSwitch("custom_tools", list)
+_IN_USER = TemplateSwitch("tools_in_user_message", (True, False), True)
 _NORMALISATIONS = ("drops_reasoning", "drops_content_with_calls", "trims_content")
 
-LLAMA_3 = Family(
+_LLAMA_3 = Family(
     key="llama-3",
+    class_name="Llama3",
     format="""
     <|begin_of_text|>, then <|start_header_id|>{role}<|end_header_id|>\\n\\n{content}<|eot_id|>
-    system     always there: the cutoff and the date, then the system message
-    tools      JSON with an indent of four, before the first user's message, or in the system message
-    call       {"name": ..., "parameters": ...}, the whole of a turn and only one
+    system     always: the cutoff and the date, then the system message
+    tools      JSON with an indent of four, before the first user message, or in the system message
+    call       {"name": ..., "parameters": ...}, the whole turn, only one call
     result     the role ipython, its content as JSON
     prompt     <|start_header_id|>assistant<|end_header_id|>\\n\\n
     """,
@@ -29,18 +31,28 @@ LLAMA_3 = Family(
     ),
     templates=("5816fce10444e03c",),
     verified="tokens",
-    stops=_STOPS,
-    # Without a date the template writes today's, so there is no default.
-    switches=(Switch("date_string", str), _IN_USER, _CUSTOM),
+    stop_tokens=_STOPS,
+    # The default is the current date, so it is not listed.
+    switches=(TemplateSwitch("date_string", str), _IN_USER, _CUSTOM),
     syntax="llama",
     normalisations=_NORMALISATIONS,
 )
 
-LLAMA_31 = Family(
+
+class Llama3RendererConfig(BaseRendererConfig, family=_LLAMA_3):
+    """Llama 3.2."""
+
+    name: Literal["llama-3"] = "llama-3"
+    date_string: str | None = option(None, "The date in the system message. None uses `date`.")
+    tools_in_user_message: bool = option(True, "False puts the tools into the system message.")
+
+
+_LLAMA_31 = Family(
     key="llama-3.1",
+    class_name="Llama31",
     format="""
-    as llama-3, but the date is 26 Jul 2024 where none is given
-    builtin_tools are named in the system message; with them a turn of calls ends in <|eom_id|>, and a call of one is
+    as llama-3, but the default date is 26 Jul 2024
+    builtin_tools are listed in the system message; with them a turn with calls ends in <|eom_id|>, and a call is
                <|python_tag|>{name}.call({key}="{value}", ...)
     """,
     names=(
@@ -54,10 +66,21 @@ LLAMA_31 = Family(
     ),
     templates=("e10ca381b1ccc5cf",),
     verified="tokens",
-    stops=_STOPS,
-    switches=(Switch("date_string", str, "26 Jul 2024"), _IN_USER, _CUSTOM, Switch("builtin_tools", list)),
+    stop_tokens=_STOPS,
+    switches=(
+        TemplateSwitch("date_string", str, "26 Jul 2024"),
+        _IN_USER,
+        _CUSTOM,
+        TemplateSwitch("builtin_tools", list),
+    ),
     syntax="llama",
     normalisations=_NORMALISATIONS,
 )
 
-LLAMA = (LLAMA_3, LLAMA_31)
+
+class Llama31RendererConfig(BaseRendererConfig, family=_LLAMA_31):
+    """Llama 3.1 and 3.3."""
+
+    name: Literal["llama-3.1"] = "llama-3.1"
+    date_string: str | None = option(None, "The date in the system message, verbatim.")
+    tools_in_user_message: bool | None = option(None, "False puts the tools into the system message.")

@@ -1,20 +1,22 @@
-"""MiniMax: turns between odd brackets, calls as XML in one block for all of a turn."""
+"""MiniMax: turns between bracket tokens, all calls of a turn as XML in one block."""
 
 from __future__ import annotations
 
-from renderers.core.conventions import Conventions
-from renderers.families.family import Family, Switch
+from typing import Literal
 
-__all__ = ["MINIMAX"]
+from renderers.core.conventions import Conventions
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, TemplateSwitch
 
 _STOPS = ("[e~[",)
 
-MINIMAX_M2 = Family(
+_MINIMAX_M2 = Family(
     key="minimax-m2",
+    class_name="MiniMaxM2",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
-    system     always there: the system message or an identity, with the tools behind it, <tool>{JSON}</tool> each
-    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, written after the last user's message only
+    system     always: the system message or an identity, followed by the tools, <tool>{JSON}</tool> each
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user message
     call       \\n<minimax:tool_call>\\n<invoke name="...">\\n<parameter name="...">{value}</parameter>\\n</invoke>\\n
                </minimax:tool_call>, one block for all calls of a turn
     result     ]~b]tool, \\n<response>{content}</response> for each that follows, [e~[\\n
@@ -23,20 +25,29 @@ MINIMAX_M2 = Family(
     names=("MiniMaxAI/MiniMax-M2", "MiniMaxAI/MiniMax-M2.5"),
     templates=("967ff7e387676f4b",),
     verified="tokens",
-    stops=_STOPS,
-    # Each release names itself in its template, so there is no default for all of them.
-    switches=(Switch("model_identity", str),),
+    stop_tokens=_STOPS,
+    # Each release has its own default.
+    switches=(TemplateSwitch("model_identity", str),),
     syntax="minimax",
     conventions=Conventions(sampled_from="<think>"),
 )
 
-MINIMAX_M3 = Family(
+
+class MiniMaxM2RendererConfig(BaseRendererConfig, family=_MINIMAX_M2):
+    """MiniMax-M2 and M2.5."""
+
+    name: Literal["minimax-m2"] = "minimax-m2"
+    model_identity: str | None = option(None, "The default system message. None uses that of the template.")
+
+
+_MINIMAX_M3 = Family(
     key="minimax-m3",
+    class_name="MiniMaxM3",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
-    system     always there: a message of the role root or an identity, then how to think
-    developer  always there: the system or developer message or an identity, with the tools behind it
-    reasoning  <mm:think>{reasoning}</mm:think> in every turn; a turn without any begins with </mm:think>
+    system     always: a message of the role root or an identity, then the thinking mode
+    developer  always: the system or developer message or an identity, followed by the tools
+    reasoning  <mm:think>{reasoning}</mm:think> in every turn; a turn without reasoning begins with </mm:think>
     call       ]<]minimax[>[<tool_call>\\n]<]minimax[>[<invoke name="...">, each argument as
                ]<]minimax[>[<{key}>{value}]<]minimax[>[</{key}> with items and keys nested the same way, and the ends
     result     ]~b]tool, \\n<response>{content}</response> for each that follows, [e~[\\n
@@ -45,13 +56,21 @@ MINIMAX_M3 = Family(
     names=("MiniMaxAI/MiniMax-M3",),
     templates=("11421244f6755349",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(
-        Switch("thinking_mode", ("enabled", "disabled", "adaptive"), "adaptive"),
-        Switch("model_identity", str, "You are a helpful assistant."),
+        TemplateSwitch("thinking_mode", ("enabled", "disabled", "adaptive"), "adaptive"),
+        TemplateSwitch("model_identity", str, "You are a helpful assistant."),
     ),
     syntax="minimax_m3",
     media=("image", "video"),
 )
 
-MINIMAX = (MINIMAX_M2, MINIMAX_M3)
+
+class MiniMaxM3RendererConfig(BaseRendererConfig, family=_MINIMAX_M3):
+    """MiniMax-M3."""
+
+    name: Literal["minimax-m3"] = "minimax-m3"
+    thinking_mode: Literal["enabled", "disabled", "adaptive"] | None = option(
+        None, "Whether the model reasons. With `adaptive`, the model decides."
+    )
+    model_identity: str | None = option(None, "The default system message.")

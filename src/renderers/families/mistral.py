@@ -1,36 +1,46 @@
-"""Mistral: instructions in [INST], answers up to </s>, calls behind [TOOL_CALLS]."""
+"""Mistral: instructions in [INST], answers up to </s>, calls after [TOOL_CALLS]."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family
+from typing import Literal
 
-__all__ = ["MISTRAL"]
+from renderers.families.config import BaseRendererConfig
+from renderers.families.family import Family
 
 _STOPS = ("</s>",)
 
-MISTRAL_NEMO = Family(
+_MISTRAL_NEMO = Family(
     key="mistral-nemo",
+    class_name="MistralNemo",
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
-    system     before the last user's message, with a blank line behind it, and only if that ends the conversation
-    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user's message
-    call       [TOOL_CALLS][{"name": ..., "arguments": ..., "id": "..."}, ...], all of a turn in one list
+    system     before the last user message, followed by a blank line, and only if that message is the last
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user message
+    call       [TOOL_CALLS][{"name": ..., "arguments": ..., "id": "..."}, ...], all calls of a turn in one list
     result     [TOOL_RESULTS]{"content": ..., "call_id": "..."}[/TOOL_RESULTS]; ids have nine characters
     prompt     nothing: [/INST] ends it
     """,
     names=("mistralai/Mistral-Nemo-Instruct-2407",),
     templates=("e4676cb56dffea77",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="mistral",
 )
 
-MISTRAL_SMALL = Family(
+
+class MistralNemoRendererConfig(BaseRendererConfig, family=_MISTRAL_NEMO):
+    """Mistral Nemo."""
+
+    name: Literal["mistral-nemo"] = "mistral-nemo"
+
+
+_MISTRAL_SMALL = Family(
     key="mistral-small",
+    class_name="MistralSmall",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
                long one with today's date
-    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user's message
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] before the last user message
     call       [TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]{arguments} for each, in place of the content
     result     [TOOL_RESULTS]{id}[TOOL_CONTENT]{content}[/TOOL_RESULTS]; ids have nine characters
     image      [IMG]
@@ -39,18 +49,26 @@ MISTRAL_SMALL = Family(
     names=("mistralai/Mistral-Small-3.2-24B-Instruct-2506",),
     templates=("5b8f31f111986965",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
 
-MINISTRAL_3 = Family(
+
+class MistralSmallRendererConfig(BaseRendererConfig, family=_MISTRAL_SMALL):
+    """Mistral Small 3."""
+
+    name: Literal["mistral-small"] = "mistral-small"
+
+
+_MINISTRAL_3 = Family(
     key="ministral-3",
+    class_name="Ministral3",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
                that asks for [THINK]
-    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] behind the system message
-    reasoning  [THINK]{reasoning}[/THINK], from parts of the content of the type thinking
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] after the system message
+    reasoning  [THINK]{reasoning}[/THINK], from content parts of type thinking
     call       [TOOL_CALLS]{name}[ARGS]{arguments} for each, after the content
     result     [TOOL_RESULTS]{content}[/TOOL_RESULTS]
     image      [IMG]
@@ -63,17 +81,25 @@ MINISTRAL_3 = Family(
     ),
     templates=("39f03c383413f531",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
 
-DEVSTRAL = Family(
+
+class Ministral3RendererConfig(BaseRendererConfig, family=_MINISTRAL_3):
+    """Ministral 3."""
+
+    name: Literal["ministral-3"] = "ministral-3"
+
+
+_DEVSTRAL = Family(
     key="devstral",
+    class_name="Devstral",
     format="""
-    <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message that
-               of Devstral
-    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] behind the system message
+    <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
+               that of Devstral
+    tools      [AVAILABLE_TOOLS][{JSON}, ...][/AVAILABLE_TOOLS] after the system message
     call       [TOOL_CALLS]{name}[ARGS]{arguments} for each, after the content
     result     [TOOL_RESULTS]{content}[/TOOL_RESULTS]
     prompt     nothing: [/INST] ends it
@@ -81,8 +107,12 @@ DEVSTRAL = Family(
     names=("mistralai/Devstral-Small-2507", "unsloth/Devstral-Small-2507"),
     templates=("039a4710e2aabaa7",),
     verified="template",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="mistral_args",
 )
 
-MISTRAL = (MISTRAL_NEMO, MISTRAL_SMALL, MINISTRAL_3, DEVSTRAL)
+
+class DevstralRendererConfig(BaseRendererConfig, family=_DEVSTRAL):
+    """Devstral."""
+
+    name: Literal["devstral"] = "devstral"

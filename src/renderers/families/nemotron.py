@@ -2,80 +2,110 @@
 
 from __future__ import annotations
 
-from renderers.core.conventions import Conventions
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["NEMOTRON"]
+from renderers.core.conventions import Conventions
+from renderers.families.config import BaseRendererConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _STOPS = ("<|im_end|>",)
-_THINKING = Switch("enable_thinking", (True, False), True)
-_TRUNCATE = Switch("truncate_history_thinking", (True, False), True)
+_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
+_TRUNCATE = TemplateSwitch("truncate_history_thinking", (True, False), True)
 _RETAINS = (
-    Retains("truncate_history_thinking", True, "tool_cycle"),
-    Retains("truncate_history_thinking", False, "all"),
-    Retains("enable_thinking", False, "all"),
+    RetentionRule("truncate_history_thinking", True, "tool_cycle"),
+    RetentionRule("truncate_history_thinking", False, "all"),
+    RetentionRule("enable_thinking", False, "all"),
 )
 _NORMALISATIONS = ("drops_blank_reasoning", "trims_end_of_content")
 _CONVENTIONS = Conventions(sampled_from="<think>")
 
-NEMOTRON_3 = Family(
+_NEMOTRON_3 = Family(
     key="nemotron-3",
+    class_name="Nemotron3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
-    system     always there, empty if need be; the tools behind it, <function>\\n<name>...</name> and so on in <tools>
-    reasoning  <think>\\n{reasoning}\\n</think>\\n; <think></think> where there is none or a user's message follows
+    system     always, possibly empty; followed by the tools, <function>\\n<name>...</name> and so on in <tools>
+    reasoning  <think>\\n{reasoning}\\n</think>\\n; <think></think> if there is none or a user message follows
     call       <tool_call>\\n<function={name}>\\n<parameter={key}>\\n{value}\\n</parameter>\\n</function>\\n
                </tool_call>\\n
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>\\n, one for all that follow each other
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>\\n, one for consecutive results
     prompt     <|im_start|>assistant\\n<think>\\n; without thinking <think></think>
-    low_effort adds {reasoning effort: low} to the last user's message (Super only)
+    low_effort adds {reasoning effort: low} to the last user message (Super only)
     """,
     names=("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16"),
     templates=("ab7813c3abdd9cb6", "575fb74f54ed264d", "f52a4a70292b98db", "d385958544457409"),
     verified="tokens",
-    stops=_STOPS,
-    switches=(_THINKING, _TRUNCATE, Switch("low_effort", (True, False), False)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, _TRUNCATE, TemplateSwitch("low_effort", (True, False), False)),
     retains=_RETAINS,
     syntax="qwen_xml",
     normalisations=_NORMALISATIONS,
     conventions=_CONVENTIONS,
 )
 
-NEMOTRON_3_ULTRA = Family(
+
+class Nemotron3RendererConfig(BaseRendererConfig, family=_NEMOTRON_3):
+    """Nemotron 3 Nano and Super."""
+
+    name: Literal["nemotron-3"] = "nemotron-3"
+    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+    low_effort: bool = option(False, "True requests little reasoning. Only the template of Super uses it.")
+
+
+_NEMOTRON_3_ULTRA = Family(
     key="nemotron-3-ultra",
+    class_name="Nemotron3Ultra",
     format="""
     as nemotron-3, but
     reasoning  <think>\\n{reasoning}</think>, with no line breaks at its end
-    medium_effort adds {reasoning effort: efficient} to the last user's message
+    medium_effort adds {reasoning effort: efficient} to the last user message
     """,
     names=("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8"),
     templates=("82753bef5cedc493", "d61cca230ac4f813"),
     verified="tokens",
-    stops=_STOPS,
-    switches=(_THINKING, _TRUNCATE, Switch("medium_effort", (True, False), False)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, _TRUNCATE, TemplateSwitch("medium_effort", (True, False), False)),
     retains=_RETAINS,
     syntax="qwen_xml",
     normalisations=_NORMALISATIONS,
     conventions=_CONVENTIONS,
 )
 
-NEMOTRON_35 = Family(
+
+class Nemotron3UltraRendererConfig(BaseRendererConfig, family=_NEMOTRON_3_ULTRA):
+    """Nemotron 3 Ultra."""
+
+    name: Literal["nemotron-3-ultra"] = "nemotron-3-ultra"
+    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+    medium_effort: bool = option(False, "True requests less reasoning.")
+
+
+_NEMOTRON_35 = Family(
     key="nemotron-3.5",
+    class_name="Nemotron35",
     format="""
-    as nemotron-3-ultra, without its switch for the effort
-    image      <image>, in the models that see
+    as nemotron-3-ultra, without the effort switch
+    image      <image>, in vision models
     """,
     names=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16", "nvidia/NVIDIA-Nemotron-3.5-Super-EA-09112026"),
     templates=("58933db77d3099b4",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING, _TRUNCATE),
     retains=_RETAINS,
     syntax="qwen_xml",
     normalisations=_NORMALISATIONS,
     conventions=_CONVENTIONS,
     media=("image",),
-    text_alone=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16",),
+    text_only=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16",),
 )
 
-NEMOTRON = (NEMOTRON_3, NEMOTRON_3_ULTRA, NEMOTRON_35)
+
+class Nemotron35RendererConfig(BaseRendererConfig, family=_NEMOTRON_35):
+    """Nemotron 3.5."""
+
+    name: Literal["nemotron-3.5"] = "nemotron-3.5"
+    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")

@@ -1,18 +1,95 @@
-"""Families of one record each."""
+"""Families of vendors with one record or two."""
 
 from __future__ import annotations
 
-from renderers.families.family import Family, Switch
+from typing import ClassVar, Literal
 
-__all__ = ["OTHERS"]
+from pydantic import field_validator
 
-GRANITE_4 = Family(
+from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
+
+_COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
+
+_COMMAND_A = Family(
+    key="command-a",
+    class_name="CommandA",
+    format="""
+    <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
+    system     always: a long preamble, the tools as JSON in it, the system message at its end
+    content    <|START_RESPONSE|>{content}<|END_RESPONSE|>
+    reasoning  <|START_THINKING|>{plan}<|END_THINKING|>, before calls only
+    call       <|START_ACTION|>[\\n    {"tool_call_id": "0", "tool_name": ..., "parameters": ...}\\n]<|END_ACTION|>,
+               with ids counted from 0 in the conversation; Command A's default template writes none
+    result     a SYSTEM turn of <|START_TOOL_RESULT|>[{"tool_call_id": ..., "results": ...}]<|END_TOOL_RESULT|>
+    prompt     <|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>, in every render; Command A adds <|START_RESPONSE|>
+    """,
+    names=(
+        "CohereLabs/c4ai-command-a-03-2025",
+        "CohereForAI/c4ai-command-a-03-2025",
+        "CohereLabs/c4ai-command-r7b-12-2024",
+        "CohereForAI/c4ai-command-r7b-12-2024",
+    ),
+    templates=("5a3fc70a3b0a5f2d", "cc60b553279347d8"),
+    verified="tokens",
+    stop_tokens=_COMMAND_STOPS,
+    switches=(
+        TemplateSwitch("safety_mode", ("CONTEXTUAL", "STRICT"), "CONTEXTUAL"),
+        TemplateSwitch("enable_citations", (True, False), False),
+        TemplateSwitch("enable_thinking", (True, False), False),
+    ),
+    syntax="command",
+)
+
+
+class CommandARendererConfig(BaseRendererConfig, family=_COMMAND_A):
+    """Command A."""
+
+    name: Literal["command-a"] = "command-a"
+    enable_citations: bool | None = option(None, "True requests citations if there are tools or documents.")
+    safety_mode: Literal["CONTEXTUAL", "STRICT"] | None = option(None, "The safety preamble in the system message.")
+    enable_thinking: bool | None = option(None, "True enables reasoning, in templates that support it.")
+
+
+_COMMAND_R = Family(
+    key="command-r",
+    class_name="CommandR",
+    format="""
+    <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
+    system     a preamble, the system message or a default in it, the tools as Python functions at its end
+    call       {content}\\nAction:\\n```json\\n[\\n    {"tool_name": ..., "parameters": ...}\\n]```\\n
+               without an end token
+    result     a SYSTEM turn of <results>\\n{content}</results>
+    prompt     a SYSTEM turn that requests actions, then <|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>
+    """,
+    names=(
+        "CohereLabs/c4ai-command-r-v01",
+        "CohereForAI/c4ai-command-r-v01",
+        "CohereLabs/c4ai-command-r-plus",
+        "CohereForAI/c4ai-command-r-plus",
+    ),
+    templates=("bf9e9ee8c0f2297c",),
+    verified="template",
+    stop_tokens=_COMMAND_STOPS,
+    syntax="command_r",
+)
+
+
+class CommandRRendererConfig(BaseRendererConfig, family=_COMMAND_R):
+    """Command R."""
+
+    name: Literal["command-r"] = "command-r"
+
+
+_GRANITE_4 = Family(
     key="granite-4",
+    class_name="Granite4",
     format="""
     <|start_of_role|>{role}<|end_of_role|>{content}<|end_of_text|>\\n
     system     the system message, the tools and the documents; without any of them a default, from 4.1 on nothing
     call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
-    result     a user's message of \\n<tool_response>\\n{content}\\n</tool_response>, one for all that follow each other
+    result     a user message with \\n<tool_response>\\n{content}\\n</tool_response>, one for consecutive results
     prompt     <|start_of_role|>assistant<|end_of_role|>
     no reasoning
     """,
@@ -24,20 +101,124 @@ GRANITE_4 = Family(
     ),
     templates=("9524df67b77a7b25", "fed2756d2d24e127"),
     verified="tokens",
-    stops=("<|end_of_text|>",),
-    switches=(Switch("available_tools", list),),
+    stop_tokens=("<|end_of_text|>",),
+    switches=(TemplateSwitch("available_tools", list),),
     syntax="hermes",
     normalisations=("drops_reasoning",),
 )
 
-LFM_2 = Family(
+
+class Granite4RendererConfig(BaseRendererConfig, family=_GRANITE_4):
+    """Granite 4."""
+
+    name: Literal["granite-4"] = "granite-4"
+
+
+_HY3 = Family(
+    key="hy3",
+    class_name="Hy3",
+    format="""
+    <｜hy_begin_of_sentence:opensource｜>, all system messages joined, the tools, the effort
+    user       <｜hy_User:opensource｜>{content}
+    assistant  <｜hy_Assistant:opensource｜>{reasoning}{content}{calls}<｜hy_eos:opensource｜>; the end is omitted
+               after the last message, unless it has calls or is_training is set
+    reasoning  <think:opensource>{reasoning}</think:opensource>, empty if it is not kept
+    call       <tool_call:opensource>{name}<tool_sep:opensource>\\n, for each argument
+               <arg_key:opensource>{key}</arg_key:opensource>\\n<arg_value:opensource>{value}</arg_value:opensource>\\n,
+               </tool_call:opensource>\\n; all of a turn in <tool_calls:opensource>\\n...</tool_calls:opensource>
+    result     <tool_response:opensource>\\n{content}\\n</tool_response:opensource>\\n, all of a turn in
+               <tool_responses:opensource>\\n...</tool_responses:opensource>
+    prompt     <｜hy_Assistant:opensource｜><think:opensource>; without thinking also </think:opensource>
+    """,
+    names=("tencent/Hy3", "tencent/Hy3-FP8"),
+    templates=("84437b9746423f04",),
+    verified="template",
+    stop_tokens=("<｜hy_eos:opensource｜>",),
+    switches=(
+        TemplateSwitch("reasoning_effort", ("no_think", "low", "high"), "no_think"),
+        # By default, reasoning is kept if there are tools.
+        TemplateSwitch("preserved_thinking", (True, False)),
+        TemplateSwitch("is_training", (True, False), False),
+        TemplateSwitch("raw_last_assistant", (True, False), False),
+        TemplateSwitch("fallback_strategy", (None, "reasoning_toolcall_retry")),
+    ),
+    retains=(
+        RetentionRule("preserved_thinking", True, "all"),
+        RetentionRule("preserved_thinking", False, "tool_cycle"),
+    ),
+    syntax="hy3",
+)
+
+
+class Hy3RendererConfig(BaseRendererConfig, family=_HY3):
+    """Hy3."""
+
+    name: Literal["hy3"] = "hy3"
+    reasoning_effort: Literal["no_think", "low", "high"] = option("no_think", "The requested amount of reasoning.")
+    preserved_thinking: bool | None = option(None, "True keeps all past reasoning. None does if there are tools.")
+    is_training: bool = option(False, "True also closes the last turn.")
+    raw_last_assistant: bool = option(False, "True writes the content of the last assistant message verbatim.")
+    fallback_strategy: Literal["reasoning_toolcall_retry"] | None = option(
+        None, "The prompt for a retry after a malformed tool call."
+    )
+
+
+_INKLING = Family(
+    key="inkling",
+    class_name="Inkling",
+    format="""
+    <|message_{role}|><|content_{kind}|>{content}<|end_message|> for each part; the assistant's role is model
+    system     the tools as compact JSON, the system messages, then Thinking effort level: {number}
+    assistant  its segments, then <|content_model_end_sampling|>
+    reasoning  <|message_model|><|content_thinking|>{reasoning}<|end_message|>
+    call       <|message_model|>{name}<|content_invoke_tool_json|>{"name":...,"args":...}<|end_message|>
+    result     <|message_tool|>{name}<|content_text|>{content}<|end_message|>
+    prompt     <|message_model|>
+    """,
+    names=("thinkingmachines/Inkling", "thinkingmachines/Inkling-Small"),
+    stop_tokens=("<|content_model_end_sampling|>", "<|endoftext|>"),
+    # From 0 to 0.99. The words none, low, medium, high and max stand for numbers.
+    switches=(TemplateSwitch("reasoning_effort", float, 0.9),),
+    syntax="inkling",
+    program="inkling",
+    media=("image", "audio"),
+)
+
+
+class InklingRendererConfig(CachedImagesConfig, family=_INKLING):
+    """Inkling."""
+
+    _internal_fields: ClassVar[frozenset[str]] = CachedImagesConfig._internal_fields | {"audio_cache_max"}
+
+    name: Literal["inkling"] = "inkling"
+    reasoning_effort: str | float = option(0.9, "The amount of reasoning: 0 to 0.99, or a word such as low.")
+    audio_cache_max: int = option(256, "No effect. Accepted for compatibility with release 0.1.")
+
+    @field_validator("reasoning_effort")
+    @classmethod
+    def _check_effort(cls, effort: str | float) -> str | float:
+        if effort in _EFFORTS:
+            return effort
+        try:
+            number = float(effort)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number <= 0.99:
+            raise ValueError(
+                f"{effort!r} is not an effort. Use a number from 0 to 0.99, or one of {', '.join(_EFFORTS)}."
+            )
+        return number
+
+
+_LFM_2 = Family(
     key="lfm2",
+    class_name="LFM2",
     format="""
     <|startoftext|>, then <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then List of tools: [{JSON}, ...]; LFM2 writes <|tool_list_start|> and
                <|tool_list_end|> around the list
     reasoning  <think>{reasoning}</think>, in LFM2.5: from the field thinking or the content; dropped from earlier turns
-    call       <|tool_call_start|>[{name}({key}={value}, ...), ...]<|tool_call_end|>; LFM2 writes none of a history
+    call       <|tool_call_start|>[{name}({key}={value}, ...), ...]<|tool_call_end|>; LFM2 writes no past calls
     result     the role tool; LFM2 writes <|tool_response_start|> and <|tool_response_end|> around it
     prompt     <|im_start|>assistant\\n
     """,
@@ -52,16 +233,64 @@ LFM_2 = Family(
     ),
     templates=("2294f49b51a0b9a1", "cef187400d62a595", "fc29163f52185634", "f05bf4b967dc993b", "6d65c8804847ad74"),
     verified="template",
-    stops=("<|im_end|>",),
+    stop_tokens=("<|im_end|>",),
     switches=(
-        Switch("keep_past_thinking", (True, False), False),
-        Switch("preserve_thinking", (True, False), False),
+        TemplateSwitch("keep_past_thinking", (True, False), False),
+        TemplateSwitch("preserve_thinking", (True, False), False),
     ),
     syntax="lfm2",
 )
 
-OLMO_3 = Family(
+
+class LFM2RendererConfig(BaseRendererConfig, family=_LFM_2):
+    """LFM2 and LFM2.5."""
+
+    name: Literal["lfm2"] = "lfm2"
+    keep_past_thinking: bool | None = option(None, "True keeps all past reasoning. For instruct models of LFM2.5.")
+    preserve_thinking: bool | None = option(None, "True keeps all past reasoning. For MoE models of LFM2.5.")
+
+
+_MUSE_GLIMMER = Family(
+    key="muse-glimmer",
+    class_name="MuseGlimmer",
+    format="""
+    <|begin_of_text|>, then <|start|>{role}<|message|>{content}<|eot|>
+    system     the system message or cutoff and date, then the effort, the tools as JSON and the valid recipients
+    reasoning  <|start|>assistant to=self<|message|>{reasoning}<|eom|>
+    content    <|start|>assistant to=user<|message|>{content}<|eot|>
+    call       <|start|>assistant to={name}<|message|><atem:function_calls>\\n<atem:invoke name="...">\\n
+               <atem:parameter name="...">{value}</atem:parameter>\\n</atem:invoke>\\n</atem:function_calls>
+               and <|eom|>, after the last <|eot|>
+    result     <|start|>tool {name}<|message|><tool_output name="...">\\n{content}\\n</tool_output><|eot|>
+    prompt     <|start|>assistant
+    """,
+    templates=("cfc67e5f349f3769",),
+    verified="template",
+    stop_tokens=("<|eot|>",),
+    switches=(
+        TemplateSwitch("reasoning_strength", str, "high"),
+        TemplateSwitch("knowledge_cutoff", str, "2026-01-04"),
+        # The default is the current date, so it is not listed.
+        TemplateSwitch("current_date", str),
+        TemplateSwitch("tool_namespace_descriptions", dict),
+    ),
+    syntax="atem",
+    media=("image", "video"),
+)
+
+
+class MuseGlimmerRendererConfig(BaseRendererConfig, family=_MUSE_GLIMMER):
+    """Muse Glimmer."""
+
+    name: Literal["muse-glimmer"] = "muse-glimmer"
+    reasoning_strength: str | None = option(None, "The requested amount of reasoning.")
+    knowledge_cutoff: str | None = option(None, "The knowledge cutoff in the system message, verbatim.")
+    current_date: str | None = option(None, "The date in the system message, verbatim.")
+
+
+_OLMO_3 = Family(
     key="olmo-3",
+    class_name="Olmo3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then the tools in <functions>...</functions>
@@ -70,67 +299,104 @@ OLMO_3 = Family(
     prompt     <|im_start|>assistant\\n
     """,
     names=("allenai/Olmo-3-7B-Instruct",),
-    stops=("<|im_end|>", "<|endoftext|>"),
+    stop_tokens=("<|im_end|>", "<|endoftext|>"),
     syntax="olmo",
 )
 
-PHI_4 = Family(
+
+class Olmo3RendererConfig(BaseRendererConfig, family=_OLMO_3):
+    """OLMo 3."""
+
+    name: Literal["olmo-3"] = "olmo-3"
+
+
+_PHI_4 = Family(
     key="phi-4",
+    class_name="Phi4",
     format="""
     <|im_start|>{role}<|im_sep|>{content}<|im_end|>, with nothing between
     prompt     <|im_start|>assistant<|im_sep|>
     no reasoning, no tools
     """,
     names=("microsoft/phi-4",),
-    stops=("<|im_end|>", "<|endoftext|>"),
+    stop_tokens=("<|im_end|>", "<|endoftext|>"),
 )
 
-SEED_OSS = Family(
+
+class Phi4RendererConfig(BaseRendererConfig, family=_PHI_4):
+    """Phi-4."""
+
+    name: Literal["phi-4"] = "phi-4"
+
+
+_SEED_OSS = Family(
     key="seed-oss",
+    class_name="SeedOss",
     format="""
     <seed:bos>{role}\\n{content}<seed:eos>
-    system     the system message, with the tools behind it as Python functions; then one for the budget of thinking
+    system     the system message, followed by the tools as Python functions; then one with the thinking budget
     reasoning  <seed:think>{reasoning}</seed:think>\\n
     call       <seed:tool_call>\\n<function={name}>\\n<parameter={key}>{value}</parameter>\\n</function>\\n
                </seed:tool_call>
     result     the role tool
-    prompt     <seed:bos>assistant\\n; with a budget of 0 also reasoning that says so
+    prompt     <seed:bos>assistant\\n; with a budget of 0 also reasoning with that budget
     """,
     names=("ByteDance-Seed/Seed-OSS-36B-Instruct",),
     templates=("3f9e0dc4adeb8032",),
     verified="tokens",
-    stops=("<seed:eos>",),
-    switches=(Switch("thinking_budget", int, -1), Switch("use_json_tooldef", (True, False), False)),
+    stop_tokens=("<seed:eos>",),
+    switches=(TemplateSwitch("thinking_budget", int, -1), TemplateSwitch("use_json_tooldef", (True, False), False)),
     syntax="seed_xml",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
-SMOLLM_3 = Family(
+
+class SeedOssRendererConfig(BaseRendererConfig, family=_SEED_OSS):
+    """Seed-OSS."""
+
+    name: Literal["seed-oss"] = "seed-oss"
+    thinking_budget: int | None = option(None, "The maximum number of reasoning tokens, -1 for no limit.")
+    use_json_tooldef: bool | None = option(None, "True writes the tools as JSON.")
+
+
+_SMOLLM_3 = Family(
     key="smollm3",
+    class_name="SmolLM3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
-    system     always there: cutoff, date, mode of reasoning, the system message or a default, the tools; the words
-               /think, /no_think and /system_override in it are orders
+    system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
+               contain the commands /think, /no_think and /system_override
     reasoning  stays in the content; without thinking a turn begins with <think>\\n\\n</think>\\n
-    result     a user's message; calls are not written
+    result     a user message; calls are not written
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n
     """,
     names=("HuggingFaceTB/SmolLM3-3B",),
     templates=("3e0e275a527f2496", "19eacf64569032f0"),
     verified="tokens",
-    stops=("<|im_end|>",),
+    stop_tokens=("<|im_end|>",),
     switches=(
-        Switch("enable_thinking", (True, False), True),
-        Switch("xml_tools", list),
-        Switch("python_tools", list),
+        TemplateSwitch("enable_thinking", (True, False), True),
+        TemplateSwitch("xml_tools", list),
+        TemplateSwitch("python_tools", list),
     ),
 )
 
-STEP_35 = Family(
+
+class SmolLM3RendererConfig(BaseRendererConfig, family=_SMOLLM_3):
+    """SmolLM3."""
+
+    name: Literal["smollm3"] = "smollm3"
+    enable_thinking: bool | None = option(
+        None, "False adds an empty reasoning block to the prompt. `/think` in the system message overrides it."
+    )
+
+
+_STEP_35 = Family(
     key="step-3.5",
+    class_name="Step35",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
-    reasoning  <think>\\n{reasoning}\\n</think>\\n, written after the last question only
+    reasoning  <think>\\n{reasoning}\\n</think>\\n, only after the last user query
     call       <tool_call>\\n<function={name}>\\n<parameter={key}>\\n{value}\\n</parameter>\\n</function>\\n</tool_call>
     result     the role tool_response: <tool_response>{content}</tool_response>
     prompt     <|im_start|>assistant\\n<think>\\n
@@ -138,8 +404,12 @@ STEP_35 = Family(
     names=("stepfun-ai/Step-3.5-Flash",),
     templates=("b18b99dff7261214",),
     verified="template",
-    stops=("<|im_end|>",),
+    stop_tokens=("<|im_end|>",),
     syntax="qwen_xml",
 )
 
-OTHERS = (GRANITE_4, LFM_2, OLMO_3, PHI_4, SEED_OSS, SMOLLM_3, STEP_35)
+
+class Step35RendererConfig(BaseRendererConfig, family=_STEP_35):
+    """Step 3.5."""
+
+    name: Literal["step-3.5"] = "step-3.5"

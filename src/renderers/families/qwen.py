@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from renderers.core.conventions import Conventions
-from renderers.families.family import Family, Retains, Switch
+from typing import Literal
 
-__all__ = ["QWEN"]
+from renderers.core.conventions import Conventions
+from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
+from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
 _STOPS = ("<|im_end|>", "<|endoftext|>")
-_THINKING = Switch("enable_thinking", (True, False), True)
-_IGNORED = Switch("enable_thinking", (True, False))
-"""Not read by these templates; callers give it to all models of Qwen3, and it is taken with a warning."""
-_VISION_ID = Switch("add_vision_id", (True, False), False)
-_WITHOUT_THINKING = Retains("enable_thinking", False, "all")
+_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
+_IGNORED = TemplateSwitch("enable_thinking", (True, False))
+"""Unused by these templates. Accepted with a warning, because callers pass it to all Qwen3 models."""
+_VISION_ID = TemplateSwitch("add_vision_id", (True, False), False)
+_WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
 _PRESERVING = (
-    Retains("preserve_thinking", True, "all"),
+    RetentionRule("preserve_thinking", True, "all"),
     _WITHOUT_THINKING,
-    Retains("preserve_thinking", False, "tool_cycle"),
+    RetentionRule("preserve_thinking", False, "tool_cycle"),
 )
 _PREFILLED_THINK = Conventions(sampled_from="<think>")
 
-QWEN25 = Family(
+_QWEN25 = Family(
     key="qwen2.5",
+    class_name="Qwen25",
     format="""
-    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, with the tools behind it; a default if none
+    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message or a default first, followed by the tools
     call       \\n<tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>, one for all that follow each other
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
     prompt     <|im_start|>assistant\\n
     """,
     names=(
@@ -45,18 +47,26 @@ QWEN25 = Family(
     ),
     templates=("cd8e9439f0570856", "0cd86fb80f520885"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="hermes",
     normalisations=("drops_reasoning",),
 )
 
-QWEN3 = Family(
+
+class Qwen25RendererConfig(BaseRendererConfig, family=_QWEN25):
+    """Qwen2.5."""
+
+    name: Literal["qwen2.5"] = "qwen2.5"
+
+
+_QWEN3 = Family(
     key="qwen3",
+    class_name="Qwen3",
     format="""
-    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, with the tools behind it
-    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, written after the last real question only
+    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query
     call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>, one for all that follow each other
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n\\n
     """,
     names=(
@@ -79,7 +89,7 @@ QWEN3 = Family(
     ),
     templates=("a55ee1b1660128b7", "87a2728cb8dc9fe4"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_THINKING,),
     retains=(_WITHOUT_THINKING,),
     syntax="hermes",
@@ -87,10 +97,23 @@ QWEN3 = Family(
     conventions=_PREFILLED_THINK,
 )
 
-QWEN3_2507 = Family(
+
+class Qwen3RendererConfig(BaseRendererConfig, family=_QWEN3):
+    """Qwen3.
+
+    >>> Qwen3RendererConfig(enable_thinking=False).enable_thinking
+    False
+    """
+
+    name: Literal["qwen3"] = "qwen3"
+    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+
+
+_QWEN3_2507 = Family(
     key="qwen3-2507",
+    class_name="Qwen32507",
     format="""
-    As qwen3, without reasoning and without the switch for it; the prompt is <|im_start|>assistant\\n
+    As qwen3, without reasoning and its switch; the prompt is <|im_start|>assistant\\n
     """,
     names=(
         "Qwen/Qwen3-4B-Instruct-2507",
@@ -102,14 +125,23 @@ QWEN3_2507 = Family(
     ),
     templates=("64f85b198065d0fb", "48e17aa3caf5bf20"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_IGNORED,),
     syntax="hermes",
     normalisations=("drops_reasoning",),
 )
 
-QWEN3_2507_THINKING = Family(
+
+class Qwen32507RendererConfig(BaseRendererConfig, family=_QWEN3_2507):
+    """Qwen3 Instruct models of July 2025, without reasoning."""
+
+    name: Literal["qwen3-2507"] = "qwen3-2507"
+    enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
+
+
+_QWEN3_2507_THINKING = Family(
     key="qwen3-2507-thinking",
+    class_name="Qwen32507Thinking",
     format="""
     As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n
     """,
@@ -121,19 +153,28 @@ QWEN3_2507_THINKING = Family(
         "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8",
         "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8",
     ),
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_IGNORED,),
     syntax="hermes",
     conventions=_PREFILLED_THINK,
 )
 
-QWEN3_CODER = Family(
+
+class Qwen32507ThinkingRendererConfig(BaseRendererConfig, family=_QWEN3_2507_THINKING):
+    """Qwen3 Thinking models of July 2025, with reasoning always enabled."""
+
+    name: Literal["qwen3-2507-thinking"] = "qwen3-2507-thinking"
+    enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
+
+
+_QWEN3_CODER = Family(
     key="qwen3-coder",
+    class_name="Qwen3Coder",
     format="""
-    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, with the tools as XML behind it
+    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     call       \\n<tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,
-               </function>\\n</tool_call>; lists and objects as JSON, all else as Python writes it
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>\\n, one for all that follow each other
+               </function>\\n</tool_call>; lists and objects as JSON, other values as Python's str
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>\\n, one for consecutive results
     prompt     <|im_start|>assistant\\n
     """,
     names=(
@@ -144,18 +185,26 @@ QWEN3_CODER = Family(
     ),
     templates=("d287fb2edf144207",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="qwen_xml",
     normalisations=("drops_reasoning", "trims_content_before_calls"),
 )
 
-QWEN3_VL = Family(
+
+class Qwen3CoderRendererConfig(BaseRendererConfig, family=_QWEN3_CODER):
+    """Qwen3-Coder."""
+
+    name: Literal["qwen3-coder"] = "qwen3-coder"
+
+
+_QWEN3_VL = Family(
     key="qwen3-vl",
+    class_name="Qwen3VL",
     format="""
     As qwen3 without reasoning: <|im_start|>{role}\\n{content}<|im_end|>\\n
     call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>, one for all that follow each other
-    image      <|vision_start|><|image_pad|><|vision_end|>, of users and tools; a video has <|video_pad|>
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
+    image      <|vision_start|><|image_pad|><|vision_end|>, in user and tool messages; <|video_pad|> for a video
     prompt     <|im_start|>assistant\\n
     """,
     names=(
@@ -174,22 +223,31 @@ QWEN3_VL = Family(
     ),
     templates=("3636d0f0bd6bef02", "66bd81986bf7f8ab"),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(_VISION_ID,),
     syntax="hermes",
     normalisations=("drops_reasoning",),
     media=("image", "video"),
 )
 
-QWEN35 = Family(
+
+class Qwen3VLRendererConfig(CachedImagesConfig, family=_QWEN3_VL):
+    """Qwen3-VL."""
+
+    name: Literal["qwen3-vl"] = "qwen3-vl"
+    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
+
+
+_QWEN35 = Family(
     key="qwen3.5",
+    class_name="Qwen35",
     format="""
-    <|im_start|>{role}\\n{content}<|im_end|>\\n, the tools first, with the system message behind them
-    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, written after the last real question only, even if there is none
+    <|im_start|>{role}\\n{content}<|im_end|>\\n, the tools first, followed by the system message
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query, even if empty
     call       <tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,
-               </function>\\n</tool_call>; lists and objects as JSON, all else as Python writes it
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>, one for all that follow each other
-    image      <|vision_start|><|image_pad|><|vision_end|>, of users and tools; a video has <|video_pad|>
+               </function>\\n</tool_call>; lists and objects as JSON, other values as Python's str
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
+    image      <|vision_start|><|image_pad|><|vision_end|>, in user and tool messages; <|video_pad|> for a video
     prompt     <|im_start|>assistant\\n<think>\\n; without thinking (0.8B and 2B by default) <think>\\n\\n</think>\\n\\n
     """,
     names=(
@@ -203,8 +261,8 @@ QWEN35 = Family(
     ),
     templates=("a4aee8afcf2e0711", "273d8e0e683b8850"),
     verified="tokens",
-    stops=_STOPS,
-    switches=(Switch("enable_thinking", (True, False)), _VISION_ID),
+    stop_tokens=_STOPS,
+    switches=(TemplateSwitch("enable_thinking", (True, False)), _VISION_ID),
     retains=(_WITHOUT_THINKING,),
     syntax="qwen_xml",
     normalisations=("trims_content", "trims_reasoning"),
@@ -212,18 +270,30 @@ QWEN35 = Family(
     media=("image", "video"),
 )
 
-QWEN36 = Family(
+
+class Qwen35RendererConfig(CachedImagesConfig, family=_QWEN35):
+    """Qwen3.5."""
+
+    name: Literal["qwen3.5"] = "qwen3.5"
+    enable_thinking: bool | None = option(
+        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
+    )
+    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
+
+
+_QWEN36 = Family(
     key="qwen3.6",
+    class_name="Qwen36",
     format="""
-    As qwen3.5, but arguments that are no strings are all JSON, and reasoning may be kept in all turns.
-    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, written after the last real question, or with preserve_thinking
+    As qwen3.5, but all arguments except strings are JSON, and reasoning can be kept in all turns.
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, after the last user query, or with preserve_thinking
     prompt     <|im_start|>assistant\\n<think>\\n; without thinking <think>\\n\\n</think>\\n\\n
     """,
     names=("Qwen/Qwen3.6-35B-A3B",),
     templates=("e84f32a23fdda276",),
     verified="tokens",
-    stops=_STOPS,
-    switches=(_THINKING, _VISION_ID, Switch("preserve_thinking", (True, False), False)),
+    stop_tokens=_STOPS,
+    switches=(_THINKING, _VISION_ID, TemplateSwitch("preserve_thinking", (True, False), False)),
     retains=_PRESERVING,
     syntax="qwen_xml",
     normalisations=("trims_content", "trims_reasoning"),
@@ -231,23 +301,36 @@ QWEN36 = Family(
     media=("image", "video"),
 )
 
-QWEN38 = Family(
+
+class Qwen36RendererConfig(CachedImagesConfig, family=_QWEN36):
+    """Qwen3.6."""
+
+    name: Literal["qwen3.6"] = "qwen3.6"
+    enable_thinking: bool | None = option(
+        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
+    )
+    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
+    preserve_thinking: bool = option(False, "True keeps the reasoning of all turns.")
+
+
+_QWEN38 = Family(
     key="qwen3.8",
+    class_name="Qwen38",
     format="""
-    As qwen3.6, but reasoning is kept in all turns by default, and how much of it is said.
+    As qwen3.6, but reasoning is kept in all turns by default, and has an effort.
     effort     a sentence before the tools and the system message, for xhigh and low; none without thinking
-    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n; without preserve_thinking after the last real question only
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n; without preserve_thinking only after the last user query
     prompt     <|im_start|>assistant\\n<think>\\n; without thinking <think>\\n\\n</think>\\n\\n
     """,
     names=("Qwen/Qwen3.8-27B", "Qwen/Qwen3.8-Flash-Next"),
     templates=("c3cf9e34abf4f9e3",),
     verified="tokens",
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     switches=(
         _THINKING,
         _VISION_ID,
-        Switch("preserve_thinking", (True, False), True),
-        Switch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
+        TemplateSwitch("preserve_thinking", (True, False), True),
+        TemplateSwitch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
     ),
     retains=_PRESERVING,
     syntax="qwen_xml",
@@ -256,30 +339,37 @@ QWEN38 = Family(
     media=("image", "video"),
 )
 
-PRIME_QWEN3 = Family(
+
+class Qwen38RendererConfig(CachedImagesConfig, family=_QWEN38):
+    """Qwen3.8."""
+
+    name: Literal["qwen3.8"] = "qwen3.8"
+    enable_thinking: bool | None = option(
+        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
+    )
+    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
+    preserve_thinking: bool = option(True, "True keeps the reasoning of all turns.")
+    reasoning_effort: Literal["xhigh", "medium", "low"] = option("xhigh", "The requested amount of reasoning.")
+
+
+_PRIME_QWEN3 = Family(
     key="prime-qwen3",
+    class_name="PrimeQwen3",
     format="""
-    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, with the tools as XML behind it
-    reasoning  <think>{reasoning}</think>\\n, written in all turns, but not in those with calls
+    <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
+    reasoning  <think>{reasoning}</think>\\n, in all turns without calls
     call       <tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,
                </function>\\n</tool_call>, after a blank line
-    result     a user's message of <tool_response>\\n{content}\\n</tool_response>\\n, one for all that follow each other
+    result     a user message with <tool_response>\\n{content}\\n</tool_response>\\n, one for consecutive results
     prompt     <|im_start|>assistant\\n
     """,
     names=("PrimeIntellect/Qwen3-0.6B", "PrimeIntellect/Qwen3-1.7B"),
-    stops=_STOPS,
+    stop_tokens=_STOPS,
     syntax="qwen_xml",
 )
 
-QWEN = (
-    QWEN25,
-    QWEN3,
-    QWEN3_2507,
-    QWEN3_2507_THINKING,
-    QWEN3_CODER,
-    QWEN3_VL,
-    QWEN35,
-    QWEN36,
-    QWEN38,
-    PRIME_QWEN3,
-)
+
+class PrimeQwen3RendererConfig(BaseRendererConfig, family=_PRIME_QWEN3):
+    """Qwen3 with the template of Prime Intellect."""
+
+    name: Literal["prime-qwen3"] = "prime-qwen3"

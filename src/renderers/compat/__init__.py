@@ -1,0 +1,1 @@
+"""Helper functions and module paths of release 0.1."""

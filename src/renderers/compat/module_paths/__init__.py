@@ -1,0 +1,1 @@
+"""Module paths of release 0.1, such as `renderers.qwen3`. `renderers.__path__` includes this directory."""

@@ -1,0 +1,1 @@
+from renderers.families.renderers import DeepSeekV3Renderer as DeepSeekV3Renderer

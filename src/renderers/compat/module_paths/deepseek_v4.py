@@ -1,0 +1,1 @@
+from renderers.families.renderers import DeepSeekV4Renderer as DeepSeekV4Renderer

@@ -1,0 +1,1 @@
+from renderers.families.renderers import DefaultRenderer as DefaultRenderer

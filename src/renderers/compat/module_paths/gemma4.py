@@ -1,0 +1,1 @@
+from renderers.families.renderers import Gemma4Renderer as Gemma4Renderer

@@ -1,0 +1,1 @@
+from renderers.families.renderers import GLM45Renderer as GLM45Renderer

@@ -1,0 +1,1 @@
+from renderers.families.renderers import InklingRenderer as InklingRenderer

@@ -1,0 +1,1 @@
+from renderers.families.renderers import KimiK2Renderer as KimiK2Renderer

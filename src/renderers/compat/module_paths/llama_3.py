@@ -1,0 +1,1 @@
+from renderers.families.renderers import Llama3Renderer as Llama3Renderer

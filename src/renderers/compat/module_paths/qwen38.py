@@ -1,0 +1,1 @@
+from renderers.families.renderers import Qwen38Renderer as Qwen38Renderer

@@ -1,0 +1,1 @@
+from renderers.families.renderers import Qwen3VLRenderer as Qwen3VLRenderer

@@ -1,0 +1,300 @@
+"""Typed renderer configs: the base class, the configs without a family, and their template switches."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+
+from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.custom import load_target
+from renderers.families.family import Family
+
+CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
+"""The config class of each family, by the key of the family, and those named `auto`, `default` and `custom`."""
+
+# Deferred classes are built on first use, which saves most of the import time. Pydantic builds
+# them under a lock since 2.14. Before that, concurrent first uses can validate with the schema of
+# a parent class.
+_DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+
+
+def _to_iso_text(date: object) -> object:
+    """Convert a date to ISO text. Check a date that is already text."""
+    if isinstance(date, datetime.date):
+        return date.isoformat()
+    if isinstance(date, str):
+        try:
+            datetime.datetime.fromisoformat(date)
+        except ValueError:
+            raise ValueError(f"{date!r} is not a date. Use ISO text such as '2026-01-31'.") from None
+    return date
+
+
+def option(default: Any, description: str) -> Any:
+    """Declare a field of a config."""
+    return Field(default=default, description=description)
+
+
+class BaseRendererConfig(BaseModel):
+    """The options of a renderer. Configs are frozen, hashable and comparable, and reject unknown fields.
+
+    Text is converted to the type of the field, because command lines pass everything as text:
+    `"false"` to a bool, `"5"` to a number, `"None"` to None. Numbers are rejected for bool fields, and
+    bools for number fields.
+
+    Each field of a subclass is a template switch, passed to the template under its name, unless
+    `_internal_fields` lists it. `family` is the family record that the config class belongs to.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=_DEFER_BUILD)
+
+    _family: ClassVar[Family | None] = None
+    _internal_fields: ClassVar[frozenset[str]] = frozenset()
+
+    if TYPE_CHECKING:  # Every config class of this package has a name. Custom config classes need none.
+        name: str = ""
+
+    thinking_retention: ThinkingRetention | None = option(
+        None, "How much reasoning of past turns a bridge keeps. None uses the template's default."
+    )
+    content_tokens: ContentTokens = option(
+        "template", "How to encode control text in a message: as the template does, as ordinary text, or not at all."
+    )
+    date: Annotated[str, BeforeValidator(_to_iso_text)] | None = option(
+        None, "The current date for templates that use it, as ISO text. A `datetime.date` is converted."
+    )
+    conventions: Literal["exact", "0.1"] = option(
+        "exact", "Which tokens count as sampled: exactly those, or those of release 0.1."
+    )
+    prefill: Literal["template", "kept"] = option(
+        "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
+    )
+
+    def __init_subclass__(cls, *, family: Family | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if family is not None:
+            cls._family = family
+            CONFIG_CLASSES[family.key] = cls
+
+    @classmethod
+    def template_field_names(cls) -> frozenset[str]:
+        """Return the names of the template switches.
+
+        >>> from renderers.configs import Qwen3VLRendererConfig
+        >>> Qwen3VLRendererConfig.template_field_names()
+        frozenset({'add_vision_id'})
+        """
+        shared = {"name", *BaseRendererConfig.model_fields}
+        return frozenset(cls.model_fields) - shared - cls._internal_fields
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_text(cls, fields: Any) -> Any:
+        """Convert the text `None`. Reject numbers for bool fields and bools for number fields."""
+        if not isinstance(fields, dict):
+            return fields
+        converted: dict[str, Any] = {
+            name: None if isinstance(value, str) and value == "None" else value for name, value in fields.items()
+        }
+        for name in converted.keys() & cls.model_fields.keys():
+            annotation, value_type = cls.model_fields[name].annotation, type(converted[name])
+            types = {bool, int, float}.intersection(get_args(annotation) or (annotation,))
+            if types and (bool not in types if value_type is bool else value_type in (int, float) and types == {bool}):
+                expected = "number" if value_type is bool else "bool"
+                raise ValueError(f"{name} must be a {expected}, not {converted[name]!r}")
+        return converted
+
+    @model_validator(mode="after")
+    def _check_retention(self) -> Self:
+        """Reject a `thinking_retention` that contradicts a switch."""
+        if self._family is None or self.thinking_retention is None:
+            return self
+        # A dump sets every field, so a default value there is no choice of the caller.
+        from_dump = self.model_fields_set >= set(type(self).model_fields)
+        for switch in self.model_fields_set & {rule.switch for rule in self._family.retains}:
+            value, default = getattr(self, switch), type(self).model_fields[switch].default
+            kept = {rule.value: rule.keeps for rule in self._family.retains if rule.switch == switch}
+            if len(kept) < 2 or (from_dump and value == default):
+                continue
+            if kept.get(value, self.thinking_retention) != self.thinking_retention:
+                raise ValueError(
+                    f"{switch}={value!r} implies thinking_retention={kept[value]!r}, which contradicts "
+                    f"thinking_retention={self.thinking_retention!r}. Set only one of the two."
+                )
+        return self
+
+
+class CachedImagesConfig(BaseRendererConfig):
+    """The shared fields of configs for vision models."""
+
+    _internal_fields: ClassVar[frozenset[str]] = frozenset({"image_cache_max"})
+
+    image_cache_max: int = option(256, "No effect. Accepted for compatibility with release 0.1.")
+
+
+class AutoRendererConfig(BaseRendererConfig):
+    """Detect the family from the name and the chat template of the model."""
+
+    name: Literal["auto"] = "auto"
+
+
+class DefaultRendererConfig(BaseRendererConfig):
+    """Run the chat template of the model, whatever its family. All other fields are passed to the template.
+
+    >>> DefaultRendererConfig(enable_thinking=False).model_extra
+    {'enable_thinking': False}
+    """
+
+    model_config = ConfigDict(extra="allow")
+    _internal_fields: ClassVar[frozenset[str]] = frozenset({"tool_parser", "reasoning_parser"})
+
+    name: Literal["default"] = "default"
+    tool_parser: str | None = option(None, "The format of tool calls to parse. None uses the format of the template.")
+    reasoning_parser: str | None = option(
+        None, "The format of reasoning to parse. None uses the format of the template."
+    )
+
+    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
+
+        def __init__(self, **fields: Any) -> None: ...
+
+
+class CustomRendererConfig(BaseRendererConfig):
+    """Use a renderer class of your own. All other fields are those of its `config_class`.
+
+    The class is imported at once, so that a wrong path or field raises here.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    _internal_fields: ClassVar[frozenset[str]] = frozenset({"import_path"})
+
+    name: Literal["custom"] = "custom"
+    import_path: str = Field(
+        description="Where the class is: `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`."
+    )
+
+    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
+
+        def __init__(self, **fields: Any) -> None: ...
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        custom_renderer_config(self)
+        return self
+
+
+CONFIG_CLASSES |= {"auto": AutoRendererConfig, "default": DefaultRendererConfig, "custom": CustomRendererConfig}
+
+Config = TypeVar("Config", bound=BaseRendererConfig)
+
+
+def config_from_name(name: str) -> BaseRendererConfig | None:
+    """Create the config with this name, with all fields at their defaults. None for `"auto"`.
+
+    Raises:
+        ValueError: There is no such config, or it has required fields.
+
+    >>> config_from_name("qwen3").enable_thinking
+    True
+    """
+    if name == "auto":
+        return None
+    if name == "custom":
+        raise ValueError("a custom renderer needs an import path. Use CustomRendererConfig(import_path=...).")
+    known = sorted(CONFIG_CLASSES.keys() - {"custom"})
+    if name not in known:
+        raise ValueError(f"there is no renderer {name!r}. The names are {', '.join(known)}.")
+    return CONFIG_CLASSES[name]()
+
+
+def load_custom_renderer(import_path: str) -> Any:
+    """Import a renderer class of the caller. It is called as `(tokenizer, config)`.
+
+    Raises:
+        TypeError: Its `config_class` is not a subclass of `BaseRendererConfig`.
+        FileNotFoundError, ModuleNotFoundError, ValueError: See `load_target`.
+    """
+    target = load_target(import_path)
+    config_class = getattr(target, "config_class", None)
+    if not callable(target) or not (isinstance(config_class, type) and issubclass(config_class, BaseRendererConfig)):
+        raise TypeError(
+            f"import path {import_path!r} must name a renderer class with a config_class that is a subclass of "
+            f"BaseRendererConfig, not {target!r} with config_class {config_class!r}"
+        )
+    return target
+
+
+def custom_renderer_config(config: CustomRendererConfig) -> BaseRendererConfig:
+    """Create the config of a custom renderer class: its `config_class` with the fields that were set.
+
+    Raises:
+        ValidationError: A field is unknown to the class or has a wrong value.
+        FileNotFoundError, ModuleNotFoundError, TypeError, ValueError: See `load_custom_renderer`.
+    """
+    config_class: type[BaseRendererConfig] = load_custom_renderer(config.import_path).config_class
+    names = config.model_fields_set - {"name", "import_path"}
+    return config_class(**{name: getattr(config, name) for name in names})
+
+
+def template_field_names(config: BaseRendererConfig) -> frozenset[str]:
+    """Return the names of the template switches of a config.
+
+    >>> from renderers.configs import GLM5RendererConfig
+    >>> sorted(template_field_names(GLM5RendererConfig()))
+    ['clear_thinking', 'enable_thinking']
+    """
+    return type(_resolve(config)).template_field_names()
+
+
+def switches_of(config: BaseRendererConfig) -> dict[str, Any]:
+    """Return the arguments for the template: the switches that are not None, and the extra fields of a default config.
+
+    >>> from renderers.configs import Qwen35RendererConfig
+    >>> switches_of(Qwen35RendererConfig())
+    {'add_vision_id': False}
+    """
+    resolved = _resolve(config)
+    names = type(resolved).template_field_names()
+    values = {name: getattr(resolved, name) for name in type(resolved).model_fields if name in names}
+    return {name: value for name, value in values.items() if value is not None} | (resolved.model_extra or {})
+
+
+def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str, Any] | None) -> Config:
+    """Return a copy of the config with other switches, validated. Without any, return the config itself.
+
+    Raises:
+        TypeError: `chat_template_kwargs` is not a mapping.
+        ValueError: A name is not a switch of the config, or its value is invalid.
+
+    >>> from renderers.configs import Qwen3RendererConfig
+    >>> merge_chat_template_kwargs(Qwen3RendererConfig(), {"enable_thinking": False}).enable_thinking
+    False
+    """
+    if not chat_template_kwargs:
+        return config
+    if not isinstance(chat_template_kwargs, Mapping):
+        raise TypeError(f"chat_template_kwargs must be a mapping, not a {type(chat_template_kwargs).__name__}")
+    resolved = _resolve(config)
+    names = type(resolved).template_field_names()
+    accepts_any = isinstance(resolved, DefaultRendererConfig)
+    rejected = [
+        name
+        for name in sorted(chat_template_kwargs)
+        if (name in type(resolved).model_fields if accepts_any else name not in names)
+    ]
+    if rejected:
+        allowed = "any name that is not a field of the config" if accepts_any else ", ".join(sorted(names)) or "none"
+        raise ValueError(
+            f"chat_template_kwargs has {', '.join(rejected)}, but the switches of {getattr(config, 'name', None)!r} "
+            f"are: {allowed}. Set other options in the config."
+        )
+    fields = {name: getattr(config, name) for name in config.model_fields_set}
+    return type(config)(**(fields | dict(chat_template_kwargs)))
+
+
+def _resolve(config: BaseRendererConfig) -> BaseRendererConfig:
+    """Return the config that declares the switches: that of a custom renderer class, or the config itself."""
+    return custom_renderer_config(config) if isinstance(config, CustomRendererConfig) else config
