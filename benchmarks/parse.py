@@ -1,19 +1,19 @@
-"""Completions to content, reasoning and tool calls: ours and its peers', and what decoding alone takes.
+"""Benchmark of parsing completions to content, reasoning and tool calls: ours, peers, and decoding alone.
 
     python -m benchmarks.parse [--rounds 8] [--completions 2000]
 
-The workload (c) is 2,000 completions of 500 to 4,000 tokens. They are made from the standard library's source and
-written in the model's own format; most have reasoning, most call one or two tools, and no two are the same.
+The workload (c) is 2,000 different completions of 500 to 4,000 tokens, generated from the source of the standard
+library in the format of the model. Most have reasoning, and most call one or two tools.
 
 The rules are those of `benchmarks.race`; a part is a few dozen completions. Ours and `renderers 0.1.12` are called in
-the same way, and everything that they give is looked at. `tml-renderers` gives arguments as JSON, which is read.
-`tokenizers` alone decodes the ids to text, and reads nothing of it. Two more rows are ours: without the part in C, and
+the same way, and all fields of their results are read. `tml-renderers` returns arguments as JSON, which is parsed.
+`tokenizers` alone decodes the ids to text and does not parse it. Two more rows are ours: without the C extension, and
 fed a few tokens at a time.
 
-The last column counts the completions that a contestant read as we did, in every round: the same content, reasoning,
-names and arguments, up to space around each text.
+The last column counts the completions for which a contestant gave the same result as ours in every round: content,
+reasoning, names and arguments, up to surrounding whitespace.
 
-What follows is how time grows with length: see `benchmarks.linearity`.
+A second table has the time by length: see `benchmarks.linearity`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from renderers import create_renderer, load_tokenizer
 WORKER = "benchmarks.parse_worker"
 COMPLETIONS_IN_PART = 40
 INCUMBENT_GOAL = 8
-"""How many times as fast as the incumbent we want to be, at least."""
+"""The minimum speedup over the incumbent."""
 
 OURS = Contestant(label="ours", task="renderer_parse")
 IN_PYTHON = Contestant(label="ours, without C", task="renderer_parse_in_python")
@@ -53,15 +53,15 @@ DECODE = Contestant(label="tokenizers alone, text", task="raw_decode", gives_tex
 
 
 def main() -> None:
-    """Measures everything and prints it."""
+    """Run all measurements and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=8, help="rounds, each with new processes (default: 8)")
     parser.add_argument("--completions", type=int, default=2_000, help="completions to parse (default: 2000)")
-    given = parser.parse_args()
-    rounds, completions = max(1, given.rounds), max(1, given.completions)
+    options = parser.parse_args()
+    rounds, completions = max(1, options.rounds), max(1, options.completions)
     models = models_at_hand()
     incumbent = peers_as(OURS.task, INCUMBENT)
-    deep = [DEEP, TOKENS, *(dataclasses.replace(one, task=DEEP.task) for one in incumbent), DECODE]
+    deep = [DEEP, TOKENS, *(dataclasses.replace(contestant, task=DEEP.task) for contestant in incumbent), DECODE]
     race = Race(
         worker=WORKER,
         contestants=[OURS, IN_PYTHON, STREAM, *incumbent, *peers_as("tml_parse", TML), DECODE],
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def make_workload(model: Model, *, completions: int) -> Workload:
-    """Returns as many completions in a model's format as asked for."""
+    """Return completions in the format of a model."""
     renderer = create_renderer(load_tokenizer(str(model.folder)))
     return Workload(
         label="c",
@@ -94,23 +94,23 @@ def make_workload(model: Model, *, completions: int) -> Workload:
 
 
 # ==================
-# Showing
+# Tables
 # ==================
 
 
 def table(scores: Scores) -> Iterator[str]:
-    """Yields the lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| model | contestant | Mtok/s | CPU seconds | CPU time / ours | read as ours |"
     yield "|---|---|--:|--:|--:|--:|"
     for (model, _), row in scores.items():
-        for one, score in row.items():
+        for contestant, score in row.items():
             ratio = f"{score.seconds / row[OURS].seconds:.2f}" if OURS in row else "–"
             cells = f"{score.speed / 1e6:.2f} | {score.seconds:.2f} | {ratio} | {score.agreement}"
-            yield f"| {model.label} | {one.label} | {cells} |"
+            yield f"| {model.label} | {contestant.label} | {cells} |"
 
 
 def goals(scores: Scores) -> Iterator[str]:
-    """Yields whether we are as fast as we want to be."""
+    """Yield a line for each goal."""
     goals = {
         f"{INCUMBENT_GOAL} times as fast as {INCUMBENT.label}": (INCUMBENT.label, INCUMBENT_GOAL),
         "no slower than tokenizers alone decodes": (DECODE.label, 1),
@@ -121,7 +121,7 @@ def goals(scores: Scores) -> Iterator[str]:
 
 
 def sizes(scores: Scores) -> Iterator[str]:
-    """Yields how large the completions were, and under which rules they were parsed."""
+    """Yield the mean size of the completions, and the rules of the race."""
     firsts = {model: next(iter(row.values())) for (model, _), row in scores.items() if row}
     means = [f"{model.label} {score.tokens / score.items:,.0f}" for model, score in firsts.items()]
     yield f"Tokens of a completion, on average: {', '.join(means)}."

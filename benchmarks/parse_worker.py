@@ -1,9 +1,9 @@
-"""The contestants of `benchmarks.parse`, each in a process of its own: see `benchmarks.worker`.
+"""The contestants of `benchmarks.parse`, each in its own process: see `benchmarks.worker`.
 
-An item is a completion: its `ids`, the `prompt_ids` before it, and the `tools` that the prompt has. What comes out of
-it are its content, its reasoning, and the name and arguments of each call, without space around them; or its text.
+An item is a completion: its `ids`, the `prompt_ids` before it, and the `tools` of the prompt. The output is the
+content, the reasoning, and the name and arguments of each call, without surrounding whitespace; or the decoded text.
 
-This file is run by other environments than ours, so it imports nothing but what its contestant is about.
+This file also runs in the environments of other packages, so each contestant imports only its own packages.
 """
 
 from __future__ import annotations
@@ -16,123 +16,121 @@ from typing import Any, NamedTuple
 
 from benchmarks.worker import Item, Model, Steps, load_renderer, serve
 
-__all__ = ["CONTESTANTS"]
-
 CHUNK = 16
 TML_CLASSES = {"Qwen3-8B": "Qwen3"}
 
 
 class Reading(NamedTuple):
-    """What a completion says."""
+    """The parsed fields of a completion."""
 
     content: str
     reasoning: str | None
     calls: list[tuple[Any, ...]]
-    """Of each call its name, its arguments, and whatever else there is."""
+    """The name, the arguments and any other fields of each call."""
 
 
-def shown(_: Item, reading: Reading) -> list[Any]:
-    """Returns a reading in the form that all contestants are compared in."""
+def comparable(_: Item, reading: Reading) -> list[Any]:
+    """Return a result in the form in which contestants are compared."""
     calls = [[name, trimmed(arguments)] for name, arguments, *_ in reading.calls]
     return [reading.content.strip(), (reading.reasoning or "").strip(), calls]
 
 
 def trimmed(arguments: Any) -> Any:
-    """Returns arguments without space around their texts, which not everyone keeps."""
+    """Return arguments without whitespace around strings, which some parsers strip."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: value.strip() if isinstance(value, str) else value for name, value in arguments.items()}
 
 
-def counted(_: Item, reading: Reading) -> int:
-    """Returns how many calls were read, for a completion that may be too deep to write down."""
+def call_count(_: Item, reading: Reading) -> int:
+    """Return the number of calls. Used for arguments that may be too deeply nested to serialize."""
     return len(reading.calls)
 
 
 def renderer_parse(model: Model) -> Steps:
-    """Parses with a renderer, ours or the incumbent's."""
+    """Parse with a renderer, ours or the incumbent's."""
     renderer = load_renderer(model)
 
-    def run(one: Item) -> Reading:
-        return look_at(renderer.parse_response(one["ids"], tools=one["tools"], prompt_ids=one["prompt_ids"]))
+    def run(item: Item) -> Reading:
+        return read_fields(renderer.parse_response(item["ids"], tools=item["tools"], prompt_ids=item["prompt_ids"]))
 
-    return Steps(run=run, finish=shown)
+    return Steps(run=run, finish=comparable)
 
 
 def renderer_parse_in_python(model: Model) -> Steps:
-    """Parses with our renderer, as if its part in C had not been built."""
+    """Parse with our renderer, without its C extension."""
     os.environ["RENDERERS_PURE_PYTHON"] = "1"
     return renderer_parse(model)
 
 
 def renderer_parse_deep(model: Model) -> Steps:
-    """Parses completions that may be too deep to write down."""
-    return dataclasses.replace(renderer_parse(model), finish=counted)
+    """Parse completions with arguments that may be too deeply nested to serialize."""
+    return dataclasses.replace(renderer_parse(model), finish=call_count)
 
 
 def stream_chunks(model: Model) -> Steps:
-    """Parses with our renderer while tokens come in, some at a time."""
-    return Steps(run=streaming(model, chunk=CHUNK), finish=shown)
+    """Parse with our renderer as a stream, a few tokens at a time."""
+    return Steps(run=streaming(model, chunk=CHUNK), finish=comparable)
 
 
 def stream_tokens(model: Model) -> Steps:
-    """Parses with our renderer while tokens come in, one at a time; what is read may be too deep to write down."""
-    return Steps(run=streaming(model, chunk=1), finish=counted)
+    """Parse with our renderer as a stream, one token at a time. The arguments may be deeply nested."""
+    return Steps(run=streaming(model, chunk=1), finish=call_count)
 
 
 def streaming(model: Model, *, chunk: int) -> Callable[[Item], Reading]:
-    """Returns what feeds a completion to our renderer in chunks."""
+    """Return a function that feeds a completion to our renderer in chunks."""
     renderer = load_renderer(model)
 
-    def run(one: Item) -> Reading:
-        ids = one["ids"]
-        parser = renderer.stream(prompt_ids=one["prompt_ids"], tools=one["tools"])
-        for at in range(0, len(ids), chunk):
-            parser.feed(ids[at : at + chunk])
-        return look_at(parser.close())
+    def run(item: Item) -> Reading:
+        ids = item["ids"]
+        parser = renderer.stream(prompt_ids=item["prompt_ids"], tools=item["tools"])
+        for start in range(0, len(ids), chunk):
+            parser.feed(ids[start : start + chunk])
+        return read_fields(parser.close())
 
     return run
 
 
-def look_at(parsed: Any) -> Reading:
-    """Returns all that a renderer says of a completion, which it may have put off working out."""
+def read_fields(parsed: Any) -> Reading:
+    """Return all fields of a result. Reading them runs work that a parser may have deferred."""
     calls = [(call.name, call.arguments, call.token_span, call.status) for call in parsed.tool_calls]
     return Reading(parsed.content, parsed.reasoning_content, calls)
 
 
 def tml_parse(model: Model) -> Steps:
-    """Parses with tml-renderers, and reads arguments, which it gives as JSON, like everyone else."""
+    """Parse with tml-renderers, including the arguments, which it returns as JSON."""
     from tml_renderers import chat, renderers
 
     name = model.name.rpartition("/")[2]
     if name not in TML_CLASSES:
         raise LookupError(f"tml-renderers has no renderer for {name}")
     prompt = chat.OpenAIMessage.from_oss_messages([{"role": "user", "content": "Hello!"}])
-    # It takes no prompt: it knows how the prompt ended that it was made for, and ours all end like this one.
+    # It takes no prompt: the parser is bound to the end of this one, and all prompts of the workload end alike.
     _, parser = getattr(renderers, TML_CLASSES[name])().render_for_completion(prompt)
 
-    def run(one: Item) -> Reading:
-        contents = [message.content for message in parser.parse_tokens(one["ids"])]
+    def run(item: Item) -> Reading:
+        contents = [message.content for message in parser.parse_tokens(item["ids"])]
         texts = [part.text for part in contents if isinstance(part, chat.Text)]
-        thoughts = [part.text for part in contents if isinstance(part, chat.Thinking)]
-        invoked = [part for part in contents if isinstance(part, chat.InvokeTool)]
-        calls = [(part.name, {each.name: json.loads(each.value) for each in part.args}) for part in invoked]
-        return Reading("".join(texts), "".join(thoughts), calls)
+        reasoning = [part.text for part in contents if isinstance(part, chat.Thinking)]
+        invocations = [part for part in contents if isinstance(part, chat.InvokeTool)]
+        calls = [(part.name, {arg.name: json.loads(arg.value) for arg in part.args}) for part in invocations]
+        return Reading("".join(texts), "".join(reasoning), calls)
 
-    return Steps(run=run, finish=shown)
+    return Steps(run=run, finish=comparable)
 
 
 def raw_decode(model: Model) -> Steps:
-    """Decodes, and reads nothing."""
+    """Decode the ids without parsing."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(model.vocabulary)
-    return Steps(run=lambda one: tokenizer.decode(one["ids"], skip_special_tokens=False))
+    return Steps(run=lambda item: tokenizer.decode(item["ids"], skip_special_tokens=False))
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    one.__name__: one
-    for one in (
+    task.__name__: task
+    for task in (
         renderer_parse,
         renderer_parse_in_python,
         renderer_parse_deep,

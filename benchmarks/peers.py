@@ -1,7 +1,7 @@
-"""What the benchmarks have in common: peers' environments, what every process is given, what numbers depend on.
+"""The environments of peers, the settings of all benchmark processes, and the facts that the numbers depend on.
 
-A peer lives in a virtual environment of its own, made on the first run and kept below `.cache/peers`; the packages
-that decide the outcome have our versions there.
+Each peer has its own virtual environment below `.cache/peers`, created on the first run. The packages that matter for
+speed have the same versions there as in ours.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ from pathlib import Path
 from renderers.parse.pieces import COMPILED
 from tests.support.models import CACHE
 
-__all__ = ["INCUMBENT", "MEMORY", "TML", "Peer", "child_environment", "facts", "find_python"]
-
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
 FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "TOKENIZERS_", "RAYON_", "RENDERERS_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A package to compare with, what is installed beside it, and a page of wheels that the index does not have."""
+    """A package to compare with, packages to install with it, and a page of wheels that the index lacks."""
 
     requirement: str
     beside: tuple[str, ...]
@@ -44,7 +42,7 @@ INCUMBENT = Peer(
 )
 TML = Peer(
     requirement="tml-renderers==0.2.1",
-    # On Linux the index has only a torch of several gigabytes, for GPUs.
+    # For Linux the index has only the GPU build of torch, of several gigabytes.
     beside=("numpy", "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
     wheels="https://download.pytorch.org/whl/cpu/torch/",
 )
@@ -58,32 +56,32 @@ try:
 except FileNotFoundError:
     peak, after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, None
 """
-"""Binds the peak of a process's memory and what is resident now, in MiB; None where the system does not tell.
+"""Code that sets `peak` and `after` to the peak and the current resident memory, in MiB. `after` is None if unknown.
 
-On Linux, `ru_maxrss` survives `exec`: it is never below the memory of the process that started this one.
-`VmHWM` is this one's own. On macOS, `ru_maxrss` counts bytes.
+On Linux `ru_maxrss` survives `exec`: it is never below the memory of the parent process. `VmHWM` is that of the process
+alone. On macOS `ru_maxrss` is in bytes.
 """
 
 
 def find_python(peer: Peer) -> str | None:
-    """Returns the interpreter of a peer's environment; None where none can be made, and says why."""
+    """Return the interpreter of the environment of a peer; None if it cannot be created, with the reason printed."""
     home = CACHE.parent / "peers" / peer.requirement.replace("==", "-")
-    wanted = [peer.requirement, *peer.beside]
-    # Written last: an environment that was interrupted, or is for other versions, is made anew.
+    requirements = [peer.requirement, *peer.beside]
+    # Written last, so that an incomplete or outdated environment is created again.
     stamp = home / "requirements.txt"
-    if not stamp.is_file() or stamp.read_text().splitlines() != wanted:
+    if not stamp.is_file() or stamp.read_text().splitlines() != requirements:
         try:
             _make_environment(home, peer)
         except subprocess.CalledProcessError as error:
             reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
-            print(f"{peer.label} is left out, for its environment cannot be made: {reason}\n")
+            print(f"Skipped: {peer.label}, as its environment cannot be created: {reason}\n")
             return None
-        stamp.write_text("\n".join(wanted) + "\n")
+        stamp.write_text("\n".join(requirements) + "\n")
     return str(home / "bin" / "python")
 
 
 def _make_environment(home: Path, peer: Peer) -> None:
-    """Makes a virtual environment that holds a peer."""
+    """Create a virtual environment with a peer."""
     shutil.rmtree(home, ignore_errors=True)
     python = str(home / "bin" / "python")
     if shutil.which("uv"):
@@ -98,14 +96,14 @@ def _make_environment(home: Path, peer: Peer) -> None:
 
 
 def child_environment(**settings: str) -> dict[str, str]:
-    """Returns our environment with the settings that all contestants get, and none of the user's own for them."""
+    """Return our environment variables without settings of the libraries, plus those that all contestants get."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
     common = {"HF_HOME": str(CACHE), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     return {**kept, **common, **settings}
 
 
 def facts(*, rounds: int) -> Iterator[str]:
-    """Yields what the numbers depend on."""
+    """Yield the facts that the numbers depend on."""
     packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
     compiled = "built" if COMPILED else "not built"
     yield f"Counted rounds: {rounds}. The part in C is {compiled}. Python {platform.python_version()}, {packages}."

@@ -1,7 +1,7 @@
-"""What a pool of many renderers costs against a pool of one, each in a fresh process.
+"""Benchmark of a pool of many renderers against a pool of one, each in a new process.
 
-CPU seconds run from the start of the process until the pool is there. Memory is what is resident once every
-renderer of the pool was lent, all at the same time, and has rendered.
+CPU seconds are measured from the start of the process until the pool is created. Memory is the resident size after all
+renderers of the pool were checked out at the same time and have rendered.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from dataclasses import dataclass
 
 from benchmarks.peers import MEMORY, child_environment
 
-__all__ = ["pool_lines"]
-
 SIZES = (1, 32)
-GOAL = 1.1  # the large pool over the small one: below
+GOAL = 1.1  # upper bound of the large pool over the small one
 
 CODE = f"""
 import contextlib, sys, time
@@ -36,14 +34,14 @@ print(json.dumps({{"seconds": seconds, "resident": peak if after is None else af
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a pool took, in CPU seconds and MiB."""
+    """The CPU seconds and MiB of a pool."""
 
     seconds: float
     resident: float
 
 
 def pool_lines(*, name: str, label: str, rounds: int) -> Iterator[str]:
-    """Measures pools of one model in turns, after a round that is not counted, and yields what they cost."""
+    """Measure pools of a model in turn, after a round that is not counted, and yield their costs."""
     runs = [{size: _measure(name, size) for size in SIZES} for _ in range(1 + rounds)]
     small, large = (_sum_up([run[size] for run in runs[1:]]) for size in SIZES)
     for size, cost in zip(SIZES, (small, large), strict=True):
@@ -57,13 +55,13 @@ def pool_lines(*, name: str, label: str, rounds: int) -> Iterator[str]:
 
 
 def _measure(name: str, size: int) -> Cost:
-    # Isolated, so that neither this directory nor a PYTHON* variable changes what is imported.
+    # -I keeps this directory and PYTHON* variables from changing the imports.
     command = [sys.executable, "-I", "-c", CODE, name, str(size)]
     run = subprocess.run(command, check=True, env=child_environment(), stdout=subprocess.PIPE, text=True)
     return Cost(**json.loads(run.stdout))
 
 
 def _sum_up(costs: list[Cost]) -> Cost:
-    """Returns the least time, which noise can only add to, and the median memory."""
+    """Return the minimum time, because noise only adds to it, and the median memory."""
     resident = statistics.median(cost.resident for cost in costs)
     return Cost(seconds=min(cost.seconds for cost in costs), resident=resident)

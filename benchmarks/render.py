@@ -1,20 +1,20 @@
-"""Messages to token ids with full attribution: ours and the incumbent's, and what others do of it.
+"""Benchmark of rendering messages to token ids with attribution: ours, the incumbent, and parts of the work.
 
     python -m benchmarks.render [--rounds 3] [--chats 2000]
 
-Two workloads: (a) agentic conversations of 50 turns and about 117,000 tokens, (b) 2,000 chats of about 1,150
-tokens each. Both are made from the standard library's source, and no two chats are the same.
+There are two workloads: (a) agentic conversations of 50 turns and about 117,000 tokens, (b) 2,000 chats of about 1,150
+tokens each. Both are generated from the source of the standard library, and all chats are different.
 
-The rules are those of `benchmarks.race`. A part is a conversation of (a), or a few dozen chats of (b). Tokens are
-those of our ids, for all contestants.
+The rules are those of `benchmarks.race`. A part is a conversation of (a), or a few dozen chats of (b). The number of
+tokens is that of our ids for all contestants.
 
-Ours and the incumbent give four lists with an entry for each token: its id, its message, whether it is sampled
-and whether it is content. Two more rows are ours without the lists, and ours without attribution; transformers has
-none. `tokenizers` alone is given text that is rendered already: encoding it as a whole, or what lies between the
-control tokens, all pieces of a chat in one call. Two more contestants are parts of the work: our traced run of the
-template, and a plain run of the template that transformers compiled. These two give text.
+Ours and the incumbent give four lists with an entry for each token: its id, its message, whether it is sampled, and
+whether it is content. Two more rows are ours without the lists, and ours without attribution. transformers has no
+attribution. `tokenizers` alone encodes rendered text: in one piece, or split at special tokens, with all pieces of a
+chat in one call. Two more contestants are parts of the work: our traced run of the template, and a plain run of the
+template that transformers compiled. These two give text.
 
-The last column counts the chats for which a contestant gave what we give, in every round.
+The last column counts the chats for which a contestant gave the same output as ours in every round.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CONVERSATIONS = 3
 CHATS_IN_PART = 40
 
 GOALS = {"a": 1.7, "b": 1.3}
-"""How many times as fast as the incumbent we want to be, at least."""
+"""The minimum speedup over the incumbent, by workload."""
 
 OURS = Contestant(label="ours", task="renderer_lists")
 RUNS = Contestant(label="ours, attribution as runs", task="renderer_runs")
@@ -58,14 +58,14 @@ PIECES = Contestant(label="tokenizers alone, pieces", task="text_pieces")
 
 
 def main() -> None:
-    """Measures everything and prints it."""
+    """Run all measurements and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3, help="rounds, each with new processes (default: 3)")
     parser.add_argument("--chats", type=int, default=2_000, help="chats of workload b (default: 2000)")
-    given = parser.parse_args()
-    rounds = max(1, given.rounds)
+    options = parser.parse_args()
+    rounds = max(1, options.rounds)
     models = models_at_hand()
-    workloads = make_workloads(chats=max(1, given.chats))
+    workloads = make_workloads(chats=max(1, options.chats))
     incumbent = peers_as(OURS.task, INCUMBENT)
     race = Race(
         worker="benchmarks.render_worker",
@@ -81,7 +81,7 @@ def main() -> None:
         for model in models:
             scores |= race.run(model, workloads)
     except WorkerError as error:
-        raise SystemExit(f"We failed ourselves: {error}") from None
+        raise SystemExit(f"ours failed: {error}") from None
     sections = (
         table(scores),
         comparisons(scores),
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def make_workloads(*, chats: int) -> list[Workload]:
-    """Returns the workloads: a few long conversations, and as many short ones as asked for."""
+    """Return the workloads: a few long conversations, and `chats` short ones."""
     short = [short_chat(f"b {number}") for number in range(chats)]
     return [
         Workload(
@@ -111,33 +111,33 @@ def make_workloads(*, chats: int) -> list[Workload]:
 
 
 def table(scores: Scores) -> Iterator[str]:
-    """Yields the lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| model | workload | contestant | 1,000 tokens/s | CPU time / ours | same as ours |"
     yield "|---|---|---|--:|--:|--:|"
     for (model, workload), row in scores.items():
-        for one, score in row.items():
+        for contestant, score in row.items():
             ratio = row[OURS].speed / score.speed
-            cells = f"{one.label} | {score.speed / 1_000:,.0f} | {ratio:.2f} | {score.agreement}"
+            cells = f"{contestant.label} | {score.speed / 1_000:,.0f} | {ratio:.2f} | {score.agreement}"
             yield f"| {model.label} | {workload} | {cells} |"
 
 
 def comparisons(scores: Scores) -> Iterator[str]:
-    """Yields the ratios that the table does not have, or not in this direction."""
-    wanted = ", ".join(f"{goal} ({workload})" for workload, goal in GOALS.items())
+    """Yield the goals, and ratios that the table does not show."""
+    speedups = ", ".join(f"{goal} ({workload})" for workload, goal in GOALS.items())
     ratios = speed_ratios(scores, OURS.label, INCUMBENT.label)
     met = all(ratio >= GOALS[workload] for (_, workload), ratio in ratios.items())
-    yield goal_line(f"{wanted} times as fast as {INCUMBENT.label}", ratios, met=met)
+    yield goal_line(f"{speedups} times as fast as {INCUMBENT.label}", ratios, met=met)
     yield comparison(scores, "CPU time of tokenizers alone, pieces, over our ids", PIECES, IDS)
     yield comparison(scores, "CPU time of our traced run over plain Jinja's", TRACE, JINJA)
 
 
 def comparison(scores: Scores, text: str, over: Contestant, under: Contestant) -> str:
-    """Returns how many times as long the first contestant takes as the second, for each model and workload."""
+    """Return the time of the first contestant relative to the second, for each model and workload."""
     return f"{text}: {show_ratios(speed_ratios(scores, under.label, over.label))}"
 
 
 def sizes(scores: Scores) -> Iterator[str]:
-    """Yields how large the chats were, and under which rules they were run."""
+    """Yield the mean size of the chats, and the rules of the race."""
     means = [
         f"{model.label} {workload} {row[OURS].tokens / row[OURS].items:,.0f}"
         for (model, workload), row in scores.items()

@@ -1,8 +1,8 @@
-"""The contestants of `benchmarks.render`, each in a process of its own: see `benchmarks.worker`.
+"""The contestants of `benchmarks.render`, each in its own process: see `benchmarks.worker`.
 
-An item is a chat with `messages`, `tools` and the rendered `text`; what comes out of it are ids or text.
+An item is a chat with `messages`, `tools` and the rendered `text`. The output is a list of ids, or text.
 
-This file is run by other environments than ours, so it imports nothing but what its contestant is about.
+This file also runs in the environments of other packages, so each contestant imports only its own packages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from typing import Any
 
 from benchmarks.worker import Item, Model, Steps, load_renderer, serve
 
-__all__ = ["CONTESTANTS"]
-
 LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
 
 def renderer_lists(model: Model) -> Steps:
-    """Renders with a renderer, ours or the incumbent's, to ids and all lists that say where they came from."""
+    """Render with a renderer, ours or the incumbent's, with attribution as lists."""
     render = renderer_runs(model).run
 
     def run(chat: Item) -> list[Any]:
@@ -30,7 +28,7 @@ def renderer_lists(model: Model) -> Steps:
 
 
 def renderer_runs(model: Model) -> Steps:
-    """Renders to ids and where they came from, as the renderer keeps it."""
+    """Render with attribution in the internal form of the renderer."""
     renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.render(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
@@ -39,7 +37,7 @@ def renderer_runs(model: Model) -> Steps:
 
 
 def renderer_ids(model: Model) -> Steps:
-    """Renders to ids alone."""
+    """Render to ids without attribution."""
     renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.render_ids(chat["messages"], tools=chat["tools"], add_generation_prompt=False)
@@ -47,7 +45,7 @@ def renderer_ids(model: Model) -> Steps:
 
 
 def renderer_trace(model: Model) -> Steps:
-    """Runs the template with provenance, and encodes nothing."""
+    """Run the template with provenance, without encoding."""
     renderer = load_renderer(model)
     return Steps(
         run=lambda chat: renderer.trace(chat["messages"], tools=chat["tools"], add_generation_prompt=False),
@@ -56,7 +54,7 @@ def renderer_trace(model: Model) -> Steps:
 
 
 def transformers_ids(model: Model) -> Steps:
-    """Renders with transformers."""
+    """Render with transformers."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(model.name)
@@ -68,7 +66,7 @@ def transformers_ids(model: Model) -> Steps:
 
 
 def jinja_text(model: Model) -> Steps:
-    """Runs the template that transformers compiled, and nothing around it."""
+    """Run only the template that transformers compiled."""
     from transformers import AutoTokenizer
     from transformers.utils.chat_template_utils import _compile_jinja_template
 
@@ -85,7 +83,7 @@ def jinja_text(model: Model) -> Steps:
 
 
 def whole_text(model: Model) -> Steps:
-    """Encodes a text that is rendered already, in one piece."""
+    """Encode rendered text in one piece."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(model.vocabulary)
@@ -96,33 +94,35 @@ def whole_text(model: Model) -> Steps:
 
 
 def text_pieces(model: Model) -> Steps:
-    """Encodes what lies between the control tokens of a text that is rendered already, all in one call."""
+    """Encode rendered text split at special tokens, with all pieces in one call."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(model.vocabulary)
-    added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+    added = {token.content: token_id for token_id, token in tokenizer.get_added_tokens_decoder().items()}
     pattern = re.compile("(" + "|".join(map(re.escape, sorted(added, key=len, reverse=True))) + ")")
 
     def prepare(chat: Item) -> tuple[list[str], list[str]]:
-        # Control tokens are at the odd places.
+        # Special tokens are at odd indices.
         parts = pattern.split(chat["text"])
         return parts, [piece for piece in parts[::2] if piece]
 
-    def finish(given: tuple[list[str], list[str]], encoded: list[list[int]]) -> list[int]:
+    def finish(prepared: tuple[list[str], list[str]], encoded: list[list[int]]) -> list[int]:
         pieces = iter(encoded)
-        parts = ([added[part]] if at % 2 else next(pieces) if part else [] for at, part in enumerate(given[0]))
-        return [number for ids in parts for number in ids]
+        parts = ([added[part]] if index % 2 else next(pieces) if part else [] for index, part in enumerate(prepared[0]))
+        return [token_id for ids in parts for token_id in ids]
 
     return Steps(
         prepare=prepare,
-        run=lambda given: [one.ids for one in tokenizer.encode_batch_fast(given[1], add_special_tokens=False)],
+        run=lambda prepared: [
+            piece.ids for piece in tokenizer.encode_batch_fast(prepared[1], add_special_tokens=False)
+        ],
         finish=finish,
     )
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    one.__name__: one
-    for one in (
+    task.__name__: task
+    for task in (
         renderer_lists,
         renderer_runs,
         renderer_ids,

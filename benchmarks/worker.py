@@ -1,10 +1,10 @@
-"""What every worker does, whatever its contestants are about.
+"""The main loop of all workers.
 
-A worker is started with the name of a contestant, of a model and of its `tokenizer.json`. It reads lines of JSON from
-standard input, each a list of items. It answers each with a line: the CPU seconds of the whole process that the items
-took, and what came out of each. Where something fails, the answer is the error, and the process ends.
+A worker is started with the name of a contestant, a model and the path of its `tokenizer.json`. It reads lines of JSON
+from standard input, each a list of items. It answers each with a line: the CPU seconds of the process for these items,
+and the output for each. After a failure the answer is the error, and the process ends.
 
-Workers are run by other environments than ours, so this file imports nothing but the standard library.
+Workers also run in the environments of other packages, so this file imports only the standard library.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["Item", "Model", "Steps", "load_renderer", "serve"]
-
 Item = dict[str, Any]
-"""What a contestant is to do something with, as JSON data."""
+"""An item of a workload, as JSON data."""
 
 
 class Model(NamedTuple):
-    """What to load: a repository's name or a directory, and the path of its `tokenizer.json`."""
+    """The model to load: a repository name or directory, and the path of its `tokenizer.json`."""
 
     name: str
     vocabulary: str
@@ -32,17 +30,17 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """What a contestant does with an item. Only `run` is measured."""
+    """The functions that a contestant applies to an item. Only `run` is measured."""
 
     run: Callable[[Any], Any]
     prepare: Callable[[Item], Any] = lambda item: item
-    """Returns what `run` takes."""
-    finish: Callable[[Any, Any], Any] = lambda given, output: output  # noqa: ARG005
-    """Returns JSON data, from what `run` took and what it gave."""
+    """Return the argument of `run`."""
+    finish: Callable[[Any, Any], Any] = lambda prepared, output: output  # noqa: ARG005
+    """Return the output as JSON data, from the argument and the result of `run`."""
 
 
 def load_renderer(model: Model) -> Any:
-    """Returns the renderer of the environment's own `renderers`: ours or the incumbent's."""
+    """Return a renderer of the `renderers` package in this environment: ours or the incumbent's."""
     from renderers import create_renderer
     from renderers.base import load_tokenizer
 
@@ -50,9 +48,9 @@ def load_renderer(model: Model) -> Any:
 
 
 def serve(contestants: Mapping[str, Callable[[Model], Steps]]) -> None:
-    """Answers line by line, as the contestant that the command line names."""
+    """Answer line by line, as the contestant on the command line."""
     contestant, *model = sys.argv[1:]
-    # What a library prints is not an answer.
+    # Keeps the output of libraries apart from the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
     try:
         steps = contestants[contestant](Model(*model))
@@ -63,11 +61,11 @@ def serve(contestants: Mapping[str, Callable[[Model], Steps]]) -> None:
 
 
 def _measure(steps: Steps, items: list[Item]) -> dict[str, Any]:
-    """Runs the items one after the other."""
-    given = [steps.prepare(item) for item in items]
-    # Else one contestant would pay for the garbage of what was before.
+    """Run the items one after the other."""
+    prepared = [steps.prepare(item) for item in items]
+    # Keeps earlier garbage out of the measurement.
     gc.collect()
     start = time.process_time()
-    outputs = [steps.run(one) for one in given]
+    outputs = [steps.run(argument) for argument in prepared]
     seconds = time.process_time() - start
-    return {"seconds": seconds, "outputs": list(map(steps.finish, given, outputs))}
+    return {"seconds": seconds, "outputs": list(map(steps.finish, prepared, outputs))}

@@ -1,9 +1,9 @@
-"""Asks the package index whether every dependency has a wheel for the given Python versions.
+"""Check that every dependency has a wheel for the given Python versions.
 
     python scripts/check_wheels.py 3.11 3.12 3.13 3.14
 
-Nothing is installed: pip only resolves, for a Linux machine, and builds nothing from source. The `transformers` and
-`multimodal` extras are resolved too.
+Nothing is installed or built: pip only resolves, for Linux, from wheels. The extras `transformers` and `multimodal` are
+included.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def requirements() -> list[str]:
-    """Returns what the package and its extras ask for."""
+    """Return the requirements of the package and its extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
     return [*project["dependencies"], *extras]
 
 
 def resolve(version: str) -> subprocess.CompletedProcess[str]:
-    """Resolves the requirements for a Python version from wheels alone."""
+    """Resolve the requirements for a Python version from wheels only."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed"),
@@ -38,13 +38,13 @@ def resolve(version: str) -> subprocess.CompletedProcess[str]:
 
 
 def main(versions: list[str]) -> int:
-    """Prints a line for each version; returns how many lack a wheel."""
+    """Print a line for each version, and return the number of versions that lack a wheel."""
     failures = 0
     for version in versions:
-        done = resolve(version)
-        failures += done.returncode != 0
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        print(f"Python {version}: {'every dependency has a wheel' if done.returncode == 0 else ' '.join(said)}")
+        result = resolve(version)
+        failures += result.returncode != 0
+        errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+        print(f"Python {version}: {'every dependency has a wheel' if result.returncode == 0 else ' '.join(errors)}")
     return failures
 
 

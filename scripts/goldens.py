@@ -1,10 +1,10 @@
-"""Writes the golden ids of every family from its reference, and prints what the changelog has to say of them.
+"""Write the golden ids of every family from its reference implementation, and print the table for the changelog.
 
     python -m scripts.goldens [FAMILY ...]
 
-The ids are those of transformers, or of what the tests have in its place; this package only puts the messages into the
-form that the template takes. Each template of a family that is at hand has a model that stands for it. The changelog is
-not touched: where it does not have a line of the table yet, the ids of that family changed.
+The ids come from transformers, or from the reference that the tests use instead. This package only converts the
+messages to the input format of the template. One available model represents each template of a family. The changelog
+is not edited: a row that it lacks means that the ids of that family changed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,15 @@ from tests.support.models import HUB_AT_HAND, hub_models, unpack_hub
 from tests.support.parity import NOW
 from tests.support.reference import Reference, reference_of, time_is
 
-__all__ = ["golden_of"]
-
 
 def main(keys: list[str]) -> int:
-    """Writes the files; returns 1 where a family cannot be written."""
+    """Write the files. Return 1 if the ids of a family cannot be generated."""
     unknown = [key for key in keys if key not in KEPT]
     if unknown:
-        print(f"no family with verified ids: {', '.join(unknown)}; there are {', '.join(KEPT)}", file=sys.stderr)
+        print(f"unknown families: {', '.join(unknown)}. Choose from: {', '.join(KEPT)}", file=sys.stderr)
         return 1
     if not HUB_AT_HAND:
-        print("real models are not at hand: set SHARED to the folder that has hub/unpack", file=sys.stderr)
+        print("no real models available. Set SHARED to the directory that contains hub/unpack.", file=sys.stderr)
         return 1
     unpack_hub()
     FOLDER.mkdir(exist_ok=True)
@@ -54,7 +52,7 @@ def main(keys: list[str]) -> int:
     for key in keys or KEPT:
         golden = golden_of(KEPT[key])
         if not golden.models:
-            print(f"{key}: none of its models is at hand with a template that its record knows", file=sys.stderr)
+            print(f"{key}: no available model has one of the templates of its record", file=sys.stderr)
             failed = True
             continue
         path_of(key).write_text(write_golden(golden), encoding="utf-8", newline="\n")
@@ -64,12 +62,12 @@ def main(keys: list[str]) -> int:
 
 
 def golden_of(family: Family) -> Golden:
-    """Asks the references of a family for all ids."""
+    """Generate all ids of a family with its references."""
     return Golden(family.key, family.version, NOW.isoformat(), list(_models(family)))
 
 
 def _models(family: Family) -> Iterator[Model]:
-    """Yields a model for each template that the record knows: the first name that has it."""
+    """Yield a model for each template of the record: the first available name with that template."""
     seen: set[str] = set()
     for name in family.names:
         if not hub_models().get(name, {}).get("template"):
@@ -80,17 +78,17 @@ def _models(family: Family) -> Iterator[Model]:
             seen.add(template)
             print(f"{family.key}: {name}", file=sys.stderr)
             reference = reference_of(name)
-            cases = [_asked(renderer, reference, question) for question in questions(family)]
-            yield Model(name, template, _taken(renderer, TOOLS), cases)
+            cases = [_case(renderer, reference, question) for question in questions(family)]
+            yield Model(name, template, _adapted_tools(renderer, TOOLS), cases)
 
 
-def _taken(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
-    """Returns tools in the form that the template takes."""
+def _adapted_tools(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
+    """Return tools in the input format of the template."""
     template = renderer.template(tools=True)
     return adapt_tools(template, tools, arguments=tuple(renderer.tokenizer.special_tokens_map.items())) or []
 
 
-def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
+def _case(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
     template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
     given = probe_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
@@ -98,8 +96,8 @@ def _asked(renderer: ChatRenderer, reference: Reference, question: Question) -> 
     try:
         messages = adapt_messages(template, messages, arguments=given)
         with time_is(NOW):
-            ids = list(reference(messages, tools=_taken(renderer, question.tools) or None, **question.settings))
-    except Exception as error:  # a template may fail in any way, and each of them is a refusal
+            ids = list(reference(messages, tools=_adapted_tools(renderer, question.tools) or None, **question.settings))
+    except Exception as error:  # any failure of a template is a refusal
         print(f"refused: {question.title}: {type(error).__name__}: {error}", file=sys.stderr)
     return Case(question.title, names_of(question.tools), question.settings, messages, ids)
 

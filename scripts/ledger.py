@@ -1,4 +1,4 @@
-"""Compares our attribution with the incumbent's on every model that both can render, and prints tables.
+"""Compare our attribution with that of the incumbent on every model that both can render, and print tables.
 
     python -m scripts.ledger
 
@@ -24,16 +24,14 @@ from renderers.tokenizer.ranks import BYTE_SYMBOLS
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
 from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
 
-__all__ = ["main"]
-
 WORKER = Path(__file__).with_name("ledger_worker.py")
 HARMONY_MODEL = "openai/gpt-oss-20b"
 
 
 def main() -> int:
-    """Compares everything and prints it; returns the exit status."""
+    """Compare all models and print the tables. Return the exit status."""
     if not hub_models():
-        print("real models are not at hand (set SHARED)")
+        print("no real models available: set SHARED")
         return 0
     unpack_hub()
     python = find_python(INCUMBENT)
@@ -44,7 +42,7 @@ def main() -> int:
     left_out: list[str] = []
     moved: dict[str, Comparison] = {}
     for answer in answers(python):
-        family, reason = answer["family"], left_out_for(answer)
+        family, reason = answer["family"], exclusion_reason(answer)
         if family is None:
             continue
         if reason is None:
@@ -60,7 +58,7 @@ def main() -> int:
         if family in CONVENTIONS:
             theirs = dataclasses.replace(renderer, conventions=CONVENTIONS[family])
             moved.setdefault(family, Comparison()).add(compare_model(theirs, answer["renders"], family=family))
-    judged = judge(one for found in families.values() for one in found.differences)
+    judged = judge(difference for comparison in families.values() for difference in comparison.differences)
     parts = (
         table(families, models),
         not_judged(families, left_out),
@@ -70,8 +68,8 @@ def main() -> int:
     )
     for lines in parts:
         print(*lines, sep="\n", end="\n\n")
-    left = sum(map(differing_masks, moved.values()))
-    return 1 if judged.unknown or judged.unused or left else 0
+    unexplained = sum(map(differing_masks, moved.values()))
+    return 1 if judged.unknown or judged.unused or unexplained else 0
 
 
 # ==================
@@ -80,18 +78,18 @@ def main() -> int:
 
 
 def answers(python: str) -> Iterator[dict[str, Any]]:
-    """Yields what the incumbent makes of all cases, model by model."""
+    """Yield the renders of the incumbent for all cases, model by model."""
     job = json.dumps({"models": list(hub_models()), "cases": [case.job() for case in CASES]})
     environment = child_environment(TIKTOKEN_ENCODINGS_BASE=str(harmony_vocabulary()))
-    # Isolated, so that the package of the same name in this directory is not imported.
+    # -I keeps the package of the same name in this directory from being imported.
     command = [python, "-I", str(WORKER)]
-    done = subprocess.run(command, input=job, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    for line in done.stdout.splitlines():
+    result = subprocess.run(command, input=job, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    for line in result.stdout.splitlines():
         yield json.loads(line)
 
 
 def harmony_vocabulary() -> Path:
-    """Returns a directory with the vocabulary that the incumbent wants to download for gpt-oss, made of its own."""
+    """Return a directory with the vocabulary that the incumbent would download for gpt-oss, from its tokenizer.json."""
     folder = CACHE.parent / "peers" / "harmony"
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = json.loads((snapshot_of(HARMONY_MODEL) / "tokenizer.json").read_text())["model"]["vocab"]
@@ -104,94 +102,98 @@ def harmony_vocabulary() -> Path:
     return folder
 
 
-def left_out_for(answer: dict[str, Any]) -> str | None:
-    """Returns why a model cannot be compared; None where it can."""
+def exclusion_reason(answer: dict[str, Any]) -> str | None:
+    """Return the reason why a model cannot be compared; None if it can."""
     if "error" in answer:
         return f"the incumbent does not load it ({answer['error']})"
-    if all("error" in one for one in answer.get("renders", [])):
+    if all("error" in render for render in answer.get("renders", [])):
         return "the incumbent renders nothing"
     return None
 
 
 # ==================
-# Showing
+# Tables
 # ==================
 
 
 def table(families: dict[str, Comparison], models: Counter[str]) -> Iterator[str]:
-    """Yields how far each family agrees."""
+    """Yield the agreement of each family as a table."""
     yield f"| family of {INCUMBENT.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     total = Comparison()
-    for family, found in sorted(families.items()):
-        total.add(found)
-        yield row(family, models[family], found)
+    for family, comparison in sorted(families.items()):
+        total.add(comparison)
+        yield row(family, models[family], comparison)
     yield row("all", models.total(), total)
 
 
-def row(family: str, models: int, found: Comparison) -> str:
-    renders = found.same + found.other_ids.total()
-    shares = (f"{100 * found.agreeing[name] / found.tokens:.2f} %" if found.tokens else "–" for name in FIELDS)
-    return f"| {family} | {models} | {renders} | {found.same} | {found.tokens:,} | {' | '.join(shares)} |"
+def row(family: str, models: int, comparison: Comparison) -> str:
+    tokens = comparison.tokens
+    renders = comparison.same + comparison.other_ids.total()
+    shares = (f"{100 * comparison.agreeing[name] / tokens:.2f} %" if tokens else "–" for name in FIELDS)
+    return f"| {family} | {models} | {renders} | {comparison.same} | {tokens:,} | {' | '.join(shares)} |"
 
 
 def not_judged(families: dict[str, Comparison], left_out: list[str]) -> Iterator[str]:
-    """Yields what could not be compared, and why."""
+    """Yield the renders and models that could not be compared, with the reasons."""
     yield "| family | other ids, by cause | we refuse | they refuse | both refuse |"
     yield "|---|---|--:|--:|--:|"
-    for family, found in sorted(families.items()):
-        causes = ", ".join(f"{cause} {count}" for cause, count in found.other_ids.most_common())
-        yield f"| {family} | {causes} | {' | '.join(str(found.refused[who]) for who in ('we', 'they', 'both'))} |"
+    for family, comparison in sorted(families.items()):
+        causes = ", ".join(f"{cause} {count}" for cause, count in comparison.other_ids.most_common())
+        refused = " | ".join(str(comparison.refused[side]) for side in ("we", "they", "both"))
+        yield f"| {family} | {causes} | {refused} |"
     yield "\nLeft out:\n"
     yield from left_out
 
 
 def entries(judged: Judged) -> Iterator[str]:
-    """Yields the ledger's entries that were used, and an example of each."""
+    """Yield the used entries of the ledger, each with an example."""
     yield "| cause | family | field | used | example | ours | theirs |"
     yield "|---|---|---|--:|---|---|---|"
     for entry, count in sorted(judged.used.items(), key=lambda item: (item[0].cause, item[0].family, item[0].field)):
-        one = judged.examples[entry]
-        sides = (said(one, one.ours, one.role), said(one, one.theirs, one.their_role))
-        yield f"| {entry.cause} | {entry.family} | {entry.field} | {count} | {shown(one.text)} | {' | '.join(sides)} |"
+        example = judged.examples[entry]
+        ours = describe(example, example.ours, example.role)
+        theirs = describe(example, example.theirs, example.their_role)
+        cells = f"{count} | {quote(example.text)} | {ours} | {theirs}"
+        yield f"| {entry.cause} | {entry.family} | {entry.field} | {cells} |"
 
 
 def conventions(families: dict[str, Comparison], moved: dict[str, Comparison]) -> Iterator[str]:
-    """Yields how often what is sampled differs by our rule, and with the incumbent's conventions."""
+    """Yield the differences in sampled_mask by our rule, and with the conventions of the incumbent."""
     yield "| family | conventions | differences in sampled_mask by our rule | with these conventions |"
     yield "|---|---|--:|--:|"
-    for family, found in sorted(moved.items()):
+    for family, comparison in sorted(moved.items()):
         chosen = CONVENTIONS[family]
-        shown_as = ", ".join(
-            f"{one.name} {shown(getattr(chosen, one.name))}"
-            for one in dataclasses.fields(chosen)
-            if getattr(chosen, one.name) is not None
+        settings = ", ".join(
+            f"{field.name} {quote(getattr(chosen, field.name))}"
+            for field in dataclasses.fields(chosen)
+            if getattr(chosen, field.name) is not None
         )
-        yield f"| {family} | {shown_as} | {differing_masks(families[family])} | {differing_masks(found)} |"
+        yield f"| {family} | {settings} | {differing_masks(families[family])} | {differing_masks(comparison)} |"
 
 
-def differing_masks(found: Comparison) -> int:
-    """Returns on how many runs of tokens the two differ about what is sampled."""
-    return sum(one.field == "sampled_mask" for one in found.differences)
+def differing_masks(comparison: Comparison) -> int:
+    """Return the number of token runs with a different sampled_mask."""
+    return sum(difference.field == "sampled_mask" for difference in comparison.differences)
 
 
-def said(one: Difference, value: int, role: str | None) -> str:
-    """Returns a field's value in words."""
-    if one.field == "message_indices":
+def describe(difference: Difference, value: int, role: str | None) -> str:
+    """Return the value of a field in words."""
+    if difference.field == "message_indices":
         return "nobody's" if role is None else f"{role}'s ({value})"
     return "yes" if value else "no"
 
 
-def shown(text: str) -> str:
-    """Returns a text for a cell of a table; of a long one, the beginning and the end."""
+def quote(text: str) -> str:
+    """Return a text as a table cell. A long text is shortened in the middle."""
     short = text if len(text) <= 40 else f"{text[:20]}…{text[-15:]}"
     return f"`{short!r}`".replace("|", "\\|")
 
 
 def verdict(judged: Judged) -> Iterator[str]:
-    """Yields what is not explained, and what explains nothing."""
-    for one in judged.unknown[:20]:
-        yield f"unknown: {one}"
+    """Yield the unexplained differences and the unused entries."""
+    for difference in judged.unknown[:20]:
+        yield f"unknown: {difference}"
     for entry in judged.unused:
         yield f"unused: {entry}"
     yield f"{len(judged.unknown)} differences that no entry explains, {len(judged.unused)} entries that explain none"

@@ -1,14 +1,12 @@
-"""What the incumbent makes of conversations, in an environment of its own.
+"""Render conversations with the incumbent, in its own environment.
 
     python -I scripts/ledger_worker.py < JOB
 
-Reads a JSON job from standard input: `models`, which are names of repositories, and `cases`, each with `messages`,
-`tools`, `add_generation_prompt` and `switches`. Answers with a line of JSON for each model: its `family`, None where
-the incumbent has none for it; an `error` where it does not load; else `renders`, one for each case: its ids and masks,
-or the type and text of an error.
+Read a JSON job from standard input: `models`, a list of repository names, and `cases`, each with `messages`, `tools`,
+`add_generation_prompt` and `switches`. Print a line of JSON for each model: its `family`, or None if the incumbent has
+none; an `error` if it does not load; else `renders`, with the ids and masks of each case, or an error.
 
-This file is run by another environment than ours, in which `renderers` is the incumbent. It uses nothing of it but what
-is public.
+This file runs in another environment, in which `renderers` is the incumbent. It uses only the public API.
 """
 
 from __future__ import annotations
@@ -19,26 +17,24 @@ import sys
 import textwrap
 from typing import Any
 
-__all__ = ["FIELDS", "answer"]
-
 Data = dict[str, Any]
 
 FIELDS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
 
 def answer(model: str, cases: list[Data]) -> Data:
-    """Renders all cases with a model."""
+    """Render all cases with a model."""
     base = _incumbent("renderers.base")
     family = base.MODEL_RENDERER_MAP.get(model)
-    found: Data = {"model": model, "family": family}
+    result: Data = {"model": model, "family": family}
     if family is None:
-        return found
+        return result
     try:
         tokenizer = base.load_tokenizer(model)
     except Exception as error:
-        return {**found, "error": _said(error)}
+        return {**result, "error": _describe(error)}
     renderers: dict[str, Any] = {}
-    return {**found, "renders": [_render(tokenizer, case, renderers) for case in cases]}
+    return {**result, "renders": [_render(tokenizer, case, renderers) for case in cases]}
 
 
 def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
@@ -47,27 +43,27 @@ def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
         if key not in renderers:
             create = _incumbent("renderers").create_renderer
             renderers[key] = create(tokenizer, chat_template_kwargs=case["switches"])
-        # A copy: what a renderer does to its input must not change the next render.
+        # A copy, so that a renderer that modifies its input does not change the next render.
         messages, tools = json.loads(json.dumps([case["messages"], case["tools"]]))
         prompt = case["add_generation_prompt"]
         rendered = renderers[key].render(messages, tools=tools, add_generation_prompt=prompt)
     except Exception as error:
-        return {"error": _said(error)}
+        return {"error": _describe(error)}
     return {name: [int(value) for value in getattr(rendered, name)] for name in FIELDS}
 
 
 def _incumbent(module: str) -> Any:
-    # By name, as type checkers would look at the package of the same name that this repository has.
+    # A static import would make type checkers use the package of this repository.
     return importlib.import_module(module)
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return textwrap.shorten(f"{type(error).__name__}: {error}", 90, placeholder=" …")
 
 
 def main() -> None:
-    """Answers model by model."""
-    # What a library prints is not an answer.
+    """Print the answers model by model."""
+    # Keeps the output of libraries apart from the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
     job = json.load(sys.stdin)
     for model in job["models"]:

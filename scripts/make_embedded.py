@@ -1,9 +1,9 @@
-"""Makes the embedded model's tokenizer files from the corpus beside this script; the chat template is written by hand.
+"""Train the tokenizer of the embedded model on the corpus beside this script. The chat template is not generated.
 
     python scripts/make_embedded.py [DIRECTORY]
 
-Without a directory, the package's own files are written anew. Run it with the `tokenizers` release that the
-test environment has; the test of this script says whether the committed files still come out.
+Without a directory, the files of the package are overwritten. Use the `tokenizers` release of the test environment. A
+test checks that the script reproduces the committed files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MARKERS = "<|think|> <|/think|> <|tool|> <|/tool|> <|call|> <|/call|> <|result|>
 
 
 def make_tokenizer() -> Tokenizer:
-    """Trains a byte-level BPE on the corpus, and adds the tokens that the template writes."""
+    """Train a byte-level BPE on the corpus, and add the special tokens and markers of the template."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -47,7 +47,7 @@ def make_tokenizer() -> Tokenizer:
 
 
 def main(directory: Path) -> None:
-    """Writes tokenizer.json and its companions."""
+    """Write tokenizer.json and the other model files."""
     tokenizer = make_tokenizer()
     files = {
         "tokenizer_config.json": {"eos_token": "<|end|>", "pad_token": "<|pad|>", "model_max_length": 8192},

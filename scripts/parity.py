@@ -1,14 +1,14 @@
-"""Compares every chat template at hand with transformers, in all combinations, and prints a table.
+"""Compare every available chat template with transformers, in all combinations, and print a table.
 
     python -m scripts.parity [TEMPLATE ...]
 
 Each conversation of the tests is rendered with and without tools, with and without a generation prompt, and with every
-switch that the template reads. A render that both give must be the same text; one that both refuse, for a reason that
-the template gives, must be refused for the same reason. Then every word of the conversations gets a number, and every
-character of such a word must belong to the field that it came from.
+switch that the template reads. If both render it, the texts must be equal. If both refuse it with an error of the
+template, the errors must be equal. Then every word of the conversations is replaced by a unique number, and every
+character of such a word must be attributed to its field.
 
-Fails where a text differs, where a fifth of all combinations or more is refused, and where a template of the hub lets a
-character go to a wrong owner.
+Fail if a text differs, if 20 % or more of all combinations are refused, or if a template of the hub attributes a
+character to a wrong field.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COLUMNS = "{:<58} {:>9} {:>9} {:>7} {:>12} {:>12} {:>9}"
 
 @dataclass(kw_only=True)
 class Row:
-    """What was found for a template, or for several."""
+    """The results of a template, or the sum of several."""
 
     name: str
     renders: int = 0
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def refused(self) -> float:
-        """The share of all combinations that both refuse."""
+        """The fraction of combinations that both refuse."""
         return self.refusals / max(1, self.renders + self.refusals + self.skips + len(self.differences))
 
     def __str__(self) -> str:
@@ -76,12 +76,12 @@ class Row:
 
 
 def share_owned(owned: Ownership) -> float:
-    """Returns the share of body characters that belong to the field that they came from."""
+    """Return the fraction of field characters that are attributed to their field."""
     return 1 - owned.strays.total() / owned.characters if owned.characters else 1
 
 
 def compare(path: Path) -> Row:
-    """Runs one template in all combinations. One that transformers cannot compile is skipped."""
+    """Compare a template in all combinations. Skip one that transformers cannot compile."""
     source = path.read_text(encoding="utf-8")
     row = Row(name=path.stem)
     try:
@@ -92,9 +92,9 @@ def compare(path: Path) -> Row:
     template = ChatTemplate(source, verify=False)
     for name, arguments in variations(switches=switches):
         got = ours(template, CONVERSATIONS[name], **arguments)
-        found = difference(theirs(source, CONVERSATIONS[name], **arguments), got)
-        if found is not None:
-            row.differences.append(f"{name} {arguments}: {found}")
+        mismatch = difference(theirs(source, CONVERSATIONS[name], **arguments), got)
+        if mismatch is not None:
+            row.differences.append(f"{name} {arguments}: {mismatch}")
         elif isinstance(got, Trace):
             row.renders += 1
         else:
@@ -105,19 +105,19 @@ def compare(path: Path) -> Row:
 
 
 def total(name: str, rows: Iterable[Row]) -> Row:
-    """Adds rows up."""
+    """Return the sum of rows."""
     return sum(rows, start=Row(name=name))
 
 
 def main(names: list[str]) -> int:
-    """Prints the table; returns 1 where something is not as it should be."""
+    """Print the table. Return 1 if a check fails."""
     paths = [Path(name) for name in names] or TEMPLATES
     print(COLUMNS.format("template", "renders", "refusals", "skips", "differences", "characters", "owned"))
     rows: dict[Path, Row] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for path, row in zip(paths, pool.map(compare, paths), strict=True):
             rows[path] = row
-            print(row, *(f"    {found[:400]}" for found in row.differences[:3]), sep="\n", flush=True)
+            print(row, *(f"    {mismatch[:400]}" for mismatch in row.differences[:3]), sep="\n", flush=True)
     everything = total("all", rows.values())
     corpus = total("corpus", (row for path, row in rows.items() if path in CORPUS))
     others = total("hub and embedded", (row for path, row in rows.items() if path not in CORPUS))

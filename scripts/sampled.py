@@ -1,8 +1,8 @@
-"""Compares what is sampled with the `{% generation %}` tags that people put into templates by hand, and prints a table.
+"""Compare the sampled mask with the `{% generation %}` tags in hand-tagged templates, and print a table.
 
     python -m scripts.sampled
 
-Fails where there is a difference that is none of the three that docs/sampled.md explains.
+Fail if there is a difference other than the three that docs/sampled.md explains.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from tests.support.sampling import KNOWN, TAGGED, compare_with_tags
 
 
 def main() -> int:
+    """Print the table. Return 1 if a template has an unknown difference."""
     if not TAGGED:
-        print("templates with tags are not at hand (set SHARED)")
+        print("no templates with tags available: set SHARED")
         return 0
     print("| template | renders | characters that agree | tags begin with | tags end with | other |")
     print("|---|--:|--:|---|---|--:|")
     unknown = 0
     for path in TAGGED:
-        found = compare_with_tags(path)
-        unknown += found.other != KNOWN.get(path.stem, Counter())
-        differing = sum(len(text) * count for part in (found.head, found.tail) for text, count in part.items())
-        differing += sum((len(text) - 1) * count for text, count in found.other.items())
-        share = f"{100 * found.same / (found.same + differing):.1f} %"
-        others = sum(found.other.values())
-        print(f"| {path.stem} | {found.renders} | {share} | {_shown(found.head)} | {_shown(found.tail)} | {others} |")
+        result = compare_with_tags(path)
+        unknown += result.other != KNOWN.get(path.stem, Counter())
+        differing = sum(len(text) * count for part in (result.head, result.tail) for text, count in part.items())
+        differing += sum((len(text) - 1) * count for text, count in result.other.items())
+        share = f"{100 * result.same / (result.same + differing):.1f} %"
+        others = sum(result.other.values())
+        tags = f"{_quote_all(result.head)} | {_quote_all(result.tail)}"
+        print(f"| {path.stem} | {result.renders} | {share} | {tags} | {others} |")
     print(f"\n{unknown} templates with differences that are not known")
     return 1 if unknown else 0
 
 
-def _shown(texts: Counter[str]) -> str:
+def _quote_all(texts: Counter[str]) -> str:
     return ", ".join(f"`{text!r}` {count}".replace("|", "\\|") for text, count in texts.most_common())
 
 

@@ -1,8 +1,8 @@
-"""Which templates keep what they have written when messages are appended, and what changes first, as a table.
+"""Print a table of the templates with a stable prefix when messages are appended, and of the first change otherwise.
 
     python -m scripts.stability_table [--corpus]
 
-The templates of the real models at hand are listed, with `--corpus` also those of the corpus.
+Lists the templates of all available models; with `--corpus` also those of the corpus.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.models import hub_models
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     print("| template | stable | smallest change |")
     print("|---|---|---|")
     for template, source in TEMPLATES.items():
@@ -24,14 +24,14 @@ def main() -> None:
         renderer = renderer_of(template)
         if renderer is None:
             continue
-        found = renderer.prefix_stability()
-        what = found.tried[-1].replace("after a question: ", "") if found.tried and not found.stable else ""
-        change = f"{what}: {found.change}" if what else found.change
-        print(f"| {template} | {'yes' if found.stable else 'no'} | {_cell(change)} |", flush=True)
+        stability = renderer.prefix_stability()
+        case = stability.tried[-1].replace("after a question: ", "") if stability.tried and not stability.stable else ""
+        change = f"{case}: {stability.change}" if case else stability.change
+        print(f"| {template} | {'yes' if stability.stable else 'no'} | {_cell(change)} |", flush=True)
 
 
 def _cell(text: str) -> str:
-    """Returns a text as it may stand in a table: markers have bars, and are no HTML."""
+    """Return a text as a table cell, with bars and angle brackets escaped."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
