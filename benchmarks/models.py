@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from renderers import EMBEDDED
-from renderers.tokenizer.ranks import tokenizer_from_ranks
+from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
 from tests.support.models import CACHE, HUB_AT_HAND, snapshot_of, unpack_hub
 
 QWEN_PATTERN = (

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.peers import INCUMBENT, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
-from renderers.tokenizer.ranks import BYTE_SYMBOLS
+from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
 from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
 

@@ -14,8 +14,8 @@ import sys
 from tokenizers import Tokenizer, pre_tokenizers
 
 from renderers import load_tokenizer
-from renderers.tokenizer.locate import locate
-from renderers.tokenizer.ranks import BYTE_SYMBOLS
+from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from renderers.tokenizer.loading.locate import locate
 
 GPT2 = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
 

@@ -1,7 +1,7 @@
-"""Settings for all tests: a Hugging Face cache of their own, filled with real models where these are at hand.
+"""Settings of all tests: an environment and a Hugging Face cache of their own.
 
-Real models come from the folder that `SHARED` names (`../shared` by default): its `hub/unpack` lays them out as a
-cache. Tests that need them are skipped where there is no such folder, and say so.
+Real models come from the folder in the variable `SHARED` (`../shared` by default): its `hub/unpack` lays them out
+as a cache. Tests that need them are skipped with a reason if there is no such folder.
 """
 
 from __future__ import annotations
@@ -13,11 +13,18 @@ import pytest
 
 from tests.support.models import CACHE, HUB_AT_HAND, hub_models, model_behind, unpack_hub
 
+FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_", "RENDERERS_")
+"""Prefixes of the variables that would change what the tests do. The shell may have any of them set."""
+
 # Before anything imports huggingface_hub, which reads these once.
+for variable in [name for name in os.environ if name.startswith(FOREIGN_SETTINGS)]:
+    # The suite also runs without the compiled module.
+    if variable != "RENDERERS_PURE_PYTHON":
+        del os.environ[variable]
 os.environ["HF_HOME"] = str(CACHE)
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-os.environ.pop("HF_HUB_CACHE", None)
+os.environ["RENDERERS_CACHED_TOKENIZERS"] = "8"  # tests load many models, in several processes
 os.environ["RENDERERS_VERIFY"] = "1"  # every run of a template is compared with a plain one
 
 

@@ -14,7 +14,7 @@ from renderers import Limits, ToolCallParseStatus
 from renderers.cli.models import models
 from renderers.configs import RendererConfig
 from renderers.parse.syntax import SYNTAXES
-from renderers.tokenizer.files import COMPANION_FILES, VOCABULARY_FILES
+from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,7 +46,7 @@ def test_the_architecture_page_names_every_module() -> None:
 
 def test_the_loading_page_names_every_file() -> None:
     text = (ROOT / "docs" / "loading.md").read_text()
-    for name in (*VOCABULARY_FILES, *COMPANION_FILES):
+    for name in (*VOCABULARY_FILES, *MODEL_FILES):
         assert f"`{name}`" in text, name
 
 

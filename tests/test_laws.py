@@ -174,7 +174,7 @@ class Planter:
     """Makes texts with control text in them, between words by which it can be found again."""
 
     def __init__(self, renderer: ChatRenderer, chance: random.Random) -> None:
-        self._reserved = sorted(renderer.tokenizer.reserved_texts)
+        self._reserved = sorted(renderer.tokenizer.vocab.reserved_texts)
         self._chance = chance
         self._planted: dict[str, tuple[int, str, str]] = {}
 

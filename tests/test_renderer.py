@@ -31,7 +31,7 @@ from renderers import (
 from renderers.core.options import DEFAULT_DATE
 from renderers.probing.turn_format import turn_format
 from tests.support.conversations import CONVERSATIONS, TOOLS
-from tests.test_encode import Letters
+from tests.tokenizer.encoding.test_encode import Letters
 
 HI = [{"role": "user", "content": "Hi"}]
 DATED = "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}"

@@ -82,12 +82,15 @@ if TYPE_CHECKING:
     from renderers.resolution import Resolution as Resolution
     from renderers.templating import ChatTemplate as ChatTemplate
     from renderers.templating import Limits as Limits
+    from renderers.templating import TemplateLimits as TemplateLimits
     from renderers.tokenizer import MIRRORS as MIRRORS
     from renderers.tokenizer import TRUSTED_REVISIONS as TRUSTED_REVISIONS
     from renderers.tokenizer import Encoded as Encoded
     from renderers.tokenizer import ForeignTokenizer as ForeignTokenizer
     from renderers.tokenizer import LoadedTokenizer as LoadedTokenizer
     from renderers.tokenizer import Source as Source
+    from renderers.tokenizer import TokenizerOutput as TokenizerOutput
+    from renderers.tokenizer import TokenizerSource as TokenizerSource
     from renderers.tokenizer import adopt_tokenizer as adopt_tokenizer
     from renderers.tokenizer import load_tokenizer as load_tokenizer
     from renderers.training.samples import RenderedConversation as RenderedConversation
@@ -137,6 +140,8 @@ __all__ = [
     "TokenizerFileError",
     "TokenizerLoadError",
     "TokenizerNotFoundError",
+    "TokenizerOutput",
+    "TokenizerSource",
     "TokenizerUnreachableError",
     "ToolCall",
     "ToolCallParseStatus",
@@ -202,9 +207,10 @@ _HOMES = {
     "renderers.core.spans": "Channel Span Trace",
     "renderers.bridging.stability": "PrefixStability",
     "renderers.tokenizer": (
-        "MIRRORS TRUSTED_REVISIONS Encoded ForeignTokenizer LoadedTokenizer Source adopt_tokenizer load_tokenizer"
+        "MIRRORS TRUSTED_REVISIONS Encoded ForeignTokenizer LoadedTokenizer Source TokenizerOutput TokenizerSource "
+        "adopt_tokenizer load_tokenizer"
     ),
-    "renderers.templating": "ChatTemplate Limits",
+    "renderers.templating": "ChatTemplate Limits TemplateLimits",
     "renderers.training.samples": (
         "RenderedConversation RenderedTrainingSample build_training_sample build_trajectory_step"
     ),

@@ -109,14 +109,14 @@ class ChatRenderer:
                 f'content_tokens="text" needs a tokenizer that load_tokenizer gives, or one with a Rust backend: '
                 f"{type(foreign.wrapped).__name__} alone decides what becomes of control text"
             )
-        if foreign is not None and self.content_tokens == "refuse" and not foreign.tells_added_tokens:
+        if foreign is not None and self.content_tokens == "refuse" and not foreign.lists_added_tokens:
             raise TypeError(
                 f'content_tokens="refuse" needs a tokenizer that says which tokens are control tokens: '
                 f"{type(foreign.wrapped).__name__} has no get_added_vocab"
             )
         if isinstance(self.tokenizer, LoadedTokenizer) and self.content_tokens == "text":
             # A vocabulary that cannot do it says so now.
-            _ = self.tokenizer.plain
+            _ = self.tokenizer.vocab.plain
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         object.__setattr__(self, "chat_template_kwargs", _frozen(normalise_template_kwargs(self.chat_template_kwargs)))
         # A template that is missing or broken is said now, not at the first render.
@@ -417,7 +417,7 @@ class ChatRenderer:
             if conflict.startswith((UNREAD_CALLS, UNPROBED)):
                 # Parsing never raises, so calls that stay content are only visible in the log.
                 _LOG.warning("%s: %s", self.tokenizer.name_or_path, conflict)
-        return tables_for(self.resolution.grammar, self.tokenizer, stops=self.resolution.ends)
+        return tables_for(self.resolution.grammar, self.tokenizer.vocab, stops=self.resolution.ends)
 
     @lazy
     def _writer(self) -> RenderPipeline:

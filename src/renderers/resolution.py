@@ -144,7 +144,7 @@ def resolve_stops(
 
 def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns the ids of the stop tokens that a record names, and those that the vocabulary does not have."""
-    find = tokenizer.token_of if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
+    find = tokenizer.vocab.token_id if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
     found = {text: find(text) for text in family.stop_tokens}
     missing = tuple(text for text, number in found.items() if number is None)
     return tuple(number for number in found.values() if number is not None), missing

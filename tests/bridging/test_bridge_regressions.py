@@ -22,9 +22,9 @@ from renderers import (
 )
 from renderers.bridging.bridge import Prior
 from renderers.parse.response import CompletionState, Region
-from tests.test_alignment import Bare
-from tests.test_encode import Letters
 from tests.test_totality import NO_IDS
+from tests.tokenizer.encoding.test_alignment import Bare
+from tests.tokenizer.encoding.test_encode import Letters
 
 ASK = [{"role": "user", "content": "Hi"}]
 

@@ -11,7 +11,7 @@ from renderers import EMBEDDED, ChatRenderer, ControlTextError, MessageError, cr
 from renderers.core.spans import Span, Trace
 from renderers.core.tokens import InjectedText
 from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
-from tests.test_encode import Letters
+from tests.tokenizer.encoding.test_encode import Letters
 
 RESERVED = frozenset({"<a>", "<b>", "<ab>", "b><c"})
 MODES: list[Any] = ["template", "text", "refuse"]

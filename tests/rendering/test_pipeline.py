@@ -13,7 +13,7 @@ from renderers.errors import ControlTextError
 from renderers.rendering.pipeline import RenderPipeline
 from renderers.rendering.settings import RenderSettings
 from renderers.tokenizer import adopt_tokenizer
-from tests.test_encode import Letters
+from tests.tokenizer.encoding.test_encode import Letters
 
 ASK: dict[str, Any] = {"role": "user", "content": "Hi"}
 

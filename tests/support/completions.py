@@ -19,7 +19,7 @@ from renderers.parse.response import ParsedResponse, Region
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Call
 from renderers.parse.tables import Tables, markers_within, tables_for
-from renderers.tokenizer.wire import WireTexts, to_wire
+from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
 from tests.support.standin import byte_tokenizer
 
 __all__ = [
@@ -171,8 +171,8 @@ class Vocabulary(NamedTuple):
     added_tokens: dict[str, int]
 
     @property
-    def wire_texts(self) -> WireTexts:
-        return WireTexts(self.texts)
+    def byte_texts(self) -> ByteTexts:
+        return ByteTexts(self.texts)
 
     @property
     def reserved_texts(self) -> frozenset[str]:
@@ -223,7 +223,7 @@ def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, mar
     """Returns a reader whose tokens are bytes; so are the markers, unless `marks` makes each of them a token."""
     added = sorted({*STOPS, "<|turn|>", *(markers_within(grammar) if marks else ())})
     numbers = {text: number for number, text in enumerate(added, 256)}
-    vocabulary = Vocabulary([*map(chr, range(256)), *map(to_wire, added)], numbers)
+    vocabulary = Vocabulary([*map(chr, range(256)), *map(to_byte_text, added)], numbers)
     tokenizer = byte_tokenizer(added)
     return Reader(
         tables_for(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
@@ -236,11 +236,11 @@ def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, mar
 def reader_of_pieces(grammar: Grammar, text: str, *, tools: Sequence[Any] | None = None, seed: int) -> Reader:
     """Returns a reader for one text, whose tokens are any pieces of it: of markers, of characters, of both."""
     numbers = {stop: number for number, stop in enumerate(STOPS)}
-    pieces = [*map(to_wire, STOPS)]
+    pieces = [*map(to_byte_text, STOPS)]
     ids: list[int] = []
     chance = random.Random(seed)
     for part in _cut_at_stops(text):
-        rest = "" if part in numbers else to_wire(part)
+        rest = "" if part in numbers else to_byte_text(part)
         ids += [numbers[part]] if part in numbers else []
         while rest:
             size = chance.randint(1, 9)
@@ -265,7 +265,7 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
         renderer._tables,
         tools,
         lambda text: tokenizer.encode(text, add_special_tokens=False),
-        len(tokenizer.wire_texts),
+        len(tokenizer.vocab.byte_texts),
     )
 
 

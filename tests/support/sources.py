@@ -125,14 +125,14 @@ def source_of(name: str) -> Source:
         return tokenizer.encode(text, add_special_tokens=False)
 
     texts = [_in_markers_of(grammar, text.replace("<|stop|>", stop)) for text in completions(grammar.tools or "hermes")]
-    bits = [*sorted(markers_within(grammar)), *sorted(tokenizer.control_texts)[:10], grammar.header, stop, *WORDS]
+    bits = [*sorted(markers_within(grammar)), *sorted(tokenizer.vocab.control_texts)[:10], grammar.header, stop, *WORDS]
     ask = {"role": "user", "content": "What is the weather?"}
     prompt = renderer.render_ids([ask], add_generation_prompt=True)
     later = renderer.render_ids([ask, ANSWER, ask], tools=TOOLS[1:], add_generation_prompt=True)
     opened = encode(grammar.reasoning.markers[0]) if grammar.reasoning else []
     return Source(
         renderer,
-        len(tokenizer.wire_texts),
+        len(tokenizer.vocab.byte_texts),
         [encode(text) for text in bits if text],
         [ids for ids in map(encode, texts) if 0 < len(ids) <= MOST],
         [prompt, later, [*prompt, *opened, *encode("Hm é")]],

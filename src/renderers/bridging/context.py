@@ -42,7 +42,7 @@ class Program:
             settings.conventions,
             settings.prefill,
         )
-        return (*template, tokenizer.control_texts, tokenizer.stop_texts, tokenizer.known_by)
+        return (*template, tokenizer.vocab.control_texts, tokenizer.vocab.stop_texts, tokenizer.vocab.fingerprint)
 
     @lazy
     def _turns(self) -> TurnFormat:
@@ -56,12 +56,12 @@ class Program:
     @property
     def control(self) -> frozenset[str]:
         """The texts of control tokens."""
-        return self.writer.settings.tokenizer.reserved_texts
+        return self.writer.settings.tokenizer.vocab.reserved_texts
 
     @property
     def stops(self) -> frozenset[str]:
         """The texts of the tokens that the model is known to stop with."""
-        return self.writer.settings.tokenizer.stop_texts
+        return self.writer.settings.tokenizer.vocab.stop_texts
 
     @property
     def searches(self) -> Searches:

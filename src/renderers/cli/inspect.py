@@ -30,7 +30,8 @@ def describe(tokenizer: LoadedTokenizer) -> str:
         "missing": ", ".join(f"{file} ({reason})" for file, reason in source.missing.items()) or "nothing",
         "vocabulary": f"{tokenizer.vocab_size} tokens, {len(tokenizer)} with added ones",
         "byte-level": _yes_or_no(tokenizer.byte_level),
-        "hard walls": f"{_yes_or_no(tokenizer.hard_walls)} ({len(tokenizer.wall_ids)} added tokens)",
+        "isolating": f"{len(tokenizer.isolating_token_ids)} of the added tokens"
+        + (", all special tokens included" if tokenizer.special_tokens_isolate else ""),
         "added tokens": _tokens(tokenizer, list(tokenizer.added_tokens.values())),
         "special tokens": ", ".join(f"{role} {text}" for role, text in tokenizer.special_tokens_map.items()) or "none",
         "stop tokens": "not said" if stops is None else _tokens(tokenizer, list(stops)),

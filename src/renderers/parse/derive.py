@@ -28,7 +28,7 @@ from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.tables import Tables
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import Program
-from renderers.tokenizer.wire import WireTexts, to_wire
+from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
 
 __all__ = ["derive_grammar", "misread", "writes_calls"]
 
@@ -266,14 +266,14 @@ def _without_end(turn: str, grammar: Grammar, control: frozenset[str]) -> str:
 class _NoTokens:
     """A vocabulary without any tokens: all markers are text."""
 
-    wire_texts = WireTexts([])
+    byte_texts = ByteTexts([])
     added_tokens: dict[str, int] = {}  # noqa: RUF012
 
 
 def _read_text(grammar: Grammar, text: str) -> ParsedResponse:
     tables = Tables(grammar, Lexicon(_NoTokens(), marks=(), stops=()))
     scanner, assembler = new_scanner(tables, [TOOL]), Assembler()
-    assembler.add(scanner.feed(Pieces.of([to_wire(text)])))
+    assembler.add(scanner.feed(Pieces.of([to_byte_text(text)])))
     assembler.add(scanner.close())
     return assembler.response(scanner.state)
 

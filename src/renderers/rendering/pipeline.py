@@ -23,12 +23,12 @@ from renderers.rendering.prefill import keep_prefill
 from renderers.rendering.settings import RenderSettings
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.tokenizer import LoadedTokenizer
-from renderers.tokenizer.alignment import UnalignedError
-from renderers.tokenizer.encode import (
+from renderers.tokenizer.encoding.alignment import UnalignedError
+from renderers.tokenizer.encoding.encode import (
     Cuts,
     EncodedRuns,
+    cut_at_isolating_tokens,
     cut_at_own,
-    cut_at_walls,
     encode_labelled,
     encode_text,
     locate_marks,
@@ -68,7 +68,7 @@ class RenderedText:
             self.trace,
             self.run.messages,
             turn_format=self.turn_format,
-            stop_tokens=settings.tokenizer.stop_texts,
+            stop_tokens=settings.tokenizer.vocab.stop_texts,
             conventions=settings.conventions,
             inline_reasoning=settings.content_tokens != "text",
         )
@@ -114,7 +114,7 @@ class RenderPipeline:
             arguments=self.arguments if arguments is None else arguments,
             with_tools=with_tools,
             now=self.settings.date,
-            special_tokens=self.settings.tokenizer.control_texts,
+            special_tokens=self.settings.tokenizer.vocab.control_texts,
         )
         return turn_format(key)
 
@@ -167,7 +167,7 @@ class RenderPipeline:
     def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
         """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
         tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
-        special_tokens = tokenizer.reserved_texts
+        special_tokens = tokenizer.vocab.reserved_texts
         tokens = find_special_tokens(trace.text, special_tokens)
         injected = find_injected(trace, tokens)
         if content_tokens == "refuse" and injected:
@@ -176,7 +176,7 @@ class RenderPipeline:
         if content_tokens == "text" and isinstance(tokenizer, LoadedTokenizer):
             own = find_template_tokens(trace, special_tokens) if injected else tokens
             return cut_at_own(tokenizer, trace.text, own), injected
-        return cut_at_walls(tokenizer, tokens), injected
+        return cut_at_isolating_tokens(tokenizer, tokens), injected
 
 
 @contextlib.contextmanager

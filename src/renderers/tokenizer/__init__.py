@@ -1,12 +1,17 @@
-"""Tokenizers: loading them from files, and taking over those that callers bring."""
+"""Tokenizers: load them from files or the hub, or adopt a caller's object."""
 
 from __future__ import annotations
 
-from renderers.tokenizer.adopt import ForeignTokenizer, adopt_tokenizer
-from renderers.tokenizer.load import load_tokenizer
-from renderers.tokenizer.loaded import LoadedTokenizer
-from renderers.tokenizer.repositories import MIRRORS, TRUSTED_REVISIONS
-from renderers.tokenizer.shapes import Encoded, Source
+from renderers.tokenizer.foreign import ForeignTokenizer
+from renderers.tokenizer.loading.adopt import adopt_tokenizer
+from renderers.tokenizer.loading.load import load_tokenizer
+from renderers.tokenizer.loading.repositories import MIRRORS, TRUSTED_REVISIONS
+from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerOutput, TokenizerSource
+
+Encoded = TokenizerOutput
+"""Alias of `TokenizerOutput`."""
+Source = TokenizerSource
+"""Alias of `TokenizerSource`."""
 
 __all__ = [
     "MIRRORS",
@@ -15,6 +20,8 @@ __all__ = [
     "ForeignTokenizer",
     "LoadedTokenizer",
     "Source",
+    "TokenizerOutput",
+    "TokenizerSource",
     "adopt_tokenizer",
     "load_tokenizer",
 ]

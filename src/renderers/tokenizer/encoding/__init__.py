@@ -1,0 +1,1 @@
+"""Text to token ids, and the place of each token in the text."""

@@ -1,0 +1,207 @@
+"""Byte text: text with one character per byte (Latin-1), so that incomplete characters have a text as well.
+
+Completions are parsed as byte text. ASCII text is its own byte text. Bytes that occur in no UTF-8 text are all
+represented by one of them. The characters of the others, and those above U+00FF, are free to represent tokens that are
+matched by id. The former come first: a str with only characters up to U+00FF takes half the memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import logging
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+
+def _byte_symbols() -> tuple[str, ...]:
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    substitutes = iter(range(0x100, 0x200))
+    return tuple(chr(byte if byte in printable else next(substitutes)) for byte in range(256))
+
+
+BYTE_SYMBOLS = _byte_symbols()
+"""The character for each byte in the tokens of a byte-level vocabulary."""
+
+_NO_TEXT = (0xC0, 0xC1, *range(0xF5, 0x100))
+"""The bytes that occur in no UTF-8 text. Each decodes to U+FFFD."""
+UNKNOWN, *_FREE = map(chr, _NO_TEXT[:-1])
+"""The byte text of an id that is not in the vocabulary."""
+FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
+"""The characters that are free to represent tokens, those up to U+00FF first."""
+
+_BYTES = {ord(symbol): 0xFF if byte in _NO_TEXT else byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
+_NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
+_SYMBOL_CODEC = codecs.charmap_build("\0" + "".join(BYTE_SYMBOLS[1:]))
+"""Encodes byte symbols to bytes. CPython has a fast codec only for tables that begin with NUL."""
+_ABSENT = BYTE_SYMBOLS[0xFF]
+_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_ANCHOR = "a"
+_CACHED_TEXTS = 2**16
+
+
+def to_byte_text(text: str) -> str:
+    """Convert a text to byte text.
+
+    >>> to_byte_text("é")
+    'Ã©'
+    """
+    return text if text.isascii() else text.encode().decode("latin-1")
+
+
+def from_byte_text(byte_text: str) -> str:
+    """Convert byte text to text. Bytes that are not UTF-8 become U+FFFD.
+
+    >>> from_byte_text("Ã© Ã")
+    'é \ufffd'
+    """
+    return byte_text if byte_text.isascii() else byte_text.encode("latin-1").decode("utf-8", "replace")
+
+
+class ByteTexts:
+    """The byte text of every id of a vocabulary, joined to one str. Immutable.
+
+    >>> texts = ByteTexts(["Hel", "lo"])
+    >>> len(texts), texts[1], texts.joined, list(texts.ends)
+    (2, 'lo', 'Hello', [3, 5])
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.joined = "".join(texts)
+        self.ends = array("I", itertools.accumulate(map(len, texts)))
+        """The end of each text, which is the start of the next one."""
+
+    @classmethod
+    def of(cls, joined: str, ends: array[int]) -> ByteTexts:
+        """Make one of texts that are joined already."""
+        texts = cls(())
+        texts.joined, texts.ends = joined, ends
+        return texts
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < len(self.ends):
+            raise IndexError(f"the vocabulary has no token {number}")
+        return self.joined[self.ends[number - 1] if number else 0 : self.ends[number]]
+
+    def sizes(self) -> list[int]:
+        """Return the length of each text."""
+        return [end - start for start, end in itertools.pairwise((0, *self.ends))]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.joined[start:end] for start, end in itertools.pairwise((0, *self.ends)))
+
+
+def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
+    """Return the byte text of every id of a byte-level vocabulary; `UNKNOWN` for ids without a token."""
+    symbols = _symbols_by_id(backend)
+    symbols += [None] * (max(added.values(), default=-1) + 1 - len(symbols))
+    for text, number in added.items():
+        symbols[number] = "".join(map(BYTE_SYMBOLS.__getitem__, text.encode()))
+    listed = [_ABSENT if token is None else token for token in symbols]
+    # One call for all tokens, and a codec instead of `str.translate`, which takes ten times as long.
+    joined = "".join(listed).replace(BYTE_SYMBOLS[0], "\0")
+    try:
+        data = bytearray(codecs.charmap_encode(joined, "strict", _SYMBOL_CODEC)[0].translate(_NORMAL_BYTES))
+    except UnicodeEncodeError:
+        # A token with characters that are not byte symbols is its own text.
+        return ByteTexts([UNKNOWN if token is None else _translated(token) for token in symbols])
+    ends = array("I", itertools.accumulate(map(len, listed)))
+    for number, token in enumerate(symbols):
+        if token is None:
+            data[ends[number] - 1] = ord(UNKNOWN)
+    return ByteTexts.of(data.decode("latin-1"), ends)
+
+
+def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
+    """Return every token of a vocabulary by id; None for ids without a token."""
+    size = backend.get_vocab_size(with_added_tokens=True)
+    tokens: list[str | None] = list(map(backend.id_to_token, range(size)))
+    if None not in tokens:
+        return tokens
+    # The ids have gaps, so that some are above the number of tokens.
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    tokens = [None] * (max(vocabulary.values(), default=-1) + 1)
+    for token, number in vocabulary.items():
+        tokens[number] = token
+    return tokens
+
+
+def _translated(token: str) -> str:
+    text = token.translate(_BYTES)
+    return text if text.isascii() or max(text) <= "\xff" else to_byte_text(token)
+
+
+def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
+    """Return the byte text of every id of another vocabulary: its text as decoded after a letter."""
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
+    anchor_text = backend.decode(anchor, skip_special_tokens=False)
+    decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
+    texts = []
+    for token, text in zip(vocabulary, decoded, strict=True):
+        byte = _FALLBACK.fullmatch(token)
+        if byte:
+            texts.append(chr(_NORMAL_BYTES[int(byte[1], 16)]))
+        else:
+            texts.append(to_byte_text(text.removeprefix(anchor_text)))
+    return _texts_by_id(dict(zip(vocabulary.values(), texts, strict=True)))
+
+
+def _texts_by_id(texts: Mapping[int, str]) -> ByteTexts:
+    listed = [UNKNOWN] * (max(texts, default=-1) + 1)
+    for number, text in texts.items():
+        listed[number] = text
+    return ByteTexts(listed)
+
+
+class _Tokenizer(Protocol):
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]: ...
+    def decode(self, token_ids: Iterable[int]) -> str: ...
+
+
+class ForeignTexts(dict[int, str]):
+    """The byte text of each id of a caller's own tokenizer, decoded when it is first needed.
+
+    Ids that the tokenizer cannot decode on their own, such as half a character, are U+FFFD. The texts of the latest
+    65,536 to twice as many ids are kept: a caller may pass any number as an id.
+    """
+
+    def __init__(self, tokenizer: _Tokenizer) -> None:
+        super().__init__()
+        self._older: dict[int, str] = {}
+        self._tokenizer = tokenizer
+        self._anchor = tokenizer.encode(_ANCHOR, add_special_tokens=False)
+        self._anchor_text = tokenizer.decode(self._anchor)
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """Return the text of some tokens."""
+        return from_byte_text(self[ids[0]] if len(ids) == 1 else self._decoded(ids))
+
+    def __missing__(self, number: int) -> str:
+        text = self._older.get(number)
+        if text is None:
+            text = self._decoded([number])
+        if len(self) >= _CACHED_TEXTS:
+            self._older = dict(self)
+            self.clear()
+        self[number] = text
+        return text
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        try:
+            return to_byte_text(self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._anchor_text))
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Classes raise different errors for unknown ids and for half a character.
+            logger.debug("decode(%s) raised %s: %s", ids, type(error).__name__, error)
+            return UNKNOWN

@@ -1,0 +1,195 @@
+"""Translate the split patterns of tokenizers to Python's `re`, for ASCII text.
+
+The patterns use Unicode properties, which `re` lacks. Restricted to ASCII, each property is a set of characters.
+Patterns with unsupported syntax are not translated.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+Split = Callable[[str], list[str]]
+"""A function that splits an ASCII text into words."""
+
+_ASCII = frozenset(map(chr, range(128)))
+_SPACES = frozenset("\t\n\v\f\r ")
+_DIGITS = frozenset("0123456789")
+_ESCAPED = {"s": _SPACES, "S": _ASCII - _SPACES, "d": _DIGITS, "D": _ASCII - _DIGITS}
+_ESCAPED |= {letter: frozenset(control) for letter, control in zip("tnvfr", "\t\n\v\f\r", strict=True)}
+_PROPERTY = re.compile(r"\\p\{(\w+)\}")
+_CATEGORY = re.compile(r"[LMNPSZC][a-z]?\Z")
+_SCRIPTS_WITHOUT_ASCII = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
+_GROUP = re.compile(r"\((?:\?(?::|!|=|i:)|(?!\?))")
+_REPEAT = re.compile(r"[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+
+
+class _UnsupportedError(ValueError):
+    """A part of a pattern is not supported."""
+
+
+def ascii_split(pre_tokenizer: dict[str, Any] | None) -> Split | None:
+    """Return the split of a pre-tokenizer for ASCII text, from its JSON; None if it is not supported.
+
+    >>> letters = {"type": "Split", "pattern": {"Regex": "[a-z]+"}, "behavior": "Isolated", "invert": False}
+    >>> to_bytes = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    >>> split = ascii_split({"type": "Sequence", "pretokenizers": [letters, to_bytes]})
+    >>> split("to be")
+    ['to', ' ', 'be']
+    """
+    match pre_tokenizer:
+        case {
+            "type": "Sequence",
+            "pretokenizers": [*splits, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}],
+        } if splits:
+            try:
+                return _composed([_split(entry) for entry in splits])
+            except _UnsupportedError:
+                return None
+    return None
+
+
+def _composed(splits: list[Split]) -> Split:
+    if len(splits) == 1:
+        return splits[0]
+
+    def split(text: str) -> list[str]:
+        words = [text]
+        for step in splits:
+            words = list(itertools.chain.from_iterable(map(step, words)))
+        return words
+
+    return split
+
+
+def _split(json: Any) -> Split:
+    match json:
+        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": "Isolated", "invert": False}:
+            only_matches = False
+        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": "Removed", "invert": True}:
+            only_matches = True
+        case _:
+            raise _UnsupportedError
+    pattern = ascii_pattern(source)
+    if pattern is None:
+        raise _UnsupportedError
+    if _is_total(re.compile(pattern)):
+        return re.compile(pattern).findall
+    if only_matches:
+        raise _UnsupportedError
+    # The text between two matches is a word too.
+    parts = re.compile(f"({pattern})").split
+    return lambda text: list(filter(None, parts(text)))
+
+
+def _is_total(pattern: re.Pattern[str]) -> bool:
+    """Return True if a pattern matches at every position, so that its matches cover any text.
+
+    Raises:
+        _UnsupportedError: It matches the empty text, for which libraries differ.
+    """
+    matches = [pattern.match(text) for text in ("", *_ASCII, *map("".join, itertools.product(_ASCII, repeat=2)))]
+    if any(match is not None and not match[0] for match in matches):
+        raise _UnsupportedError
+    return None not in matches[1:]
+
+
+def ascii_pattern(source: str) -> str | None:
+    """Translate a pattern of the Rust library to Python's `re` for ASCII text; None if it is not supported.
+
+    >>> print(ascii_pattern(r"\\p{N}{1,3}|[\\p{Lu}\\p{Han}]+"))
+    [\\x30-\\x39]{1,3}|[\\x41-\\x5a]+
+    """
+    parts, at = [], 0
+    # For the pattern and each open group: True if case is ignored.
+    ignores_case = [False]
+    try:
+        while at < len(source):
+            if match := _GROUP.match(source, at):
+                ignores_case.append(ignores_case[-1] or match[0] == "(?i:")
+                # Sets with both cases match faster than the flag.
+                parts.append("(?:" if match[0] in ("(", "(?i:") else match[0])
+                at = match.end()
+            elif match := _REPEAT.match(source, at):
+                parts.append(match[0])
+                at = match.end()
+            elif source[at] in "|)":
+                parts.append(source[at])
+                ignores_case = ignores_case[:-1] if source[at] == ")" else ignores_case
+                at += 1
+            elif source[at] in "(.^${}*+?":
+                return None
+            else:
+                characters, at = _character_set(source, at)
+                parts.append(_as_class(_both_cases(characters) if ignores_case[-1] else characters))
+    except (_UnsupportedError, IndexError):
+        return None
+    return "".join(parts)
+
+
+def _both_cases(characters: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(str.lower, characters)) | frozenset(map(str.upper, characters))
+
+
+def _character_set(source: str, at: int) -> tuple[frozenset[str], int]:
+    """Return the characters that match a class, an escape or a literal, and its end."""
+    if source[at] == "[":
+        return _class(source, at + 1)
+    if source[at] != "\\":
+        return _ASCII & {source[at]}, at + 1
+    match = _PROPERTY.match(source, at)
+    if match is not None:
+        return _with_property(match[1]), match.end()
+    letter = source[at + 1]
+    if letter in _ESCAPED:
+        return _ESCAPED[letter], at + 2
+    if letter.isalnum():
+        raise _UnsupportedError
+    return _ASCII & {letter}, at + 2
+
+
+def _class(source: str, at: int) -> tuple[frozenset[str], int]:
+    """Return the characters of a class after its opening bracket, and its end."""
+    negated = source[at] == "^"
+    at += negated
+    characters: frozenset[str] = frozenset()
+    while source[at] != "]":
+        if source.startswith("&&", at):
+            others, at = _class(source, at + 2)
+            characters &= others
+            break
+        some, end = _character_set(source, at)
+        if source[end] == "-" and source[end + 1] != "]":
+            last = source[end + 1]
+            if source[at] in "[\\" or last in "[\\":
+                raise _UnsupportedError
+            some, end = _ASCII & set(map(chr, range(ord(source[at]), ord(last) + 1))), end + 2
+        characters |= some
+        at = end
+    else:
+        at += 1
+    return (_ASCII - characters if negated else characters), at
+
+
+def _with_property(name: str) -> frozenset[str]:
+    if name in _SCRIPTS_WITHOUT_ASCII:
+        return frozenset()
+    if not _CATEGORY.match(name):
+        raise _UnsupportedError
+    return frozenset(character for character in _ASCII if unicodedata.category(character).startswith(name))
+
+
+def _as_class(characters: frozenset[str]) -> str:
+    """Return a character class for a set; one that matches no ASCII character for the empty set."""
+    codes = sorted(map(ord, characters))
+    if not codes:
+        return r"[^\x00-\x7f]"
+    starts = [code for code in codes if code - 1 not in codes]
+    ends = [code for code in codes if code + 1 not in codes]
+    ranges = (
+        f"\\x{start:02x}" + (f"-\\x{end:02x}" if start < end else "") for start, end in zip(starts, ends, strict=True)
+    )
+    return f"[{''.join(ranges)}]"

@@ -1,0 +1,35 @@
+"""Batch encoding with the Rust library of Hugging Face."""
+
+from __future__ import annotations
+
+from tokenizers import Tokenizer
+
+from renderers.errors import UnencodableTextError
+
+
+def encode_batch(backend: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Encode each text on its own, adding no special tokens. The call releases the GIL.
+
+    Raises:
+        UnencodableTextError: A text contains a lone surrogate.
+    """
+    try:
+        return [encoding.ids for encoding in backend.encode_batch_fast(texts, add_special_tokens=False)]
+    except TypeError:
+        for text in texts:
+            check_text(text)
+        raise
+
+
+def check_text(text: object) -> None:
+    """Raise an error with the reason why the Rust library rejects a text.
+
+    Raises:
+        TypeError: `text` is not a str.
+        UnencodableTextError: `text` contains a lone surrogate.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
+    at = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if at is not None:
+        raise UnencodableTextError.at(f"character {at} of the text", text[at]) from None

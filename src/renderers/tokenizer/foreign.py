@@ -1,0 +1,173 @@
+"""`ForeignTokenizer`: a caller's tokenizer object that is not backed by the Rust library."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderers.core.lazy import lazy
+from renderers.tokenizer.encoding.alignment import aligned_offsets
+from renderers.tokenizer.encoding.byte_text import ForeignTexts
+from renderers.tokenizer.vocab import reserved_among
+
+logger = logging.getLogger(__name__)
+
+_TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
+"""The form of special tokens in the text of a chat template."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignTokenizer:
+    """A wrapper of a caller's tokenizer with the attributes of `LoadedTokenizer`; made by `adopt_tokenizer`.
+
+    It is safe to share between threads only if the wrapped class is.
+    """
+
+    wrapped: Any
+    takes_add_special_tokens: bool
+    name_or_path: str
+    bos_token_id: int | None
+    eos_token_id: int | None
+    pad_token_id: int | None
+    unk_token_id: int | None
+    chat_templates: Mapping[str, str]
+    special_tokens_map: Mapping[str, str]
+    stop_token_ids: tuple[int, ...] | None = None
+    takes_images: bool | None = None
+    takes_audio: bool | None = None
+    isolating_token_ids: frozenset[int] = frozenset()
+    byte_level: bool = False
+
+    @property
+    def chat_template(self) -> str | None:
+        """The default chat template; None if there is none."""
+        return self.chat_templates.get("default")
+
+    @property
+    def wall_ids(self) -> frozenset[int]:
+        """Alias of `isolating_token_ids`."""
+        return self.isolating_token_ids
+
+    @lazy
+    def vocab(self) -> ForeignVocab:
+        """The special tokens and token texts. Internal: it may change in any release."""
+        return ForeignVocab(self)
+
+    @property
+    def added_tokens(self) -> Mapping[str, int]:
+        """The ids of the special tokens and of all added tokens that are known."""
+        return self.vocab.added_tokens
+
+    @property
+    def lists_added_tokens(self) -> bool:
+        """True if the wrapped class has a method `get_added_vocab`."""
+        return callable(getattr(self.wrapped, "get_added_vocab", None))
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""
+        if self.takes_add_special_tokens:
+            return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
+        return list(self.wrapped.encode(text))
+
+    def decode(self, token_ids: Iterable[int]) -> str:
+        """Decode token ids to text."""
+        return str(self.wrapped.decode(list(token_ids)))
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        """Return the result of the wrapped class."""
+        return self.wrapped.convert_tokens_to_ids(tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignVocab:
+    """The part of `Vocab` that can be found out about a wrapped tokenizer."""
+
+    _tokenizer: ForeignTokenizer
+
+    @property
+    def control_texts(self) -> frozenset[str]:
+        """The texts of the special tokens that have a role."""
+        return frozenset(self._tokenizer.special_tokens_map.values())
+
+    @property
+    def isolating_texts(self) -> frozenset[str]:
+        """Empty: no token of a wrapped class is known to isolate."""
+        return frozenset()
+
+    @property
+    def stop_texts(self) -> frozenset[str]:
+        """Empty: the wrapped class does not name the stop tokens of the model."""
+        return frozenset()
+
+    @lazy
+    def reserved_texts(self) -> frozenset[str]:
+        """The texts of all added tokens except runs of spaces and newlines.
+
+        If the wrapped class does not list its added tokens: the special tokens, and the tags in its chat templates
+        that are single tokens.
+        """
+        if self._tokenizer.lists_added_tokens:
+            return reserved_among(map(str, self._tokenizer.wrapped.get_added_vocab()))
+        tags = {text for template in self._tokenizer.chat_templates.values() for text in _TAG.findall(template)}
+        return self.control_texts | {text for text in tags if self.token_id(text) is not None}
+
+    @lazy
+    def byte_texts(self) -> ForeignTexts:
+        """The text of each token by id, with one character for each byte."""
+        return ForeignTexts(self._tokenizer)
+
+    @lazy
+    def added_tokens(self) -> Mapping[str, int]:
+        """The ids of the reserved texts that are single tokens."""
+        ids = {text: self.token_id(text) for text in self.reserved_texts}
+        return {text: number for text, number in ids.items() if number is not None}
+
+    @lazy
+    def fingerprint(self) -> frozenset[tuple[str, int]]:
+        """A value that is equal for tokenizers with equal reserved tokens."""
+        return frozenset(self.added_tokens.items())
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end character of each token of a text.
+
+        If the wrapped class returns no offsets, they are computed from the text of each token.
+
+        Raises:
+            UnalignedError: The tokens do not decode to the text, one after the other.
+        """
+        wrapped = self._tokenizer.wrapped
+        ids = self._tokenizer.encode(text, add_special_tokens=False)
+        if callable(wrapped):
+            try:
+                output = wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
+                offsets = [(int(start), int(end)) for start, end in output["offset_mapping"]]
+            except MemoryError:
+                raise
+            except Exception as error:
+                # A slow tokenizer of transformers raises, another class may take no such argument.
+                _log_error(wrapped, "__call__ with return_offsets_mapping", error)
+                offsets = []
+            if len(offsets) == len(ids):
+                return offsets
+        return aligned_offsets(ids, text, decode=self.byte_texts.text_of)
+
+    def token_id(self, text: str) -> int | None:
+        """Return the id of the single token that a text encodes to; None if there is no such token."""
+        try:
+            number = self._tokenizer.convert_tokens_to_ids(text)
+            ids = self._tokenizer.encode(text, add_special_tokens=False)
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Classes raise different errors for a text that is no token.
+            _log_error(self._tokenizer.wrapped, f"the lookup of {text!r}", error)
+            return None
+        known = type(number) is int and number != self._tokenizer.unk_token_id
+        return number if known and ids == [number] else None
+
+
+def _log_error(wrapped: object, call: str, error: Exception) -> None:
+    logger.debug("%s: %s raised %s: %s", type(wrapped).__qualname__, call, type(error).__name__, error)

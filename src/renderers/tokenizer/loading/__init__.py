@@ -1,0 +1,1 @@
+"""From a name or an object to a checked `Vocab`."""

@@ -1,0 +1,138 @@
+"""Tokenizer objects that callers bring: a private clone of what is Rust-backed, a thin wrapper of the rest."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from typing import Any
+
+import tokenizers
+
+from renderers.errors import TokenizerCheckError
+from renderers.tokenizer.foreign import ForeignTokenizer
+from renderers.tokenizer.loading.build import assemble, only_load_errors
+from renderers.tokenizer.loading.files import digest
+from renderers.tokenizer.loading.load import release_freed_memory
+from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
+from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
+from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
+from renderers.tokenizer.vocab import Vocab, shared_vocab
+
+_NEEDED = ("encode", "decode", "convert_tokens_to_ids")
+_PROBE = "Is it all there?"
+_CLONES: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
+"""By digest and name: equal tokenizers share a clone."""
+
+
+def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
+    """Takes over a caller's tokenizer object so that nothing the caller does to it later can change our ids.
+
+    A `LoadedTokenizer` is returned as it is. Of a transformers fast tokenizer or a `tokenizers.Tokenizer` a
+    private clone is made, without truncation and padding, as transformers sets these on the shared object
+    for a single call; equal tokenizers share a clone. Any other object with encode, decode and
+    convert_tokens_to_ids is wrapped.
+
+    Raises:
+        TypeError: The object lacks one of these methods.
+        TokenizerLoadError: It has them, but they fail, or do not give back what was encoded.
+
+    >>> from tokenizers import Tokenizer
+    >>> from renderers import EMBEDDED
+    >>> adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))).byte_level
+    True
+    """
+    if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
+        return tokenizer
+    kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
+    with only_load_errors(name=_name_of(tokenizer), file=kind):
+        if isinstance(tokenizer, tokenizers.Tokenizer):
+            return _clone(tokenizer, _model_files_of(None), name="", kind=kind)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if isinstance(backend, tokenizers.Tokenizer):
+            return _clone(backend, _model_files_of(tokenizer), name=_name_of(tokenizer), kind=kind)
+    lacking = [method for method in _NEEDED if not callable(getattr(tokenizer, method, None))]
+    if lacking:
+        raise TypeError(
+            f"{kind} cannot be used as a tokenizer: it has no {', '.join(lacking)}. Pass the result of load_tokenizer, "
+            "a transformers fast tokenizer, or an object with these methods."
+        )
+    with only_load_errors(name=_name_of(tokenizer), file=kind):
+        return _wrap(tokenizer, kind=kind)
+
+
+def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str, kind: str) -> LoadedTokenizer:
+    # What another thread has switched on for the moment is not part of the tokenizer.
+    momentary = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
+    content = re.sub(momentary, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
+    metadata = json.dumps(asdict(model_files), sort_keys=True, default=sorted).encode()
+    source = TokenizerSource(
+        location=kind, commit=None, files=(), missing={}, digest=digest({"tokenizer": content, "model_files": metadata})
+    )
+
+    def build() -> Vocab:
+        vocab = assemble(content, model_files, file=kind, name=name, digest=source.digest)
+        release_freed_memory()
+        return vocab
+
+    def clone() -> LoadedTokenizer:
+        return LoadedTokenizer(name_or_path=name, source=source, vocab=shared_vocab(source.digest, build=build))
+
+    return _CLONES.get((source.digest, name), version=kind, work=clone)
+
+
+def _model_files_of(tokenizer: Any) -> ModelFiles:
+    """Returns what a transformers tokenizer says of itself; nothing of None."""
+    return ModelFiles(
+        tokenizer_class=None,
+        special_tokens=_special_tokens_of(tokenizer),
+        extra_special_tokens=tuple(map(str, getattr(tokenizer, "all_special_tokens", ()))),
+        added_tokens={},
+        ordinary_tokens=frozenset(),
+        chat_templates=_templates_of(tokenizer),
+        stop_token_ids=None,
+        takes_images=None,
+        takes_audio=None,
+    )
+
+
+def _special_tokens_of(tokenizer: Any) -> dict[str, str]:
+    roles = getattr(tokenizer, "special_tokens_map", None) or {
+        role: getattr(tokenizer, role, None) for role in ("bos_token", "eos_token", "pad_token", "unk_token")
+    }
+    return {role: text for role, text in roles.items() if isinstance(text, str)}
+
+
+def _templates_of(tokenizer: Any) -> dict[str, str]:
+    template = getattr(tokenizer, "chat_template", None)
+    return read_templates(template, file=type(tokenizer).__qualname__, name=_name_of(tokenizer))
+
+
+def _name_of(tokenizer: object) -> str:
+    name = getattr(tokenizer, "name_or_path", None)
+    return "" if name is None else str(name)
+
+
+def _wrap(tokenizer: Any, *, kind: str) -> ForeignTokenizer:
+    try:
+        tokenizer.encode("", add_special_tokens=False)
+        takes_add_special_tokens = True
+    except TypeError:
+        takes_add_special_tokens = False
+    foreign = ForeignTokenizer(
+        wrapped=tokenizer,
+        takes_add_special_tokens=takes_add_special_tokens,
+        name_or_path=_name_of(tokenizer),
+        bos_token_id=getattr(tokenizer, "bos_token_id", None),
+        eos_token_id=getattr(tokenizer, "eos_token_id", None),
+        pad_token_id=getattr(tokenizer, "pad_token_id", None),
+        unk_token_id=getattr(tokenizer, "unk_token_id", None),
+        chat_templates=_templates_of(tokenizer),
+        special_tokens_map=_special_tokens_of(tokenizer),
+    )
+    added = foreign.encode("", add_special_tokens=False)
+    back = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
+    if added or back != _PROBE:
+        fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {back!r}"
+        raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.", file=kind)
+    return foreign

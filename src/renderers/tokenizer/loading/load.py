@@ -1,0 +1,98 @@
+"""`load_tokenizer`: always the fast tokenizer, whoever asks and how many at once, or a clear `OSError`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from renderers.errors import TokenizerFileError, TokenizerLoadError
+from renderers.tokenizer.loading.build import build, source_of
+from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles
+from renderers.tokenizer.loading.locate import locate
+from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
+from renderers.tokenizer.tokenizer import LoadedTokenizer
+from renderers.tokenizer.vocab import Vocab
+
+_TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
+"""By name and revision: the same arguments give the same object."""
+
+_VOCABS_BY_PATH: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
+"""By the path of the vocabulary file: files that did not change are not read again under another name."""
+
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Seconds between attempts while somebody writes to the files."""
+
+
+def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
+    """Load the tokenizer of a directory, a vocabulary file or a Hugging Face repository.
+
+    Local paths take precedence over the Hugging Face cache, and the cache over the hub. No code of a repository is
+    run. A tokenizer that cannot be built is an error: nothing else is loaded in its place.
+
+    Tokenizers are cached. Files are read again only if they changed on disk. A tokenizer that is in use anywhere in
+    the process is always found. Of those that are no longer in use, the latest 16 stay in memory, some 100 MB each.
+    The environment variable `RENDERERS_CACHED_TOKENIZERS` sets another number. It is read once, at import.
+
+    Args:
+        model_name_or_path: A directory with a vocabulary file, such a file, or a repository's name.
+        revision: A branch, tag or commit of the repository. Without one, the commit pinned for it in
+            `TRUSTED_REVISIONS`, else its main branch. A local path has no revisions.
+
+    Raises:
+        TokenizerLoadError: An `OSError` that names what is missing or broken and says what to do.
+
+    >>> from renderers import EMBEDDED
+    >>> load_tokenizer(EMBEDDED).eos_token
+    '<|end|>'
+    """
+    name = os.fspath(model_name_or_path)
+    if not isinstance(name, str) or not isinstance(revision, str | None):
+        raise TypeError("a name or path, and a revision, must be text")
+    for pause in (*_PAUSES, None):
+        try:
+            return _load(locate(name, revision), revision)
+        except FilesChangedError:
+            if pause is not None:
+                time.sleep(pause)
+        except TokenizerLoadError:
+            raise
+        except (OSError, ValueError) as error:
+            # No working directory, a path that is not valid text, ...
+            raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
+    raise TokenizerFileError("is being written to all the time. Wait until the download or copy is done.", name=name)
+
+
+def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
+    identity = files.identity()
+
+    def read() -> Vocab:
+        vocab = build(files, files.read(as_of=identity))
+        release_freed_memory()
+        return vocab
+
+    def make() -> LoadedTokenizer:
+        vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
+        return LoadedTokenizer(
+            name_or_path=files.name, revision=revision, source=source_of(files, vocab.digest), vocab=vocab
+        )
+
+    version = (identity, files.location, files.commit, tuple(files.missing.items()))
+    return _TOKENIZERS.get((files.name, revision), version=version, work=make)
+
+
+def release_freed_memory() -> None:
+    """Return freed heap memory to the system. Does nothing without glibc.
+
+    Parsing a vocabulary leaves tens of megabytes of freed blocks in the heap of the C library, about as much as the
+    tokenizer itself takes.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        import ctypes
+    except ImportError:  # an interpreter built without it
+        return
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

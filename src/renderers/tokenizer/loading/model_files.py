@@ -1,0 +1,193 @@
+"""What the files beside a vocabulary say: special tokens, templates, stop tokens, modalities.
+
+Nothing here is guessed: what no file says is None or empty.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from renderers.errors import TokenizerFileError
+from renderers.tokenizer.loading.files import TEMPLATE_FOLDER
+
+_IMAGE_KEYS = frozenset(
+    "vision_config vision_tower mm_vision_tower visual image_token_id image_token_index img_processor".split()
+)
+_AUDIO_KEYS = frozenset("audio_config audio_token_id audio_token_index audio_processor sound_config".split())
+_ROLES = frozenset("bos_token eos_token unk_token sep_token pad_token cls_token mask_token".split())
+_NESTED_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What the files beside a vocabulary say. `None` and empty mean that no file says it."""
+
+    tokenizer_class: str | None
+    special_tokens: Mapping[str, str]
+    """`bos_token`, `eos_token`, ...: the token with that part to play."""
+    extra_special_tokens: tuple[str, ...]
+    """Further tokens that are control tokens, without a part of their own."""
+    added_tokens: Mapping[str, int]
+    """Tokens that `tokenizer_config.json` gives an id."""
+    ordinary_tokens: frozenset[str]
+    """Those among them that it says are not special."""
+    chat_templates: Mapping[str, str]
+    stop_token_ids: tuple[int, ...] | None
+    takes_images: bool | None
+    takes_audio: bool | None
+    """Whether `config.json` has one of the keys by which models of that kind are known."""
+
+
+def read_model_files(contents: Mapping[str, bytes], *, name: str) -> ModelFiles:
+    """Reads all companions there are; a file that is there and cannot be understood is an error."""
+    config = _object(contents, "tokenizer_config.json", name=name) or {}
+    added, ordinary = _added_tokens(config, name=name)
+    roles, extra = _special_tokens(config, "tokenizer_config.json", name=name)
+    older_map = _object(contents, "special_tokens_map.json", name=name) or {}
+    older_roles, older_extra = _special_tokens(older_map, "special_tokens_map.json", name=name)
+    # As transformers has it: the older map is for configs that do not list their added tokens.
+    if not added:
+        roles, extra = {**roles, **older_roles}, tuple(dict.fromkeys((*extra, *older_extra)))
+    model = _object(contents, "config.json", name=name)
+    generation = _object(contents, "generation_config.json", name=name) or {}
+    tokenizer_class = config.get("tokenizer_class")
+    return ModelFiles(
+        tokenizer_class=tokenizer_class if isinstance(tokenizer_class, str) else None,
+        special_tokens=roles,
+        extra_special_tokens=extra,
+        added_tokens=added,
+        ordinary_tokens=ordinary,
+        chat_templates=_chat_templates(contents, config, name=name),
+        stop_token_ids=_stop_token_ids(generation, name=name),
+        takes_images=None if model is None else _mentions(model, _IMAGE_KEYS),
+        takes_audio=None if model is None else _mentions(model, _AUDIO_KEYS),
+    )
+
+
+def read_json(content: bytes, *, file: str, name: str) -> Any:
+    """Parses a JSON file, with an error that says which file and where it breaks."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        state = "is empty" if not content.strip() else f"is not valid JSON ({error})"
+        raise TokenizerFileError(
+            f"{state}. It may be half-written or truncated: download it again.", name=name, file=file
+        ) from error
+
+
+def _object(contents: Mapping[str, bytes], file: str, *, name: str) -> dict[str, Any] | None:
+    if file not in contents:
+        return None
+    value = read_json(contents[file], file=file, name=name)
+    if not isinstance(value, dict):
+        raise _unexpected(file, "", "an object", value, name=name)
+    return value
+
+
+def _added_tokens(config: Mapping[str, Any], *, name: str) -> tuple[dict[str, int], frozenset[str]]:
+    listed = config.get("added_tokens_decoder") or {}
+    if not isinstance(listed, dict):
+        raise _unexpected("tokenizer_config.json", "added_tokens_decoder", "an object", listed, name=name)
+    tokens, ordinary = {}, set()
+    for number, entry in listed.items():
+        content = _token_text(entry)
+        if content is None or not number.isdecimal():
+            raise _unexpected("tokenizer_config.json", f"added_tokens_decoder[{number!r}]", "a token", entry, name=name)
+        tokens[content] = int(number)
+        if isinstance(entry, dict) and entry.get("special") is False:
+            ordinary.add(content)
+    return tokens, frozenset(ordinary)
+
+
+def _special_tokens(config: Mapping[str, Any], file: str, *, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    roles = {}
+    for key, value in config.items():
+        text = _token_text(value)
+        if text:
+            # A model's own roles (image_token, ...) count as well.
+            if key.endswith("_token"):
+                roles[key] = text
+        elif key in _ROLES and value is not None and text is None:
+            raise _unexpected(file, key, "a token", value, name=name)
+    extra: list[str] = []
+    for key in ("extra_special_tokens", "additional_special_tokens"):
+        listed = config.get(key) or ()
+        if isinstance(listed, dict):
+            listed = tuple(listed.values())
+        texts = [_token_text(value) for value in listed] if isinstance(listed, (list, tuple)) else [None]
+        if None in texts:
+            raise _unexpected(file, key, "a list of tokens", listed, name=name)
+        extra.extend(text for text in texts if text)
+    return roles, tuple(dict.fromkeys(extra))
+
+
+def _token_text(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def _chat_templates(contents: Mapping[str, bytes], config: Mapping[str, Any], *, name: str) -> dict[str, str]:
+    files = {
+        "default" if file == "chat_template.jinja" else PurePosixPath(file).stem: _template_text(
+            content, file, name=name
+        )
+        for file, content in contents.items()
+        if file == "chat_template.jinja" or file.startswith(f"{TEMPLATE_FOLDER}/")
+    }
+    inline = read_templates(config.get("chat_template"), file="tokenizer_config.json", name=name)
+    processor = _object(contents, "chat_template.json", name=name) or {}
+    # As transformers has it: where there are template files, whatever the config says does not count.
+    return files or inline or read_templates(processor.get("chat_template"), file="chat_template.json", name=name)
+
+
+def _template_text(content: bytes, file: str, *, name: str) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TokenizerFileError(f"is not UTF-8 text ({error}).", name=name, file=file) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_templates(value: object, *, file: str, name: str) -> dict[str, str]:
+    """Returns templates by name, given as a text, by name, or as a list of names and texts."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"default": value}
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        pairs = [(entry.get("name"), entry.get("template")) for entry in value]
+    if not pairs or not all(isinstance(text, str) for pair in pairs for text in pair):
+        raise _unexpected(file, "chat_template", "a template, or templates by name", value, name=name)
+    return dict(pairs)
+
+
+def _stop_token_ids(generation: Mapping[str, Any], *, name: str) -> tuple[int, ...] | None:
+    value = generation.get("eos_token_id")
+    if value is None:
+        return None
+    ids = value if isinstance(value, list) else [value]
+    if not all(type(number) is int and number >= 0 for number in ids):
+        raise _unexpected("generation_config.json", "eos_token_id", "token ids", value, name=name)
+    return tuple(dict.fromkeys(ids))
+
+
+def _mentions(config: Mapping[str, Any], keys: frozenset[str]) -> bool:
+    nested = (config.get(key) for key in _NESTED_CONFIGS)
+    return any(config.get(key) is not None for key in keys) or any(
+        _mentions(part, keys) for part in nested if isinstance(part, dict)
+    )
+
+
+def _unexpected(file: str, key: str, wanted: str, value: object, *, name: str) -> TokenizerFileError:
+    place = f"has {key} = " if key else "holds "
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return TokenizerFileError(f"{place}{shown} where there should be {wanted}.", name=name, file=file)

@@ -1,0 +1,123 @@
+"""Do a piece of work once, however many threads ask for it at the same time."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+def _cached_tokenizers() -> int:
+    value = os.environ.get("RENDERERS_CACHED_TOKENIZERS", "16")
+    if not value.isdecimal():
+        raise ValueError(f"RENDERERS_CACHED_TOKENIZERS is {value!r}. Set it to a number of tokenizers, such as 16.")
+    return int(value)
+
+
+CACHED_TOKENIZERS = _cached_tokenizers()
+"""How many tokenizers are kept without users; see `load_tokenizer`."""
+
+
+class _Flight(Generic[V]):
+    """One run of the work: whoever holds the lock does it, and the others find its outcome."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.outcome: tuple[V] | Exception | None = None
+
+
+def _copy_of(error: Exception) -> Exception:
+    """Return an error of the same class with the same attributes.
+
+    Raising one object in several threads would mix their tracebacks.
+    """
+    try:
+        return copy.copy(error)
+    except Exception:
+        # The constructor takes other arguments than `args`.
+        copied = type(error).__new__(type(error), *error.args)
+        copied.__dict__.update(vars(error))
+        return copied
+
+
+class SingleFlight(Generic[V]):
+    """Run work once per key and version, and keep the results of the last `keep` keys.
+
+    Callers that arrive while the work runs wait for it and get its result or its exception. A result is
+    kept until another version of its key replaces it or `keep` newer keys push it out. With `weak`, a
+    result that is no longer kept is still found while something else refers to it. A failure is never
+    kept. A forked child starts with the kept results and with no work in progress. Meant for module-level
+    objects: the fork handler refers to each of them for ever.
+
+    >>> squares = SingleFlight[int](keep=2)
+    >>> squares.get("three", version=1, work=lambda: 3 * 3)
+    9
+    """
+
+    def __init__(self, *, keep: int, weak: bool = False) -> None:
+        self._keep = keep
+        self._alive: weakref.WeakValueDictionary[tuple[Hashable, Hashable], V] | None = None
+        if weak:
+            self._alive = weakref.WeakValueDictionary()
+        self._start()
+        self._kept: OrderedDict[Hashable, tuple[Hashable, V]] = OrderedDict()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._start)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[tuple[Hashable, Hashable], _Flight[V]] = {}
+
+    def get(self, key: Hashable, *, version: Hashable, work: Callable[[], V]) -> V:
+        """Returns the result of `work`, running it unless somebody did or does for this key and version.
+
+        An interrupt may strike anywhere. A lock that is held by a `with` is released then, and the next
+        in line finds no outcome and does the work, so nobody waits for a thread that has gone away.
+        """
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and kept[0] == version:
+                self._kept.move_to_end(key)
+                return kept[1]
+            alive = None if self._alive is None else self._alive.get((key, version))
+            if alive is not None:
+                self._store(key, version, alive)
+                return alive
+            flight = self._running.setdefault((key, version), _Flight())
+        with flight.lock:
+            if isinstance(flight.outcome, Exception):
+                raise _copy_of(flight.outcome) from flight.outcome
+            if flight.outcome is not None:
+                return flight.outcome[0]
+            try:
+                result = work()
+            except Exception as error:
+                self._land(key, version, flight)
+                # Only now, so that nobody who comes later can be given this failure.
+                flight.outcome = error
+                raise
+            with self._lock:
+                self._store(key, version, result)
+            self._land(key, version, flight)
+            flight.outcome = (result,)
+            return result
+
+    def _land(self, key: Hashable, version: Hashable, flight: _Flight[V]) -> None:
+        with self._lock:
+            if self._running.get((key, version)) is flight:
+                del self._running[key, version]
+
+    def _store(self, key: Hashable, version: Hashable, result: V) -> None:
+        """Keep a result. The caller holds the lock."""
+        if self._alive is not None:
+            self._alive[key, version] = result
+        self._kept[key] = (version, result)
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._keep:
+            self._kept.popitem(last=False)

@@ -1,0 +1,229 @@
+"""A vocabulary file to a `tokenizers.Tokenizer`: tokenizer.json, tiktoken ranks, or Mistral's tekken.json."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from renderers.errors import TokenizerFileError
+from renderers.tokenizer.loading.model_files import ModelFiles, read_json
+from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
+
+_KIMI_WORD_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+_KIMI_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
+_KIMI_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
+_KIMI_PATTERN = "|".join(
+    (
+        r"[\p{Han}]+",
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}*{_KIMI_LOWER}+{_KIMI_WORD_TAIL}",
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}+{_KIMI_LOWER}*{_KIMI_WORD_TAIL}",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _RanksFormat:
+    """What a tokenizer's own code adds to a bare file of ranks."""
+
+    pattern: str
+    special_tokens: int
+    reserved: str
+
+
+_RANKS_FORMATS: Mapping[str, _RanksFormat] = MappingProxyType(
+    {
+        # Moonshot's Kimi K2 family.
+        "TikTokenTokenizer": _RanksFormat(pattern=_KIMI_PATTERN, special_tokens=256, reserved="<|reserved_token_{}|>"),
+    }
+)
+"""By the class that `tokenizer_config.json` names: ranks say neither how text is split nor what is special."""
+
+_TEKKEN_SPECIAL_TOKENS = (
+    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] "
+    "[TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] "
+    "[/SYSTEM_PROMPT] [TOOL_CONTENT]"
+).split()
+"""What the first tekken files mean by their first special ids; later files list them."""
+
+_TEKKEN_ROLES = MappingProxyType({"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"})
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """A built tokenizer, and what its file says of special tokens beside what the companions say."""
+
+    tokenizer: Tokenizer
+    declared: Mapping[str, int]
+    """Every added token that a file gives an id, to be held against the ids that it got."""
+    special_tokens: Mapping[str, str]
+    """`bos_token`, ...: only tekken.json implies these."""
+
+
+def build_vocabulary(content: bytes, *, file: str, model_files: ModelFiles, name: str) -> Vocabulary:
+    """Builds the tokenizer of a vocabulary file, telling the form by the file's name and content."""
+    if not file.endswith(".json") and re.match(rb"\s*\{", content) is None:
+        return _from_ranks(content, file=file, model_files=model_files, name=name)
+    if file == "tekken.json" or _is_tekken(content):
+        return _from_tekken(content, file=file, name=name)
+    return _from_tokenizer_json(content, file=file, name=name)
+
+
+def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
+    if _has_subword_prefix(content):
+        # In a BPE it makes the Rust side abort the process unless every merge has it, so it is never tried.
+        raise TokenizerFileError(
+            "has a continuing_subword_prefix: it does not keep the spaces of a text, and no chat model has one.",
+            name=name,
+            file=file,
+        )
+    try:
+        tokenizer = Tokenizer.from_buffer(content)
+    except Exception as error:  # the Rust side raises plain Exception and ValueError alike
+        raise TokenizerFileError(
+            f"is not a usable tokenizer ({error}). It may be half-written or truncated: download it again.",
+            name=name,
+            file=file,
+        ) from error
+    # Some files have these switched on, and each of them makes other ids than the text's own.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    if getattr(tokenizer.model, "dropout", None) is not None:
+        tokenizer.model.dropout = None
+    return Vocabulary(tokenizer, declared=_declared_tokens(content), special_tokens={})
+
+
+def _has_subword_prefix(content: bytes) -> bool:
+    # A key can be written with escapes, and no honest file escapes letters: only then it is parsed in full.
+    if re.search(rb"\\u00[4-7]", content):
+        with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
+            return bool(json.loads(content).get("model", {}).get("continuing_subword_prefix"))
+    return re.search(rb'"continuing_subword_prefix"\s*:\s*"[^"]', content) is not None
+
+
+def _declared_tokens(content: bytes) -> dict[str, int]:
+    """Returns the added tokens and ids that a valid tokenizer.json lists.
+
+    The Rust side gives a token another id where the listed one does not fit, and only logs it. Parsing
+    the whole file again to find out would cost half the time of loading it, so only the list is parsed.
+    """
+    start = re.search(rb'"added_tokens"\s*:\s*(?=\[)', content)
+    if start is None:
+        return {}
+    rest = memoryview(content)[start.end() :]
+    window = 1 << 16
+    while True:
+        text = str(rest[:window], "utf-8", errors="ignore")
+        try:
+            listed, _ = json.JSONDecoder().raw_decode(text)
+        except ValueError:
+            if window >= len(rest):
+                raise
+            window *= 8
+        else:
+            return {token["content"]: token["id"] for token in listed}
+
+
+def _from_ranks(content: bytes, *, file: str, model_files: ModelFiles, name: str) -> Vocabulary:
+    layout = _RANKS_FORMATS.get(model_files.tokenizer_class or "")
+    if layout is None:
+        raise TokenizerFileError(
+            f"holds ranks, which do not say how text is split; tokenizer_config.json must name a tokenizer_class "
+            f"that is known ({', '.join(_RANKS_FORMATS)}), and it names {model_files.tokenizer_class}.",
+            name=name,
+            file=file,
+        )
+    ranks = _parse_ranks(content, file=file, name=name)
+    first_special = len(ranks)
+    listed = {number: text for text, number in model_files.added_tokens.items()}
+    special_ids = range(first_special, first_special + layout.special_tokens)
+    if min(listed, default=None) != first_special or max(listed) not in special_ids:
+        raise TokenizerFileError(
+            f"has {first_special} ranks, and tokenizer_config.json's added_tokens_decoder does not begin where they "
+            f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model.",
+            name=name,
+            file=file,
+        )
+    added = {listed.get(number, layout.reserved.format(number)): number for number in special_ids}
+    tokenizer = tokenizer_from_ranks(
+        ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=model_files.ordinary_tokens
+    )
+    return Vocabulary(tokenizer, declared=added, special_tokens={})
+
+
+def _parse_ranks(content: bytes, *, file: str, name: str) -> dict[bytes, int]:
+    ranks: dict[bytes, int] = {}
+    lines = content.splitlines()
+    for number, line in enumerate(lines):
+        try:
+            encoded, rank = line.split()
+            token = base64.b64decode(encoded, validate=True)
+            if int(rank) != number:
+                raise ValueError(f"rank {int(rank)} where {number} was due")
+        except (ValueError, binascii.Error) as error:
+            raise TokenizerFileError(
+                f"line {number + 1} is not a token and its rank ({error}). It may be truncated: download it again.",
+                name=name,
+                file=file,
+            ) from error
+        ranks[token] = number
+    if len(ranks) != len(lines) or not all(bytes([byte]) in ranks for byte in range(256)):
+        raise TokenizerFileError(
+            "names a token twice, or lacks one of the 256 bytes. It may be truncated: download it again.",
+            name=name,
+            file=file,
+        )
+    return ranks
+
+
+def _is_tekken(content: bytes) -> bool:
+    return b'"token_bytes"' in content[:4096]
+
+
+def _from_tekken(content: bytes, *, file: str, name: str) -> Vocabulary:
+    data = read_json(content, file=file, name=name)
+    try:
+        config = data["config"]
+        special_count = int(config["default_num_special_tokens"])
+        size = int(config["default_vocab_size"]) - special_count
+        special = _tekken_special_tokens(data.get("special_tokens"), special_count)
+        entries = data["vocab"][:size]
+        ranks = {base64.b64decode(entry["token_bytes"], validate=True): entry["rank"] for entry in entries}
+        if list(ranks.values()) != list(range(size)):
+            raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
+        tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
+    except Exception as error:
+        raise TokenizerFileError(
+            f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again.",
+            name=name,
+            file=file,
+        ) from error
+    roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in special}
+    return Vocabulary(tokenizer, declared=special, special_tokens=roles)
+
+
+def _tekken_special_tokens(listed: Any, count: int) -> dict[str, int]:
+    known = (
+        dict(enumerate(_TEKKEN_SPECIAL_TOKENS))
+        if listed is None
+        else {int(entry["rank"]): str(entry["token_str"]) for entry in listed}
+    )
+    if any(number not in range(count) for number in known):
+        raise ValueError(f"a special token's rank is not below {count}")
+    tokens = {known.get(number, f"<SPECIAL_{number}>"): number for number in range(count)}
+    if len(tokens) != count:
+        raise ValueError("two special tokens have the same text")
+    return tokens

@@ -1,0 +1,426 @@
+"""`LoadedTokenizer`: an immutable tokenizer that any number of threads may share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NoReturn, overload
+
+from renderers.errors import TokenIdError, TokenizerFileError
+from renderers.tokenizer.vocab import Vocab, vocab_from_state
+
+_UNSUPPORTED_ARGUMENTS = {
+    "max_length",
+    "padding",
+    "return_assistant_tokens_mask",
+    "return_tensors",
+    "sanitize_control_tokens",
+    "tokenizer_kwargs",
+    "truncation",
+}
+"""Arguments of transformers' `apply_chat_template` that are not template variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerSource:
+    """Where a tokenizer was read from."""
+
+    location: str
+    """An absolute path, a repository, or the type of the object that the tokenizer was adopted from."""
+    commit: str | None
+    """The commit of a repository."""
+    files: tuple[str, ...]
+    """The files that were read; empty for an adopted object."""
+    missing: Mapping[str, str]
+    """The optional files that were not read, each with the reason."""
+    digest: str
+    """A hash of everything that was read. Equal digests mean equal tokenizers."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", MappingProxyType(dict(self.missing)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TokenizerSource, (self.location, self.commit, self.files, dict(self.missing), self.digest)
+
+
+class TokenizerOutput(dict[str, Any]):
+    """The result of calling a tokenizer: `input_ids`, `attention_mask` and optionally `offset_mapping`.
+
+    The values are also available as attributes.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LoadedTokenizer:
+    """A tokenizer and everything read from its files; made by `load_tokenizer`.
+
+    It cannot be changed, so threads share it without a lock. It pickles by name if it was loaded from files and
+    by content if it was adopted from an object. Two tokenizers are equal if their name, revision and digest are.
+
+    >>> from renderers import EMBEDDED, load_tokenizer
+    >>> tokenizer = load_tokenizer(EMBEDDED)
+    >>> tokenizer.decode(tokenizer.encode("Hello, world!"))
+    'Hello, world!'
+    """
+
+    name_or_path: str
+    """The name that was passed to `load_tokenizer`."""
+    revision: str | None = None
+    """The revision that was passed to `load_tokenizer`. `source.commit` is the commit that was read."""
+    source: TokenizerSource
+    vocab: Vocab
+    """The vocabulary and its derived tables, shared by all tokenizers with the same digest. Internal: it may change
+    in any release. `get_vocab()` returns the mapping from tokens to ids."""
+
+    # ==================
+    # Contents of the files
+    # ==================
+
+    @property
+    def special_tokens_map(self) -> Mapping[str, str]:
+        """Special tokens by role: `bos_token`, `eos_token`, …"""
+        return self.vocab.special_tokens_map
+
+    @property
+    def added_tokens(self) -> Mapping[str, int]:
+        """The ids of all added tokens, special or not. Their texts are never split."""
+        return self.vocab.added_tokens
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the special tokens, which `skip_special_tokens` skips."""
+        return self.vocab.special_ids
+
+    @property
+    def chat_templates(self) -> Mapping[str, str]:
+        """All chat templates by name. `chat_template` is the one named `default`."""
+        return self.vocab.chat_templates
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...] | None:
+        """The `eos_token_id` of `generation_config.json`, always as a tuple; None if the file has none."""
+        return self.vocab.stop_token_ids
+
+    @property
+    def takes_images(self) -> bool | None:
+        """True if `config.json` has a key of vision models; None without that file."""
+        return self.vocab.takes_images
+
+    @property
+    def takes_audio(self) -> bool | None:
+        """True if `config.json` has a key of audio models; None without that file."""
+        return self.vocab.takes_audio
+
+    @property
+    def isolating_token_ids(self) -> frozenset[int]:
+        """The ids of the isolating tokens: text on one side of such an added token never changes the ids on the other.
+
+        Found by static rules. The first 256 tokens by id are also tested with text on both sides.
+        """
+        return self.vocab.isolating_token_ids
+
+    @property
+    def special_tokens_isolate(self) -> bool:
+        """True if every special token is an isolating token."""
+        return self.special_ids <= self.isolating_token_ids
+
+    @property
+    def wall_ids(self) -> frozenset[int]:
+        """Alias of `isolating_token_ids`."""
+        return self.isolating_token_ids
+
+    @property
+    def hard_walls(self) -> bool:
+        """Alias of `special_tokens_isolate`."""
+        return self.special_tokens_isolate
+
+    @property
+    def byte_level(self) -> bool:
+        """True if each token stands for a fixed sequence of bytes and every byte has a token."""
+        return self.vocab.byte_level
+
+    # ==================
+    # Encoding
+    # ==================
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Encode text to token ids.
+
+        The text of an added token (`<|im_end|>`) becomes that token. With `add_special_tokens`, the post-processor of
+        the tokenizer adds its tokens, usually a BOS token if any.
+        """
+        return self.vocab.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        *,
+        add_special_tokens: bool = True,
+        return_offsets_mapping: bool = False,
+    ) -> TokenizerOutput:
+        """Encode a text, or several, to a mapping with `input_ids` and `attention_mask`.
+
+        With `return_offsets_mapping` also `offset_mapping`: the start and end character of each token.
+        """
+        if isinstance(text, str):
+            encodings = [self.vocab.encode(text, add_special_tokens=add_special_tokens)]
+        else:
+            encodings = [self.vocab.encode(item, add_special_tokens=add_special_tokens) for item in text]
+        columns: dict[str, list[Any]] = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+        }
+        if return_offsets_mapping:
+            columns["offset_mapping"] = [encoding.offsets for encoding in encodings]
+        if isinstance(text, str):
+            return TokenizerOutput({key: values[0] for key, values in columns.items()})
+        return TokenizerOutput(columns)
+
+    # ==================
+    # Decoding
+    # ==================
+
+    def decode(self, token_ids: int | Iterable[int], skip_special_tokens: bool = False) -> str:
+        """Decode token ids to text, without cleaning up spaces.
+
+        Ids that are not in the vocabulary are skipped. Bytes that are not UTF-8 become U+FFFD.
+        """
+        ids = _as_ids(token_ids)
+        if skip_special_tokens:
+            ids = [number for number in ids if number not in self.special_ids]
+        try:
+            return self.vocab.backend.decode(ids, skip_special_tokens=False)
+        except OverflowError:
+            _refuse_ids(ids)
+
+    def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
+        """Decode several lists of ids."""
+        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+
+    # ==================
+    # Tokens and ids
+    # ==================
+
+    @overload
+    def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
+    @overload
+    def convert_tokens_to_ids(self, tokens: list[str] | tuple[str, ...]) -> list[int | None]: ...
+    def convert_tokens_to_ids(self, tokens: str | list[str] | tuple[str, ...]) -> int | list[int | None] | None:
+        """Return the id of a token, or of each of several; `unk_token_id` for a text that is not a token."""
+        if isinstance(tokens, str):
+            number = self.vocab.backend.token_to_id(tokens)
+            return self.unk_token_id if number is None else number
+        return [self.convert_tokens_to_ids(token) for token in tokens]
+
+    @overload
+    def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = False) -> str | None: ...
+    @overload
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str | None]: ...
+    def convert_ids_to_tokens(
+        self, ids: int | Iterable[int], skip_special_tokens: bool = False
+    ) -> str | list[str | None] | None:
+        """Return the token of an id, or of each of several; None for an id that is not in the vocabulary."""
+        numbers = _as_ids(ids)
+        try:
+            tokens = [
+                self.vocab.backend.id_to_token(number)
+                for number in numbers
+                if not (skip_special_tokens and number in self.special_ids)
+            ]
+        except OverflowError:
+            _refuse_ids(numbers)
+        return tokens if isinstance(ids, Iterable) else tokens[0] if tokens else None
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return a new dict of all tokens and their ids, including added tokens."""
+        return self.vocab.backend.get_vocab(with_added_tokens=True)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """Return a new dict of the added tokens and their ids."""
+        return dict(self.added_tokens)
+
+    @property
+    def is_fast(self) -> bool:
+        """Always True."""
+        return True
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens without added tokens. `len(tokenizer)` includes them."""
+        return self.vocab.backend.get_vocab_size(with_added_tokens=False)
+
+    def __len__(self) -> int:
+        return self.vocab.backend.get_vocab_size(with_added_tokens=True)
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The special tokens, in the order of their ids."""
+        tokens = (self.vocab.backend.id_to_token(number) for number in self.all_special_ids)
+        return [token for token in tokens if token is not None]
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        """The ids of the special tokens, in order."""
+        return sorted(self.special_ids)
+
+    # ==================
+    # Special tokens and templates
+    # ==================
+
+    def apply_chat_template(
+        self,
+        conversation: Iterable[Any],
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: bool = True,
+        return_dict: bool = True,
+        **template_arguments: Any,
+    ) -> str | list[int] | TokenizerOutput:
+        """Render a conversation with the chat template, as the method of transformers with this name does.
+
+        The template gets the messages unchanged. A renderer also adapts them to the format that the template expects.
+        Returns a `TokenizerOutput`, a list of ids without `return_dict`, or a str without `tokenize`.
+
+        Raises:
+            TypeError: An argument of the method of transformers is not supported here, such as `return_tensors`.
+
+        >>> from renderers import EMBEDDED, load_tokenizer
+        >>> load_tokenizer(EMBEDDED).apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
+        '<|turn|>user\\nHi<|end|>\\n'
+        """
+        # A higher layer, needed only by this method.
+        from renderers.templating.chat import apply_template
+
+        for name in _UNSUPPORTED_ARGUMENTS & template_arguments.keys():
+            if template_arguments.pop(name):
+                raise TypeError(f"apply_chat_template returns lists of ids and does not support {name}=")
+        text = apply_template(
+            conversation,
+            named=self.chat_templates,
+            name=self.name_or_path,
+            tools=tools,
+            chat_template=chat_template,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            arguments={**self.special_tokens_map, "documents": documents, **template_arguments},
+        )
+        if not tokenize:
+            return text
+        encoded = self(text, add_special_tokens=False)
+        return encoded if return_dict else encoded.input_ids
+
+    @property
+    def bos_token(self) -> str | None:
+        return self.special_tokens_map.get("bos_token")
+
+    @property
+    def eos_token(self) -> str | None:
+        return self.special_tokens_map.get("eos_token")
+
+    @property
+    def pad_token(self) -> str | None:
+        return self.special_tokens_map.get("pad_token")
+
+    @property
+    def unk_token(self) -> str | None:
+        return self.special_tokens_map.get("unk_token")
+
+    @property
+    def bos_token_id(self) -> int | None:
+        return self._id_of(self.bos_token)
+
+    @property
+    def eos_token_id(self) -> int | None:
+        return self._id_of(self.eos_token)
+
+    @property
+    def pad_token_id(self) -> int | None:
+        return self._id_of(self.pad_token)
+
+    @property
+    def unk_token_id(self) -> int | None:
+        return self._id_of(self.unk_token)
+
+    @property
+    def chat_template(self) -> str | None:
+        """The default chat template; None if there is none."""
+        return self.chat_templates.get("default")
+
+    # ==================
+    # Identity
+    # ==================
+
+    def with_identity(self, *, name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
+        """Return a tokenizer with the same vocabulary under another name."""
+        return replace(self, name_or_path=name, revision=revision, source=source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LoadedTokenizer) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str | None, str]:
+        return self.name_or_path, self.revision, self.source.digest
+
+    def __copy__(self) -> LoadedTokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LoadedTokenizer:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.source.files:
+            return _load_again, (self.name_or_path, self.revision, self.source)
+        return _rebuild, (self.name_or_path, self.revision, self.source, self.vocab.state())
+
+    def __repr__(self) -> str:
+        at = f" at {self.source.commit}" if self.source.commit else ""
+        return f"LoadedTokenizer({self.name_or_path!r}, {len(self)} tokens, from {self.source.location}{at})"
+
+    def _id_of(self, token: str | None) -> int | None:
+        return None if token is None else self.vocab.backend.token_to_id(token)
+
+
+def _load_again(name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
+    from renderers.tokenizer.loading.load import load_tokenizer
+
+    loaded = load_tokenizer(source.location, revision=source.commit)
+    if loaded.source.digest != source.digest:
+        raise TokenizerFileError(
+            f"changed since this tokenizer was pickled: the files of {source.location} differ. Use the same files in "
+            "both processes.",
+            name=name,
+        )
+    if (name, revision) == (loaded.name_or_path, loaded.revision):
+        return loaded
+    return loaded.with_identity(name=name, revision=revision, source=loaded.source)
+
+
+def _rebuild(name: str, revision: str | None, source: TokenizerSource, state: dict[str, Any]) -> LoadedTokenizer:
+    return LoadedTokenizer(name_or_path=name, revision=revision, source=source, vocab=vocab_from_state(state))
+
+
+def _as_ids(ids: int | Iterable[int]) -> list[int]:
+    """Return a list of ints for one id or several: ints, arrays or tensors."""
+    if hasattr(ids, "tolist"):
+        ids = ids.tolist()
+    return list(map(operator.index, ids)) if isinstance(ids, Iterable) else [operator.index(ids)]
+
+
+def _refuse_ids(ids: Sequence[int]) -> NoReturn:
+    """Raise an error for the first number that cannot be a token id."""
+    at = next(index for index, number in enumerate(ids) if not 0 <= number < 2**32)
+    raise TokenIdError(f"{ids[at]} at position {at} is not a token id: ids are from 0 to 4294967295.")

@@ -1,0 +1,193 @@
+"""`Vocab`: everything that is read from a tokenizer's files, and the tables derived from it.
+
+There is one `Vocab` per digest in a process. Every `LoadedTokenizer` with that digest shares it, under
+any name and after any number of pickle round trips, so derived tables are built once per process.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any
+
+from tokenizers import Encoding, Tokenizer
+
+from renderers.core.lazy import lazy
+from renderers.tokenizer.encoding.byte_text import ByteTexts, texts_of_bytes, texts_of_pieces
+from renderers.tokenizer.encoding.piece_cache import PieceCache
+from renderers.tokenizer.encoding.plain import PlainEncoder
+from renderers.tokenizer.engines.hf import check_text, encode_batch
+from renderers.tokenizer.engines.words import WordEncoder, encode_by_words, word_encoder
+from renderers.tokenizer.loading.single_flight import SingleFlight
+
+_CACHED_CHARACTERS = 2**21
+"""Bound of a piece cache in characters of text. The ids of that many take some megabytes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Vocab:
+    """The contents of a tokenizer's files and the tables derived from them; made by `shared_vocab`.
+
+    Nothing in it can be changed. Threads share it without a lock.
+    """
+
+    digest: str
+    """A hash of everything it was built from."""
+    backend: Tokenizer
+    special_tokens_map: Mapping[str, str]
+    added_tokens: Mapping[str, int]
+    special_ids: frozenset[int]
+    chat_templates: Mapping[str, str]
+    stop_token_ids: tuple[int, ...] | None
+    takes_images: bool | None
+    takes_audio: bool | None
+    isolating_token_ids: frozenset[int]
+    byte_level: bool
+
+    def __post_init__(self) -> None:
+        for name in ("special_tokens_map", "added_tokens", "chat_templates"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def state(self) -> dict[str, Any]:
+        """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        state["backend"] = self.backend.to_str()
+        return {key: dict(value) if isinstance(value, Mapping) else value for key, value in state.items()}
+
+    # ==================
+    # Encoding
+    # ==================
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
+        """Encode one text.
+
+        Raises:
+            TypeError: `text` is not a str.
+            UnencodableTextError: `text` contains a lone surrogate.
+        """
+        try:
+            return self.backend.encode(text, add_special_tokens=add_special_tokens)
+        except TypeError:
+            check_text(text)
+            raise
+
+    def encode_pieces(self, texts: Sequence[str]) -> list[array[int]]:
+        """Encode texts without isolating tokens in them, each on its own, adding no special tokens.
+
+        The arrays are shared with the cache. Do not modify them.
+        """
+        return self._piece_cache.encode(texts)
+
+    @lazy
+    def _piece_cache(self) -> PieceCache:
+        # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
+        backend, words = self.backend, self._words
+
+        def encode(texts: list[str]) -> list[Sequence[int]]:
+            return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
+
+        return PieceCache(encode, characters=_CACHED_CHARACTERS)
+
+    @lazy
+    def _words(self) -> WordEncoder | None:
+        isolated = self.isolating_texts & self.reserved_texts
+        return word_encoder(self.backend, unless=frozenset(self.added_tokens) - isolated)
+
+    @lazy
+    def plain(self) -> PlainEncoder:
+        """An encoder with the same vocabulary that encodes no text to a special token.
+
+        Raises:
+            TypeError: This vocabulary has no other encoding for the text of one of its special tokens.
+        """
+        reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
+        if self.reserved_texts <= self.isolating_texts:
+            words = self._words
+        else:
+            words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
+        return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end character of each token of a text, adding no special tokens."""
+        return self.encode(text, add_special_tokens=False).offsets
+
+    def normalized(self, text: str) -> str:
+        """Return a text after the tokenizer's normalizer."""
+        normalizer = self.backend.normalizer
+        return text if normalizer is None else normalizer.normalize_str(text)
+
+    # ==================
+    # Tables
+    # ==================
+
+    @lazy
+    def byte_texts(self) -> ByteTexts:
+        """The text of each token by id, with one character for each byte."""
+        if self.byte_level:
+            return texts_of_bytes(self.backend, self.added_tokens)
+        return texts_of_pieces(self.backend)
+
+    @lazy
+    def token_sizes(self) -> list[int]:
+        """The number of bytes of each token by id. Only for byte-level vocabularies."""
+        return self.byte_texts.sizes()
+
+    @lazy
+    def sizes_hold(self) -> bool:
+        """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
+        return self.byte_level and self._words is not None and not self.stripping
+
+    @property
+    def fingerprint(self) -> str:
+        """A value that is equal for tokenizers with equal files."""
+        return self.digest
+
+    @lazy
+    def isolating_texts(self) -> frozenset[str]:
+        """The texts of the isolating tokens."""
+        return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)
+
+    @lazy
+    def control_texts(self) -> frozenset[str]:
+        """The texts of the special tokens; of all added tokens but spaces if none is marked special."""
+        special = {text for text, number in self.added_tokens.items() if number in self.special_ids}
+        return frozenset(special or {text for text in self.added_tokens if not text.isspace()})
+
+    @lazy
+    def stop_texts(self) -> frozenset[str]:
+        """The texts of the tokens in `stop_token_ids`."""
+        return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
+
+    @lazy
+    def reserved_texts(self) -> frozenset[str]:
+        """The texts of all added tokens, special or not, except runs of spaces and newlines."""
+        return reserved_among(self.added_tokens)
+
+    @lazy
+    def stripping(self) -> Mapping[str, tuple[bool, bool]]:
+        """The added tokens that absorb the spaces before or after them."""
+        added = self.backend.get_added_tokens_decoder().values()
+        return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
+
+
+def reserved_among(texts: Iterable[str]) -> frozenset[str]:
+    """Return the texts of added tokens that are more than layout: not runs of spaces and newlines."""
+    return frozenset(text for text in texts if text.replace("▁", " ").strip())
+
+
+_VOCABS: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
+"""By digest. Weak: the caches of tokenizers decide how long a vocabulary without users is kept."""
+
+
+def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
+    """Return the process-wide `Vocab` of a digest; call `build` only if there is none."""
+    return _VOCABS.get(digest, version=None, work=build)
+
+
+def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
+    """Return the process-wide `Vocab` of a pickled state."""
+    return shared_vocab(
+        state["digest"], build=lambda: Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
+    )

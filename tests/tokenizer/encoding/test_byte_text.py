@@ -1,0 +1,124 @@
+"""The wire text of tokens is what the tokenizer decodes them to."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+
+from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
+from renderers.tokenizer.encoding import byte_text as module
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts, from_byte_text, texts_of_bytes, to_byte_text
+from tests.support.models import one_model_per_vocabulary
+
+
+@given(st.text())
+def test_a_text_comes_back(text: str) -> None:
+    wire = to_byte_text(text)
+    assert from_byte_text(wire) == text
+    assert len(wire) == len(text.encode())
+
+
+@given(st.binary())
+def test_bytes_that_are_no_text_are_replaced_as_in_decoding(data: bytes) -> None:
+    assert from_byte_text(data.decode("latin-1")) == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("name", [str(EMBEDDED), *one_model_per_vocabulary()])
+def test_joined_they_are_the_decoded_text(name: str, request: pytest.FixtureRequest) -> None:
+    if name != str(EMBEDDED):
+        request.getfixturevalue("hub")
+    tokenizer = load_tokenizer(name)
+    texts = tokenizer.vocab.byte_texts
+    chance = random.Random(0)
+    known = [number for number, text in enumerate(texts) if text != UNKNOWN]
+    assert len(known) == len(set(tokenizer.get_vocab().values()))
+    for size in (1, 2, 3, 5, 40):
+        for _ in range(300):
+            ids = chance.choices(known, k=size)
+            wire = "".join(map(texts.__getitem__, ids))
+            # A vocabulary of pieces writes one U+FFFD for each byte that is no text, where others write one for all.
+            if tokenizer.byte_level or "\ufffd" not in from_byte_text(wire):
+                assert from_byte_text(wire) == _decoded(tokenizer, ids)
+
+
+def _decoded(tokenizer: object, ids: list[int]) -> str:
+    """Decodes ids after a letter, so that a space that only the first token loses is there."""
+    anchor = tokenizer.encode("a", add_special_tokens=False)  # type: ignore[attr-defined]
+    whole: str = tokenizer.decode([*anchor, *ids])  # type: ignore[attr-defined]
+    return whole.removeprefix("a")
+
+
+def test_an_id_that_there_is_not_has_a_sign_of_its_own() -> None:
+    texts = list(load_tokenizer(EMBEDDED).vocab.byte_texts)
+    assert set(texts).isdisjoint({UNKNOWN}) or texts.count(UNKNOWN) < len(texts)
+
+
+@pytest.mark.parametrize("vocabulary", [{}, {"a\uffffb": 0, "\u0120c": 2}])
+def test_any_vocabulary_of_bytes_has_texts(vocabulary: dict[str, int]) -> None:
+    backend = Tokenizer(BPE(vocab=vocabulary, merges=[]))
+    expected = {0: to_byte_text("a\uffffb"), 2: " c"} if vocabulary else {}
+    assert list(texts_of_bytes(backend, {"<x>": 3})) == [expected.get(number, UNKNOWN) for number in range(3)] + ["<x>"]
+
+
+def test_texts_are_had_by_number() -> None:
+    texts = ByteTexts(["a", "", "bc"])
+    assert [texts[0], texts[1], texts[2], list(texts)] == ["a", "", "bc", ["a", "", "bc"]]
+    for number in (-1, 3):
+        with pytest.raises(IndexError, match=str(number)):
+            texts[number]
+
+
+class Letters:
+    """A tokenizer of a caller's own: one token for each letter."""
+
+    name_or_path = "letters"
+    eos_token_id = 0
+    unk_token_id = None
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) for letter in text]
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return ord(token)
+
+
+class CountingLetters(Letters):
+    """The same, counting how often each token is decoded after another one."""
+
+    def __init__(self) -> None:
+        self.decoded: Counter[int] = Counter()
+
+    def decode(self, ids: list[int]) -> str:
+        self.decoded.update(ids[1:])
+        return super().decode(ids)
+
+
+def test_texts_of_a_callers_tokenizer_are_bounded_and_those_in_use_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CACHED_TEXTS", 100)
+    letters = CountingLetters()
+    texts = adopt_tokenizer(letters).vocab.byte_texts
+    letters.decoded.clear()
+    for number in range(1000, 4000):
+        assert [texts[ord("a")], texts[number]] == ["a", to_byte_text(chr(number))]
+    assert len(texts) + len(texts._older) <= 200  # type: ignore[union-attr]
+    assert letters.decoded[ord("a")] == 1
+
+
+def test_what_a_callers_decode_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "renderers")
+    assert adopt_tokenizer(Letters()).vocab.byte_texts[10**9] == UNKNOWN
+    assert "decode([1000000000]) raised ValueError" in caplog.text
+
+
+def test_a_callers_own_tokenizer_is_asked_token_by_token() -> None:
+    texts = adopt_tokenizer(Letters()).vocab.byte_texts
+    assert [texts[ord("é")], texts[10**9]] == ["Ã©", UNKNOWN]

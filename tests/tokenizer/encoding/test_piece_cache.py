@@ -1,0 +1,64 @@
+"""Pieces that were encoded before are not encoded again, as long as there is room for them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers.tokenizer.encoding.piece_cache import PieceCache
+
+
+class Counting:
+    """Encodes a text to its letters, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: list[str]) -> list[list[int]]:
+        self.asked += texts
+        return [list(map(ord, text)) for text in texts]
+
+
+def test_a_piece_is_encoded_once() -> None:
+    encode = Counting()
+    cache = PieceCache(encode, characters=1_000)
+    assert [ids.tolist() for ids in cache.encode(["a", "b", "a"])] == [[97], [98], [97]]
+    assert [ids.tolist() for ids in cache.encode(["b", "c"])] == [[98], [99]]
+    assert encode.asked == ["a", "b", "c"]
+
+
+def test_what_is_used_stays_and_the_rest_goes() -> None:
+    encode = Counting()
+    cache = PieceCache(encode, characters=80)
+    for number in range(200):
+        cache.encode(["often", f"once {number}"])
+    assert encode.asked.count("often") == 1
+    assert len(cache._young) + len(cache._old) < 40
+
+
+def test_a_long_piece_is_not_kept() -> None:
+    encode = Counting()
+    cache = PieceCache(encode, characters=80)
+    cache.encode(["x" * 11])
+    cache.encode(["x" * 11])
+    assert len(encode.asked) == 2
+
+
+@given(st.lists(st.lists(st.text("ab", max_size=3), max_size=5), max_size=20))
+def test_the_ids_are_always_those_of_the_text(batches: list[list[str]]) -> None:
+    cache = PieceCache(Counting(), characters=8)
+    for batch in batches:
+        assert [ids.tolist() for ids in cache.encode(batch)] == [list(map(ord, text)) for text in batch]
+
+
+def test_threads_share_it() -> None:
+    cache = PieceCache(Counting(), characters=200)
+
+    def run(thread: int) -> bool:
+        texts = [f"{(thread * 7 + at) % 40}" for at in range(500)]
+        return all(cache.encode([text])[0].tolist() == list(map(ord, text)) for text in texts)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(run, range(8)))

@@ -1,0 +1,348 @@
+"""Repositories: what is cached is used without a request, what is not comes from the hub, all of one commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers import EMBEDDED, TRUSTED_REVISIONS, load_tokenizer
+from renderers.tokenizer.loading import hub as hub_module
+from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
+from tests.support.fake_hub import FakeHub, serve_hub
+from tests.support.models import snapshot_of
+
+NAME = "org/model"
+FILES = {path.name: path.read_bytes() for path in EMBEDDED.iterdir()}
+
+LOAD = """
+import json, logging, sys, threading, time
+time.sleep = lambda seconds: None  # the hub's client waits between its retries
+from renderers import load_tokenizer
+from renderers.errors import TokenizerLoadError
+records = []
+class Keep(logging.Handler):
+    def emit(self, record): records.append(record.getMessage())
+logging.getLogger("renderers").addHandler(Keep())
+def load():
+    try:
+        loaded = load_tokenizer(sys.argv[1], revision=sys.argv[2] or None)
+        results.append(dict(name=loaded.name_or_path, location=loaded.source.location, commit=loaded.source.commit,
+            files=loaded.source.files, missing=dict(loaded.source.missing), templates=dict(loaded.chat_templates),
+            ids=loaded.encode("Hello, world!"), object=id(loaded)))
+    except TokenizerLoadError as error:
+        results.append(dict(error=type(error).__name__, text=str(error)))
+results, threads = [], [threading.Thread(target=load) for _ in range(int(sys.argv[3]))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(json.dumps(dict(results=results, log=records)))
+"""
+
+
+@dataclass
+class Machine:
+    """A machine of its own: a cache directory and an environment, on which processes load tokenizers."""
+
+    hub: FakeHub
+    home: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+
+    def load_all(self, name: str, *, revision: str = "", threads: int, **settings: str) -> list[dict[str, Any]]:
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("HF_") and not key.lower().endswith("_proxy")
+        }
+        ours = {"HF_HOME": str(self.home), "HF_ENDPOINT": self.hub.url, "HF_HUB_DISABLE_TELEMETRY": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", LOAD, name, revision, str(threads)],
+            env=inherited | ours | self.settings | settings,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        answer = json.loads(done.stdout)
+        self.log = answer["log"]
+        results: list[dict[str, Any]] = answer["results"]
+        return results
+
+    def load(self, name: str = NAME, *, revision: str = "", **settings: str) -> dict[str, Any]:
+        return self.load_all(name, revision=revision, threads=1, **settings)[0]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with serve_hub(FakeHub()) as hub:
+        yield Machine(hub, tmp_path)
+
+
+def test_the_first_load_asks_the_hub_and_the_second_asks_nobody(machine: Machine) -> None:
+    commit = machine.hub.publish(NAME, FILES)
+    first = machine.load()
+    assert (first["location"], first["commit"]) == (NAME, commit)
+    assert set(first["files"]) == set(FILES)
+    assert machine.hub.requests
+    machine.hub.requests.clear()
+    second = machine.load()
+    assert second["ids"] == first["ids"]
+    assert machine.hub.requests == []
+
+
+def test_a_cached_repository_loads_when_offline_and_when_the_hub_is_down(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    online = machine.load()
+    for settings in ({"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}):
+        assert machine.load(**settings)["ids"] == online["ids"]
+
+
+def test_all_files_are_of_one_commit_though_the_branch_moves(machine: Machine) -> None:
+    first = machine.hub.publish(NAME, FILES)
+    config_of_second = FILES | {"tokenizer_config.json": b'{"pad_token": "<|pad|>"}'}
+    answer = machine.hub.answer
+
+    def moving(path: str, authorization: str | None) -> tuple[int, dict[str, str], bytes]:
+        given = answer(path, authorization)
+        if path.endswith("/tokenizer.json") and len(machine.hub.requests) == 1:
+            machine.hub.publish(NAME, config_of_second)
+        return given
+
+    machine.hub.answer = moving  # type: ignore[method-assign]
+    loaded = machine.load()
+    assert loaded["commit"] == first
+    assert machine.load(revision="main")["commit"] == first  # what is cached stays until asked anew
+
+
+def test_a_file_that_the_cache_lacks_is_fetched_at_the_cached_commit(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    machine.load()
+    snapshot = next((machine.home / "hub" / "models--org--model" / "snapshots").iterdir())
+    (snapshot / "tokenizer_config.json").unlink()
+    machine.hub.publish(NAME, {"tokenizer.json": b"of another commit"})
+    loaded = machine.load()
+    assert "tokenizer_config.json" in loaded["files"]
+    assert loaded["commit"] == snapshot.name
+
+
+def test_offline_a_partial_cache_loads_and_says_what_it_lacks(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    machine.load()
+    snapshot = next((machine.home / "hub" / "models--org--model" / "snapshots").iterdir())
+    (snapshot / "tokenizer_config.json").unlink()
+    missing = machine.load(HF_HUB_OFFLINE="1")["missing"]
+    assert "not in the cache" in missing["tokenizer_config.json"]
+    assert missing["special_tokens_map.json"] == "not there"
+
+
+def test_a_partial_cache_and_no_hub_is_an_error_not_half_a_tokenizer(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    machine.load()
+    snapshot = next((machine.home / "hub" / "models--org--model" / "snapshots").iterdir())
+    (snapshot / "tokenizer_config.json").unlink()
+    refused = machine.load(HF_ENDPOINT="http://127.0.0.1:9")
+    assert refused["error"] == "TokenizerUnreachableError"
+    assert "could not be reached" in refused["text"]
+    assert "HF_HUB_OFFLINE=1" in refused["text"]
+
+
+def test_a_link_into_a_lost_blob_is_fetched_again_and_offline_an_error(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    first = machine.load()
+    root = machine.home / "hub" / "models--org--model"
+    link = next((root / "snapshots").iterdir()) / "tokenizer.json"
+    link.resolve().unlink()
+    offline = machine.load(HF_HUB_OFFLINE="1")
+    assert offline["error"] == "TokenizerFileError"
+    assert "tokenizer.json" in offline["text"]
+    assert machine.load()["ids"] == first["ids"]
+
+
+def test_named_templates_in_their_folder_are_fetched(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES | {"additional_chat_templates/tool_use.jinja": b"{{ tools }}"})
+    assert machine.load()["templates"]["tool_use"] == "{{ tools }}"
+    assert set(machine.load(HF_HUB_OFFLINE="1")["templates"]) == {"default", "tool_use"}
+
+
+def test_a_fetch_that_broke_off_does_not_lose_named_templates(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES | {"additional_chat_templates/tool_use.jinja": b"{{ tools }}"})
+    answer = machine.hub.answer
+    for broken in ("/tree/", "tool_use.jinja", "/tokenizer_config.json"):
+
+        def failing(path: str, authorization: str | None, broken: str = broken) -> tuple[int, dict[str, str], bytes]:
+            return (500, {}, b"") if broken in path else answer(path, authorization)
+
+        machine.hub.answer = failing  # type: ignore[method-assign]
+        assert machine.load()["error"] == "TokenizerUnreachableError"
+    machine.hub.answer = answer  # type: ignore[method-assign]
+    assert set(machine.load()["templates"]) == {"default", "tool_use"}
+
+
+def test_a_cache_that_cannot_remember_what_is_absent_still_says_so(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    machine.load()
+    absent = machine.home / "hub" / "models--org--model" / ".no_exist"
+    shutil.rmtree(absent)
+    absent.write_text("in the way of the folder")
+    assert machine.load()["missing"]["special_tokens_map.json"] == "not there"
+
+
+def test_a_garbled_branch_in_the_cache_is_asked_for_again(machine: Machine) -> None:
+    commit = machine.hub.publish(NAME, FILES)
+    machine.load()
+    ref = machine.home / "hub" / "models--org--model" / "refs" / "main"
+    for garbage in (b"", b"x", b"../../elsewhere"):
+        ref.write_bytes(garbage)
+        assert machine.load(HF_HUB_OFFLINE="1")["error"] == "TokenizerNotFoundError"
+        assert machine.load()["commit"] == commit
+
+
+def test_a_mirror_is_not_read_because_the_hub_is_down(machine: Machine) -> None:
+    gated, mirror = "meta-llama/Llama-3.2-1B-Instruct", "unsloth/Llama-3.2-1B-Instruct"
+    machine.hub.publish(mirror, FILES)
+    machine.load(mirror)
+    assert machine.load(gated, HF_ENDPOINT="http://127.0.0.1:9")["error"] == "TokenizerUnreachableError"
+    assert machine.load(gated, HF_HUB_OFFLINE="1")["location"] == mirror
+
+
+def test_a_revision_is_a_branch_or_a_commit(machine: Machine) -> None:
+    main = machine.hub.publish(NAME, FILES)
+    other = machine.hub.publish(NAME, FILES | {"config.json": b"{}"}, branch="other")
+    assert machine.load()["commit"] == main
+    assert machine.load(revision="other")["commit"] == other
+    assert machine.load(revision=main)["commit"] == main
+    unknown = machine.load(revision="nowhere")
+    assert unknown["error"] == "TokenizerNotFoundError"
+    assert "no such revision" in unknown["text"]
+
+
+def test_a_pinned_revision_is_taken_unless_the_caller_names_one(machine: Machine) -> None:
+    name = "moonshotai/Kimi-K2.5"
+    pinned = TRUSTED_REVISIONS[name]
+    machine.hub.publish(name, FILES)
+    machine.hub.files[name, pinned] = FILES
+    assert machine.load(name)["commit"] == pinned
+    assert machine.load(name, revision="main")["commit"] == machine.hub.branches[name, "main"]
+
+
+def test_a_gated_repository_is_read_with_a_token_and_from_its_mirror_without(machine: Machine) -> None:
+    gated, mirror = "meta-llama/Llama-3.2-1B-Instruct", "unsloth/Llama-3.2-1B-Instruct"
+    machine.hub.gated.add(gated)
+    machine.hub.publish(gated, FILES)
+    machine.hub.publish(mirror, FILES | {"config.json": b"{}"})
+    without = machine.load(gated)
+    assert (without["name"], without["location"]) == (gated, mirror)
+    assert any("gated" in line and mirror in line for line in machine.log)
+    granted = machine.load(gated, HF_TOKEN="hf_granted")
+    assert (granted["name"], granted["location"]) == (gated, gated)
+    assert machine.log == []
+
+
+def test_a_gated_repository_without_a_mirror_says_what_to_do(machine: Machine) -> None:
+    machine.hub.gated.add(NAME)
+    machine.hub.publish(NAME, FILES)
+    refused = machine.load()
+    assert refused["error"] == "TokenizerNotFoundError"
+    assert "HF_TOKEN" in refused["text"]
+
+
+def test_unknown_repositories_and_those_without_a_vocabulary_are_named(machine: Machine) -> None:
+    machine.hub.publish(NAME, {"config.json": b"{}"})
+    assert "no repository org/unknown" in machine.load("org/unknown")["text"]
+    for _ in range(2):
+        nothing = machine.load()
+        assert nothing["error"] == "TokenizerNotFoundError"
+        assert "none of tokenizer.json, tiktoken.model, tekken.json" in nothing["text"]
+    offline = machine.load("org/unknown", HF_HUB_OFFLINE="1")
+    assert offline["error"] == "TokenizerNotFoundError"
+    assert "HF_HUB_OFFLINE" in offline["text"]
+
+
+def test_a_hub_that_fails_is_an_os_error(machine: Machine) -> None:
+    machine.hub.answer = lambda *_: (500, {}, b"")  # type: ignore[method-assign]
+    failed = machine.load()
+    assert failed["error"] == "TokenizerUnreachableError"
+    assert NAME in failed["text"]
+    assert "\n" not in failed["text"]
+
+
+class TransportError(Exception):
+    """An error of a transport that is no OSError."""
+
+
+TransportError.__module__ = "httpx._exceptions"
+
+
+@pytest.mark.parametrize("error", [ConnectionError("down"), TransportError("down"), RuntimeError("down")])
+def test_errors_of_the_network_and_of_the_client_are_unreachable(error: Exception) -> None:
+    def download() -> None:
+        raise error
+
+    with pytest.raises(hub_module.HubUnreachableError, match=f"{type(error).__name__}: down"):
+        hub_module._ask(NAME, download)
+
+
+@pytest.mark.parametrize("error", [TypeError("a bug"), KeyError("a bug"), NotImplementedError("a bug")])
+def test_other_errors_are_not_reported_as_the_networks(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(type(error), match="a bug"):
+        load_tokenizer(NAME)
+
+
+def test_a_name_that_the_hub_does_not_accept_is_not_found(machine: Machine) -> None:
+    refused = machine.load("org/a--b")
+    assert refused["error"] == "TokenizerNotFoundError"
+    assert "does not accept org/a--b" in refused["text"]
+
+
+def test_proxies_are_honoured(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    loaded = machine.load(HF_ENDPOINT="http://hub.invalid", HTTP_PROXY=machine.hub.url)
+    assert set(loaded["files"]) == set(FILES)
+    assert all(path.startswith("http://hub.invalid/") for _, path, _ in machine.hub.requests)
+
+
+def test_threads_that_ask_at_once_share_one_download_and_one_object(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    results = machine.load_all(NAME, threads=16)
+    assert len({result["object"] for result in results}) == 1
+    assert sum(method == "GET" and path.endswith("/tokenizer.json") for method, path, _ in machine.hub.requests) == 1
+
+
+def test_the_cache_is_read_as_its_own_client_reads_it(hub: Path) -> None:
+    from huggingface_hub import try_to_load_from_cache
+
+    for name, revision in (("Qwen/Qwen3-8B", "main"), ("moonshotai/Kimi-K2.5", "main"), ("Qwen/Qwen3-8B", "x")):
+        snapshot = hub_module.cached_snapshot(name, revision)
+        for file in (*VOCABULARY_FILES, *MODEL_FILES):
+            theirs = try_to_load_from_cache(name, file, revision=revision)
+            ours = snapshot.directory / file if snapshot and (snapshot.directory / file).exists() else None
+            assert theirs == (str(ours) if ours else None)
+    assert hub_module.cached_snapshot("Qwen/Qwen3-8B", snapshot_of("Qwen/Qwen3-8B").name) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [
+        ("gpt2", True),
+        ("Qwen/Qwen3-8B", True),
+        ("a/b/c", False),
+        ("/a", False),
+        ("a b", False),
+        ("", False),
+        ("../a", False),
+    ],
+)
+def test_repository_names(name: str, valid: bool) -> None:
+    assert hub_module.is_repository_name(name) is valid
