@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.parse.lexicon import Lexicon, as_ids
 from renderers.parse.pieces import Pieces
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
-from tests.tokenizer.encoding.test_byte_text import Letters
+from renderers.tokenizer.wire import UNKNOWN
+from tests.test_wire import Letters
 
 TOKENIZER = load_tokenizer(EMBEDDED)
-LEXICON = Lexicon(TOKENIZER.vocab, marks=["<|think|>", "<no token>"], stops=[TOKENIZER.added_tokens["<|end|>"]])
+LEXICON = Lexicon(TOKENIZER, marks=["<|think|>", "<no token>"], stops=[TOKENIZER.added_tokens["<|end|>"]])
 
 
 def wire(text: str) -> str:
@@ -40,7 +40,7 @@ def test_a_token_that_is_no_marker_here_is_its_text() -> None:
 
 
 def test_the_text_of_a_marker_in_ordinary_tokens_is_no_mark() -> None:
-    ids = TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0]
+    ids = TOKENIZER.plain.encode(["<|think|>"], first=True)[0]
     assert LEXICON.pieces(list(ids)).wire == "<|think|>"
 
 
@@ -60,7 +60,7 @@ def test_a_text_with_markers_in_it_is_marked() -> None:
 
 @given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
 def test_any_numbers_are_ids_or_unknown(ids: list[int]) -> None:
-    texts = dict(enumerate(TOKENIZER.vocab.byte_texts))
+    texts = dict(enumerate(TOKENIZER.wire_texts))
     texts |= {TOKENIZER.added_tokens[marker]: LEXICON.mark(marker) for marker in ("<|think|>", "<|end|>")}
     expected = [texts.get(number, UNKNOWN) for number in ids]
     assert LEXICON.pieces(ids) == Pieces.of(expected)
@@ -81,7 +81,7 @@ def test_a_number_of_numpy_is_the_number_that_it_is() -> None:
 
 
 def test_a_callers_own_tokenizer_will_do() -> None:
-    lexicon = Lexicon(adopt_tokenizer(Letters()).vocab, marks=["<a>"], stops=[ord("!")])
+    lexicon = Lexicon(adopt_tokenizer(Letters()), marks=["<a>"], stops=[ord("!")])
     assert lexicon.pieces(Letters().encode("hé!")).wire == "hÃ©" + "".join(lexicon.stops)
     assert lexicon.pieces([-1, 10**9]) == Pieces.of([UNKNOWN, UNKNOWN])
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from renderers.parse import pieces
 from renderers.parse.pieces import COMPILED, NO_PIECES, Joiner, Pieces
 from renderers.parse.syntax import SYNTAXES
-from renderers.tokenizer.encoding.byte_text import ByteTexts
+from renderers.tokenizer.wire import WireTexts
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
@@ -39,20 +39,20 @@ def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
 @example(texts=["", "\u0fff"], ids=[1, 0, 1])
 @example(texts=[], ids=[])
 def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) -> None:
-    assert Joiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+    assert Joiner(WireTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{type(odd).__name__}")
 def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
-    assert Joiner(ByteTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
+    assert Joiner(WireTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 def test_long_texts_are_put_together(compiled: bool) -> None:
     texts = [chr(65 + size % 26) * size for size in range(200)]
     ids = list(range(200)) * 50
-    assert Joiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+    assert Joiner(WireTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
 
 
 @needs_c
@@ -75,7 +75,7 @@ def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 def test_some_ids_have_other_texts(compiled: bool) -> None:
-    joiner = Joiner(ByteTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
+    joiner = Joiner(WireTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
     assert joiner.join([0, 1, 2, 3, 4]) == Pieces.of(["a", "other", "c", "\u0100", "more"])
 
 

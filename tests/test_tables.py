@@ -6,7 +6,7 @@ from renderers import EMBEDDED, load_tokenizer
 from renderers.parse.grammar import Grammar, ReasoningFormat
 from renderers.parse.syntax import SYNTAXES
 from renderers.parse.tables import Watch, markers_within, tables_for
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.tokenizer.wire import UNKNOWN
 
 GRAMMAR = Grammar(
     header="<|turn|>assistant\n",
@@ -36,7 +36,7 @@ def test_a_mark_is_in_a_text_or_not() -> None:
 
 def test_each_state_has_its_marks() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
-    tables = tables_for(GRAMMAR, tokenizer.vocab, stops=[tokenizer.added_tokens["<|end|>"]])
+    tables = tables_for(GRAMMAR, tokenizer, stops=[tokenizer.added_tokens["<|end|>"]])
     mark = tables.lexicon.mark
     ends = {mark("<|end|>"), UNKNOWN}
     assert {*tables.content.marks} == ends | {mark("<|call|>")}
@@ -48,7 +48,7 @@ def test_each_state_has_its_marks() -> None:
 
 def test_markers_that_are_met_in_completions_take_one_byte() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
-    tables = tables_for(GRAMMAR, tokenizer.vocab, stops=[tokenizer.added_tokens["<|end|>"]])
+    tables = tables_for(GRAMMAR, tokenizer, stops=[tokenizer.added_tokens["<|end|>"]])
     assert all(mark <= "\xff" for mark in (*tables.doubtful.marks, *tables.within_call.marks))
 
 

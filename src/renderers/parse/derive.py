@@ -13,9 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from renderers.core.channels import span_channel
-from renderers.core.jsontypes import JsonObject
 from renderers.core.patterns import compile_alternation
-from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Trace
 from renderers.core.text import LEXEME
 from renderers.parse.assemble import Assembler
@@ -26,34 +24,34 @@ from renderers.parse.response import ParsedResponse
 from renderers.parse.stream import new_scanner
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.tables import Tables
-from renderers.probing.turn_format import TurnFormat
-from renderers.programs.base import Program
-from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
+from renderers.probing.turn_format import Ways, fields, heads, think_markers, turn_of
+from renderers.programs.input_formats import TOOL, Data
+from renderers.tokenizer.wire import WireTexts, to_wire
 
 __all__ = ["derive_grammar", "misread", "writes_calls"]
 
 _THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDED = "\n Kiesel \n"
-_CALLS: tuple[JsonObject, ...] = tuple(
+_CALLS: tuple[Data, ...] = tuple(
     {"id": f"call0000{number}", "type": "function", "function": {"name": "f", "arguments": {"x": f"y{number}"}}}
     for number in range(2)
 )
 
 
 @functools.lru_cache(maxsize=64)
-def derive_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
-    """Returns the grammar of a template's turns, without and with tools."""
-    prompts = [header.generation_prompt for header in turns.headers("user")]
-    markers = turns.think_markers
-    reasoning = _reasoning(turns, markers) if markers else _unwritten_reasoning(turns, prompts)
+def derive_grammar(ways: Ways, with_tools: Ways, control: frozenset[str]) -> Grammar:
+    """Returns the grammar of a template's turns, without and with tools; `control` are the vocabulary's own markers."""
+    prompts = [head.prompt for head in heads(ways, "user")]
+    markers = think_markers(ways)
+    reasoning = _reasoning(ways, markers) if markers else _unwritten_reasoning(ways, prompts)
     header = _header(prompts, reasoning)
-    called = _calls(tool_turns, reasoning, header)
+    called = _calls(with_tools, reasoning, header, control)
     syntax = SYNTAXES[called.tools] if called.tools else None
     return Grammar(
         header=header,
-        lead=_lead(turns, reasoning, header),
+        lead=_lead(ways, reasoning, header),
         reasoning=reasoning,
-        content=_trimmed(turns, {"content": _PADDED}, Channel.CONTENT),
+        content=_trimmed(ways, {"content": _PADDED}, Channel.CONTENT),
         content_before_calls=called.content_before_calls,
         tools=called.tools,
         section=called.section,
@@ -62,24 +60,24 @@ def derive_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     )
 
 
-def _reasoning(turns: TurnFormat, markers: Pair) -> ReasoningFormat:
-    around = turns.field_delimiters[Channel.REASONING]
+def _reasoning(ways: Ways, markers: Pair) -> ReasoningFormat:
+    around = fields(ways)[Channel.REASONING]
     lead = around.before.rpartition(markers[0])[2]
     trail, _, after = around.after.partition(markers[1])
     said = {"content": "Said", "reasoning_content": _PADDED, "thinking": _PADDED}
-    trimmed = _trimmed(turns, said, Channel.REASONING)
+    trimmed = _trimmed(ways, said, Channel.REASONING)
     after = "" if after.strip() else after
     return ReasoningFormat(
         markers=markers,
         edges=Edges(lead=lead, trail=trail, left=trimmed.left, right=trimmed.right),
         after=after,
-        after_empty=_after_empty(turns, markers[1], otherwise=after),
+        after_empty=_after_empty(ways, markers[1], otherwise=after),
     )
 
 
-def _after_empty(turns: TurnFormat, close: str, *, otherwise: str) -> str:
+def _after_empty(ways: Ways, close: str, *, otherwise: str) -> str:
     """Returns the padding after reasoning that is empty: of a turn that has none."""
-    trace, conversation = turns.render_turn({"content": "Said"})
+    trace, conversation = turn_of(ways, {"content": "Said"})
     said = trace and next(
         (span for span in trace.spans if span_channel(span, conversation) is Channel.CONTENT and span.message == 1),
         None,
@@ -90,9 +88,9 @@ def _after_empty(turns: TurnFormat, close: str, *, otherwise: str) -> str:
     return after if closed and not after.strip() else otherwise
 
 
-def _unwritten_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> ReasoningFormat | None:
+def _unwritten_reasoning(ways: Ways, prompts: Sequence[str]) -> ReasoningFormat | None:
     """Returns reasoning that a prompt or an empty pair of markers shows, and that the template never writes."""
-    content = turns.field_delimiters.get(Channel.CONTENT)
+    content = fields(ways).get(Channel.CONTENT)
     texts = [*prompts, content.before if content else ""]
     found = [tag for text in texts for tag in _THINK.findall(text)]
     if not found:
@@ -103,7 +101,7 @@ def _unwritten_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasoning
         markers=(found[0], close),
         edges=Edges(left=SPACES, right=SPACES),
         after="\n\n",
-        after_empty=_after_empty(turns, close, otherwise="\n\n"),
+        after_empty=_after_empty(ways, close, otherwise="\n\n"),
     )
 
 
@@ -122,9 +120,9 @@ def _opens(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> bool:
     return any(prompt.rfind(opened) > prompt.rfind(closed) for prompt in prompts)
 
 
-def _lead(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> str:
+def _lead(ways: Ways, reasoning: ReasoningFormat | None, header: str) -> str:
     """Returns the padding between the header and what a turn begins with."""
-    around = turns.field_delimiters.get(Channel.REASONING) or turns.field_delimiters.get(Channel.CONTENT)
+    around = fields(ways).get(Channel.REASONING) or fields(ways).get(Channel.CONTENT)
     if around is None or header not in around.before:
         return ""
     rest = around.before.rpartition(header)[2] if header else around.before
@@ -132,9 +130,9 @@ def _lead(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> 
     return "" if lead.strip() else lead
 
 
-def _trimmed(turns: TurnFormat, said: JsonObject, channel: Channel) -> Edges:
+def _trimmed(ways: Ways, said: Data, channel: Channel) -> Edges:
     """Returns what a template trims from a field."""
-    trace, conversation = turns.render_turn(said)
+    trace, conversation = turn_of(ways, said)
     shown = _shown(trace, conversation, channel) if trace else None
     if not shown or "Kiesel" not in shown:
         return Edges()
@@ -149,7 +147,7 @@ def _lost(given: str, shown: str) -> str:
     return "\n" if " " in shown else SPACES
 
 
-def _shown(trace: Trace, conversation: Sequence[JsonObject], channel: Channel) -> str | None:
+def _shown(trace: Trace, conversation: Sequence[Data], channel: Channel) -> str | None:
     spans = [
         trace.text[span.start : span.end]
         for span in trace.spans
@@ -163,40 +161,40 @@ def _shown(trace: Trace, conversation: Sequence[JsonObject], channel: Channel) -
 # ==================
 
 
-def _calls(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> Grammar:
+def _calls(ways: Ways, reasoning: ReasoningFormat | None, header: str, control: frozenset[str]) -> Grammar:
     """Returns what of a grammar is about tool calls."""
     for calls in (_CALLS, _CALLS[:1]):
-        trace, conversation = turns.render_turn({"content": "", "tool_calls": [*calls]})
+        trace, conversation = turn_of(ways, {"content": "", "tool_calls": [*calls]})
         if trace is None or _shown(trace, conversation, Channel.TOOL_NAME) is None:
             continue
         turn = _turn_text(trace, header)
         for grammar in _candidates(trace, conversation, reasoning):
-            read = _read_text(grammar, _without_end(turn, grammar, turns.key.special_tokens))
+            read = _read_text(grammar, _without_end(turn, grammar, control))
             wanted = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
             if [(call.name, call.arguments) for call in read.tool_calls] == wanted:
-                return _with_content(turns, grammar)
+                return _with_content(ways, grammar)
     # A template that fails on calls may still name the markers.
-    named = (syntax for syntax in SYNTAXES.values() if syntax.section and _may_write(turns.key.program, syntax))
+    named = (syntax for syntax in SYNTAXES.values() if syntax.section and _names(ways.source, syntax))
     syntax = next(named, None)
     if syntax is None:
         return Grammar()
     return Grammar(tools=syntax.key, section=syntax.section, call=syntax.call)
 
 
-def writes_calls(turns: TurnFormat) -> bool:
+def writes_calls(ways: Ways) -> bool:
     """Says whether a template writes tool calls at all."""
-    trace, conversation = turns.render_turn({"content": "", "tool_calls": [*_CALLS[:1]]})
+    trace, conversation = turn_of(ways, {"content": "", "tool_calls": [*_CALLS[:1]]})
     return trace is not None and bool(_shown(trace, conversation, Channel.TOOL_NAME))
 
 
-def misread(turns: TurnFormat, grammar: Grammar, ends: frozenset[str]) -> list[str]:
+def misread(ways: Ways, grammar: Grammar, ends: frozenset[str]) -> list[str]:
     """Returns what is read of turns that the template wrote where that is not what they say, in words.
 
     `ends` are the texts of the tokens that end a turn.
     """
     found, end = [], compile_alternation(ends)
     for said in ({"content": "Kiesel"}, {"content": "Kiesel", "reasoning_content": "Wolke", "thinking": "Wolke"}):
-        trace, conversation = turns.render_turn(said)
+        trace, conversation = turn_of(ways, said)
         if trace is None or _shown(trace, conversation, Channel.CONTENT) is None:
             continue
         wanted = "Kiesel", "Wolke" if "Wolke" in trace.text else ""
@@ -208,8 +206,8 @@ def misread(turns: TurnFormat, grammar: Grammar, ends: frozenset[str]) -> list[s
     return found
 
 
-def _may_write(program: Program, syntax: Syntax) -> bool:
-    return all(map(program.may_write, (*(syntax.section or ()), *(syntax.call or ()), *syntax.inner)))
+def _names(source: str, syntax: Syntax) -> bool:
+    return all(marker in source for marker in (*(syntax.section or ()), *(syntax.call or ()), *syntax.inner))
 
 
 def _turn_text(trace: Trace, header: str) -> str:
@@ -219,9 +217,7 @@ def _turn_text(trace: Trace, header: str) -> str:
     return text.partition(header)[2] if header and header in text else text
 
 
-def _candidates(
-    trace: Trace, conversation: Sequence[JsonObject], reasoning: ReasoningFormat | None
-) -> Iterator[Grammar]:
+def _candidates(trace: Trace, conversation: Sequence[Data], reasoning: ReasoningFormat | None) -> Iterator[Grammar]:
     """Yields grammars that may be the one that calls were written with."""
     names = [span for span in trace.spans if span_channel(span, conversation) is Channel.TOOL_NAME]
     own = _own_markers(trace, conversation)
@@ -233,7 +229,7 @@ def _candidates(
             yield Grammar(reasoning=reasoning, tools=syntax.key, call=own)
 
 
-def _own_markers(trace: Trace, conversation: Sequence[JsonObject]) -> Pair | None:
+def _own_markers(trace: Trace, conversation: Sequence[Data]) -> Pair | None:
     """Returns the markers next to each other between two calls: what closes one, and what opens the next."""
     bodies = [
         span
@@ -266,22 +262,22 @@ def _without_end(turn: str, grammar: Grammar, control: frozenset[str]) -> str:
 class _NoTokens:
     """A vocabulary without any tokens: all markers are text."""
 
-    byte_texts = ByteTexts([])
+    wire_texts = WireTexts([])
     added_tokens: dict[str, int] = {}  # noqa: RUF012
 
 
 def _read_text(grammar: Grammar, text: str) -> ParsedResponse:
     tables = Tables(grammar, Lexicon(_NoTokens(), marks=(), stops=()))
     scanner, assembler = new_scanner(tables, [TOOL]), Assembler()
-    assembler.add(scanner.feed(Pieces.of([to_byte_text(text)])))
+    assembler.add(scanner.feed(Pieces.of([to_wire(text)])))
     assembler.add(scanner.close())
     return assembler.response(scanner.state)
 
 
-def _with_content(turns: TurnFormat, grammar: Grammar) -> Grammar:
+def _with_content(ways: Ways, grammar: Grammar) -> Grammar:
     """Returns a grammar that also knows how content ends before calls."""
-    padded = _trimmed(turns, {"content": _PADDED, "tool_calls": [*_CALLS[:1]]}, Channel.CONTENT)
-    trace, _ = turns.render_turn({"content": "Kiesel", "tool_calls": [*_CALLS[:1]]})
+    padded = _trimmed(ways, {"content": _PADDED, "tool_calls": [*_CALLS[:1]]}, Channel.CONTENT)
+    trace, _ = turn_of(ways, {"content": "Kiesel", "tool_calls": [*_CALLS[:1]]})
     trail = ""
     opener = grammar.section or grammar.call
     if trace is not None and opener is not None:

@@ -13,7 +13,7 @@ from renderers.parse.scanner import Scanner
 from renderers.parse.syntax.harmony import START, channel_of_header, recipient_of
 from renderers.parse.tables import Tables
 from renderers.parse.telling import Tell, skipped_as, whole_characters
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["HarmonyScanner"]
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from renderers.core.patterns import compile_alternation
 from renderers.parse.pieces import Joiner, Pieces
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, ForeignTexts, from_byte_text, to_byte_text
+from renderers.tokenizer.wire import FREE, UNKNOWN, ForeignTexts, WireTexts, from_wire, to_wire
 
 __all__ = ["Lexicon", "LexiconTokenizer", "as_ids", "cut_at_marks"]
 
@@ -20,7 +20,7 @@ class LexiconTokenizer(Protocol):
     """What a lexicon needs of a tokenizer."""
 
     @property
-    def byte_texts(self) -> ByteTexts | ForeignTexts: ...
+    def wire_texts(self) -> WireTexts | ForeignTexts: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
 
@@ -55,7 +55,7 @@ class Lexicon:
     """
 
     def __init__(self, tokenizer: LexiconTokenizer, *, marks: Iterable[str], stops: Sequence[int]) -> None:
-        texts = tokenizer.byte_texts
+        texts = tokenizer.wire_texts
         wanted = [tokenizer.added_tokens[text] for text in marks if text in tokenizer.added_tokens]
         numbers = dict.fromkeys([*(number for number in stops if number >= 0), *wanted])
         characters = dict(zip(numbers, FREE, strict=False))
@@ -80,7 +80,7 @@ class Lexicon:
 
     def mark(self, text: str) -> str:
         """Returns a marker as it stands in wire text."""
-        return self._atomic.get(text) or to_byte_text(text)
+        return self._atomic.get(text) or to_wire(text)
 
     def marked(self, text: str) -> str:
         """Returns a text with markers in it as it stands in wire text."""
@@ -117,7 +117,7 @@ class Lexicon:
                     # Bytes on two sides of a mark are no character, even if the mark has no text.
                     return "".join(map(self.text, wire.split(mark)))
                 wire = wire.replace(mark, text)
-        return from_byte_text(wire)
+        return from_wire(wire)
 
 
 def _number(value: Any) -> int:

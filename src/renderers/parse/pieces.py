@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from renderers.tokenizer.encoding.byte_text import ByteTexts
+from renderers.tokenizer.wire import WireTexts
 
 __all__ = ["COMPILED", "NO_PIECES", "Joiner", "Pieces"]
 
@@ -76,14 +76,14 @@ class Joiner:
 
     Some ids have other texts than the vocabulary says, and there may be more of them than it has.
 
-    >>> joiner = Joiner(ByteTexts(["Hel", "lo"]), {1: "p", 2: "!"})
+    >>> joiner = Joiner(WireTexts(["Hel", "lo"]), {1: "p", 2: "!"})
     >>> joiner.join([0, 1, 2])
     Pieces(wire='Help!', starts=array('Q', [0, 3, 4]))
     >>> joiner.join([-1]) is None
     True
     """
 
-    def __init__(self, texts: ByteTexts, others: Mapping[int, str], *, compiled: bool | None = None) -> None:
+    def __init__(self, texts: WireTexts, others: Mapping[int, str], *, compiled: bool | None = None) -> None:
         self._compiled = COMPILED if compiled is None else compiled
         size = max((len(texts), *(number + 1 for number in others)))
         if not self._compiled:

@@ -27,7 +27,7 @@ from renderers.parse.syntax import Payload
 from renderers.parse.syntax.llama import find_calls
 from renderers.parse.tables import Tables
 from renderers.parse.telling import Teller, skipped_as
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["Scanner"]
 

@@ -12,7 +12,7 @@ from renderers.parse.lexicon import Lexicon, LexiconTokenizer
 from renderers.parse.syntax import SYNTAXES, Syntax
 from renderers.parse.syntax.harmony import CALL_END, CHANNEL, END, MESSAGE, START
 from renderers.parse.syntax.llama import PYTHON_TAG
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.tokenizer.wire import UNKNOWN
 
 __all__ = ["MessageMarks", "Tables", "Watch", "markers_within", "tables_for"]
 

@@ -11,7 +11,7 @@ from renderers.parse.grammar import Pair
 from renderers.parse.json_value import JsonError, member_text, read_json
 from renderers.parse.response import ToolCallParseStatus
 from renderers.parse.schema import ToolSchemas, read_value
-from renderers.tokenizer.encoding.byte_text import from_byte_text, to_byte_text
+from renderers.tokenizer.wire import from_wire, to_wire
 
 __all__ = [
     "INVALID",
@@ -61,8 +61,8 @@ class Payload(NamedTuple):
     """
 
     wire: str
-    mark: Callable[[str], str] = to_byte_text
-    decode: Callable[[str], str] = from_byte_text
+    mark: Callable[[str], str] = to_wire
+    decode: Callable[[str], str] = from_wire
 
     def find(self, marker: str, at: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Returns where a marker begins and ends, the first from a place on; None where there is none."""

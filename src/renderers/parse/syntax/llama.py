@@ -15,7 +15,7 @@ from typing import NamedTuple
 from renderers.parse.json_value import JsonError, read_json_prefix
 from renderers.parse.schema import ToolSchemas
 from renderers.parse.syntax.base import INVALID, Attempt, Call, Payload, Syntax, call_of, name_of, written_json
-from renderers.tokenizer.encoding.byte_text import from_byte_text
+from renderers.tokenizer.wire import from_wire
 
 __all__ = ["LLAMA", "PYTHON_TAG", "BareCalls", "find_calls"]
 
@@ -55,7 +55,7 @@ def read(payload: Payload, schemas: ToolSchemas) -> Attempt:  # noqa: ARG001
 
 
 def find_calls(
-    text: str, tools: Container[str | None] = (), *, decode: Callable[[str], str] = from_byte_text
+    text: str, tools: Container[str | None] = (), *, decode: Callable[[str], str] = from_wire
 ) -> BareCalls | None:
     """Returns the calls that a whole turn is; None for a turn that is anything else.
 
