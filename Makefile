@@ -25,8 +25,8 @@ else
 endif
 
 # Removes an older build, which would stay in place if compilation failed.
-$(VENV)/.package: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
-	rm -rf build src/renderers/parse/*.so
+$(VENV)/.package: pyproject.toml setup.py src/renderers/parsing/_join.c | $(BIN)/python
+	rm -rf build src/renderers/parsing/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --editable .
 else
@@ -34,8 +34,8 @@ else
 endif
 	@touch $@
 
-$(VENV)/.test: pyproject.toml setup.py src/renderers/parse/_join.c | $(BIN)/python
-	rm -rf build src/renderers/parse/*.so
+$(VENV)/.test: pyproject.toml setup.py src/renderers/parsing/_join.c | $(BIN)/python
+	rm -rf build src/renderers/parsing/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --group test --editable .
 else
@@ -118,4 +118,4 @@ format: $(VENV)/.test
 
 # make clean   remove all generated files
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/renderers/parse/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info src/renderers/parsing/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

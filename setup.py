@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 
 # What is in C is there in Python too. Without a global lock others may change a list while it is read.
 PURE = bool(os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var("Py_GIL_DISABLED"))
-JOIN = Extension("renderers.parse._join", ["src/renderers/parse/_join.c"], py_limited_api=True, optional=True)
+JOIN = Extension("renderers.parsing._join", ["src/renderers/parsing/_join.c"], py_limited_api=True, optional=True)
 
 setup(
     ext_modules=[] if PURE else [JOIN],

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.parse.response import ParsedResponse
+from renderers.core.completions import ParsedResponse
 from tests.support.completions import random_chunks
 from tests.support.conversations import TOOLS
 from tests.support.sources import MODELS, Source, Task, source_of, spread

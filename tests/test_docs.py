@@ -13,7 +13,7 @@ import renderers
 from renderers import Limits, ToolCallParseStatus
 from renderers.cli.models import models
 from renderers.configs import RendererConfig
-from renderers.parse.syntax import SYNTAXES
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_architecture_page_names_every_module() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     package = Path(renderers.__file__).parent
-    folders = ("*.py", "tokenizer/*.py", "trace/*.py", "parse/*.py")
+    folders = ("*.py", "tokenizer/*.py", "trace/*.py", "parsing/*.py")
     for module in (module for folder in folders for module in package.glob(folder)):
         assert module.stem == "__init__" or module.name in text, module.name
 
@@ -52,7 +52,7 @@ def test_the_loading_page_names_every_file() -> None:
 
 def test_the_parsing_page_names_every_syntax_and_status() -> None:
     text = (ROOT / "docs" / "parsing.md").read_text()
-    for name in (*SYNTAXES, *ToolCallParseStatus):
+    for name in (*TOOL_FORMATS, *ToolCallParseStatus):
         assert f"| `{name}` |" in text, name
 
 

@@ -15,12 +15,12 @@ from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.families.renderers import RENDERER_REGISTRY
-from renderers.parse.derive import writes_calls
-from renderers.parse.syntax import SYNTAXES
-from tests.normalise import NORMALISATIONS
+from renderers.parsing.infer import writes_calls
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import Known, known, renderer_for
 from tests.support.models import HUB_AT_HAND
+from tests.support.normalise import NORMALISATIONS
 
 SOME = ("two", "system", "reasoning in history", "cycle then user")
 RECORDS = [pytest.param(one, id=one.key) for one in FAMILIES.values()]
@@ -127,7 +127,7 @@ def check_stops(one: Known, renderer: ChatRenderer) -> None:
 def check_syntax(one: Known, renderer: ChatRenderer) -> None:
     """Calls are written in the record's syntax, or not at all."""
     derived = renderer.resolution.grammar.tools
-    if one.family.syntax in SYNTAXES:
+    if one.family.syntax in TOOL_FORMATS:
         assert derived in (one.family.syntax, None)
         assert derived is not None or not writes_calls(renderer._writer.turn_format(with_tools=True))
     else:

@@ -22,6 +22,29 @@ if TYPE_CHECKING:
     from renderers.compat.segments import AttributedTextSegments as AttributedTextSegments
     from renderers.compat.segments import attribute_text_segments as attribute_text_segments
     from renderers.configs import *
+    from renderers.core.completions import CalledTool as CalledTool
+    from renderers.core.completions import CompletionState as CompletionState
+    from renderers.core.completions import ContentDelta as ContentDelta
+    from renderers.core.completions import MarkerRead as MarkerRead
+    from renderers.core.completions import MarkerToken as MarkerToken
+    from renderers.core.completions import ParsedPart as ParsedPart
+    from renderers.core.completions import ParsedResponse as ParsedResponse
+    from renderers.core.completions import ParsedToolCall as ParsedToolCall
+    from renderers.core.completions import ParseEvent as ParseEvent
+    from renderers.core.completions import ReasoningDelta as ReasoningDelta
+    from renderers.core.completions import ReasoningState as ReasoningState
+    from renderers.core.completions import Region as Region
+    from renderers.core.completions import SkippedText as SkippedText
+    from renderers.core.completions import SkippedTextEvent as SkippedTextEvent
+    from renderers.core.completions import StateCall as StateCall
+    from renderers.core.completions import StopRead as StopRead
+    from renderers.core.completions import StopToken as StopToken
+    from renderers.core.completions import TextSkipped as TextSkipped
+    from renderers.core.completions import Thought as Thought
+    from renderers.core.completions import ToolCallDelta as ToolCallDelta
+    from renderers.core.completions import ToolCallEnd as ToolCallEnd
+    from renderers.core.completions import ToolCallParseStatus as ToolCallParseStatus
+    from renderers.core.completions import ToolCallRead as ToolCallRead
     from renderers.core.conventions import Conventions as Conventions
     from renderers.core.messages import Content as Content
     from renderers.core.messages import ContentPart as ContentPart
@@ -57,24 +80,7 @@ if TYPE_CHECKING:
     from renderers.families.config import custom_renderer_config as custom_renderer_config
     from renderers.families.config import load_custom_renderer as load_custom_renderer
     from renderers.families.renderers import *
-    from renderers.parse.events import ContentDelta as ContentDelta
-    from renderers.parse.events import MarkerRead as MarkerRead
-    from renderers.parse.events import ParseEvent as ParseEvent
-    from renderers.parse.events import ReasoningDelta as ReasoningDelta
-    from renderers.parse.events import StopRead as StopRead
-    from renderers.parse.events import TextSkipped as TextSkipped
-    from renderers.parse.events import ToolCallDelta as ToolCallDelta
-    from renderers.parse.events import ToolCallRead as ToolCallRead
-    from renderers.parse.response import CompletionState as CompletionState
-    from renderers.parse.response import ParsedPart as ParsedPart
-    from renderers.parse.response import ParsedResponse as ParsedResponse
-    from renderers.parse.response import ParsedToolCall as ParsedToolCall
-    from renderers.parse.response import Region as Region
-    from renderers.parse.response import SkippedText as SkippedText
-    from renderers.parse.response import StateCall as StateCall
-    from renderers.parse.response import Thought as Thought
-    from renderers.parse.response import ToolCallParseStatus as ToolCallParseStatus
-    from renderers.parse.stream import ResponseParser as ResponseParser
+    from renderers.parsing.parser import ResponseParser as ResponseParser
     from renderers.pool import RendererPool as RendererPool
     from renderers.pool import create_renderer_pool as create_renderer_pool
     from renderers.renderer import ChatRenderer as ChatRenderer
@@ -188,14 +194,12 @@ _HOMES = {
         "Content ContentPart ImagePart Message TextPart ThinkingPart ToolCall ToolCallFunction ToolSpec "
         "VideoPart extract_message_tool_names"
     ),
-    "renderers.parse.events": (
-        "ContentDelta MarkerRead ParseEvent ReasoningDelta StopRead TextSkipped ToolCallDelta ToolCallRead"
+    "renderers.core.completions": (
+        "CalledTool CompletionState ContentDelta MarkerRead MarkerToken ParseEvent ParsedPart ParsedResponse "
+        "ParsedToolCall ReasoningDelta ReasoningState Region SkippedText SkippedTextEvent StateCall StopRead StopToken "
+        "TextSkipped Thought ToolCallDelta ToolCallEnd ToolCallParseStatus ToolCallRead"
     ),
-    "renderers.parse.response": (
-        "CompletionState ParsedPart ParsedResponse ParsedToolCall Region SkippedText StateCall Thought "
-        "ToolCallParseStatus"
-    ),
-    "renderers.parse.stream": "ResponseParser",
+    "renderers.parsing.parser": "ResponseParser",
     "renderers.pool": "RendererPool create_renderer_pool",
     "renderers.bridging.proofs": "BridgeReason BridgeRefusal Evidence",
     "renderers.core.protocols": (

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from renderers.configs import BaseRendererConfig
+from renderers.core.completions import ParsedResponse
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import RendererPoolError
 from renderers.factory import create_renderer
-from renderers.parse.response import ParsedResponse
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
 

@@ -15,6 +15,7 @@ from renderers.bridging.proofs import BridgeReason, BridgeRefusal
 from renderers.bridging.retention import find_contradiction, retention_of
 from renderers.bridging.stability import PrefixStability, prefix_stability
 from renderers.configs import BaseRendererConfig
+from renderers.core.completions import ParsedResponse
 from renderers.core.conventions import Conventions
 from renderers.core.lazy import lazy
 from renderers.core.messages import (
@@ -29,12 +30,10 @@ from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import NO_MATCH, UNKNOWN_FAMILY, FamilyMatch
-from renderers.parse.lexicon import as_ids
-from renderers.parse.parsers import AS_WRITTEN, Parsers
-from renderers.parse.prompt import prefill_of
-from renderers.parse.response import ParsedResponse
-from renderers.parse.stream import ResponseParser
-from renderers.parse.tables import Tables, tables_for
+from renderers.parsing.compiled import CompiledGrammar, compile_grammar
+from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
+from renderers.parsing.markers import as_ids
+from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.pipeline import RenderPipeline
@@ -88,7 +87,7 @@ class ChatRenderer:
     """What becomes of empty reasoning that the generation prompt wrote, in the turns of the history."""
     found: FamilyMatch = NO_MATCH
     """The model's family, and what it was found by."""
-    parsers: Parsers = AS_WRITTEN
+    parsers: ParserOverrides = NO_OVERRIDES
     """What completions are read with, whatever the template shows."""
     config: BaseRendererConfig | None = None
     """The config that this was made with; None where it was made without one."""
@@ -283,9 +282,11 @@ class ChatRenderer:
         return self._parser(normalise_tools(tools), prompt_ids)
 
     def _parser(self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None) -> ResponseParser:
-        tables = self._tables
+        compiled = self._compiled_grammar
         prompt = as_ids(prompt_ids) if prompt_ids is not None else []
-        return ResponseParser(tables, tools, prefill=prefill_of(tables, prompt) if prompt else tables.assumed)
+        return ResponseParser(
+            compiled, tools, prefill=find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
+        )
 
     def bridge(
         self,
@@ -412,12 +413,12 @@ class ChatRenderer:
         return self.resolution.grammar.tools is not None
 
     @lazy
-    def _tables(self) -> Tables:
+    def _compiled_grammar(self) -> CompiledGrammar:
         for conflict in self.resolution.conflicts:
             if conflict.startswith((UNREAD_CALLS, UNPROBED)):
                 # Parsing never raises, so calls that stay content are only visible in the log.
                 _LOG.warning("%s: %s", self.tokenizer.name_or_path, conflict)
-        return tables_for(self.resolution.grammar, self.tokenizer.vocab, stops=self.resolution.ends)
+        return compile_grammar(self.resolution.grammar, self.tokenizer.vocab, stops=self.resolution.ends)
 
     @lazy
     def _writer(self) -> RenderPipeline:

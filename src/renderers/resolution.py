@@ -10,10 +10,9 @@ from renderers.core.options import DEFAULT_DATE
 from renderers.errors import TemplateLimitError
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
-from renderers.parse.derive import derive_grammar, misread, writes_calls
-from renderers.parse.grammar import Grammar
-from renderers.parse.parsers import AS_WRITTEN, Parsers, with_parsers
-from renderers.parse.tables import markers_within
+from renderers.parsing.compiled import markers_within
+from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
+from renderers.parsing.infer import check_round_trip, infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
@@ -63,7 +62,7 @@ def resolve(
     tool_turns: TurnFormat,
     *,
     found: FamilyMatch = NO_MATCH,
-    parsers: Parsers = AS_WRITTEN,
+    parsers: ParserOverrides = NO_OVERRIDES,
 ) -> Resolution:
     """Resolve the stop tokens and the grammar of a model from its files, its family and its template.
 
@@ -72,11 +71,11 @@ def resolve(
     """
     unread_calls, probe_error = False, None
     try:
-        grammar = with_parsers(derive_grammar(turns, tool_turns), parsers)
+        grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
         text = turns.end_token
         unread_calls = grammar.tools is None and writes_calls(tool_turns)
     except TemplateLimitError as error:
-        grammar, text, probe_error = with_parsers(Grammar(), parsers), None, error
+        grammar, text, probe_error = apply_overrides(Grammar(), parsers), None, error
     # What closes a message of a turn that has several does not end the turn.
     number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
     named = (text, number) if text is not None and number is not None else None
@@ -101,7 +100,7 @@ def resolve(
         conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
     ends = frozenset({*stops, *(one for one in others if one is not None)})
     end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in ends)
-    wrong = misread(turns, grammar, end_texts) if probe_error is None else []
+    wrong = check_round_trip(turns, grammar, end_texts) if probe_error is None else []
     conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
     return Resolution(
         family=found.family,

@@ -22,7 +22,7 @@ from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetentio
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.registry import FamilyMatch, find_family
-from renderers.parse.parsers import AS_WRITTEN, Parsers
+from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.templating.chat import mentions_variable, read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
@@ -162,10 +162,10 @@ def _read_by(templates: Sequence[str], family: Family, config: BaseRendererConfi
     return {name: value for name, value in switches.items() if name not in asked}
 
 
-def _parsers_of(config: BaseRendererConfig) -> Parsers:
+def _parsers_of(config: BaseRendererConfig) -> ParserOverrides:
     if not isinstance(config, DefaultRendererConfig):
-        return AS_WRITTEN
-    return Parsers(config.tool_parser, config.reasoning_parser)
+        return NO_OVERRIDES
+    return ParserOverrides(config.tool_parser, config.reasoning_parser)
 
 
 def moment_of(date: datetime.date | str) -> datetime.datetime:

@@ -21,8 +21,8 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.bridging.bridge import Prior
-from renderers.parse.response import CompletionState, Region
-from tests.test_totality import NO_IDS
+from renderers.core.completions import CompletionState, Region
+from tests.parsing.test_totality import NO_IDS
 from tests.tokenizer.encoding.test_alignment import Bare
 from tests.tokenizer.encoding.test_encode import Letters
 

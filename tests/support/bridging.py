@@ -187,7 +187,7 @@ def cases(
 def keeping_all(renderer: ChatRenderer) -> ChatRenderer:
     """Returns the same renderer with a bridge that keeps all reasoning, and all that it has found out already."""
     other = dataclasses.replace(renderer, thinking_retention="all")
-    vars(other).update(resolution=renderer.resolution, _tables=renderer._tables)
+    vars(other).update(resolution=renderer.resolution, _compiled_grammar=renderer._compiled_grammar)
     return other
 
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers import ChatRenderer
-from renderers.parse.assemble import Assembler
-from renderers.parse.events import ContentDelta, ParseEvent, ReasoningDelta, ToolCallDelta
-from renderers.parse.grammar import SPACES, Edges, Grammar, ReasoningFormat
-from renderers.parse.response import ParsedResponse, Region
-from renderers.parse.stream import new_scanner
-from renderers.parse.syntax import SYNTAXES, Call
-from renderers.parse.tables import Tables, markers_within, tables_for
+from renderers.core.completions import ContentDelta, ParsedResponse, ParseEvent, ReasoningDelta, Region, ToolCallDelta
+from renderers.parsing.assembler import Assembler
+from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
+from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.parser import new_scanner
+from renderers.parsing.tool_formats import TOOL_FORMATS, Call
 from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
 from tests.support.standin import byte_tokenizer
 
@@ -134,7 +133,7 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
 
 def completions(key: str) -> list[str]:
     """Returns completions in a syntax, as text."""
-    write = SYNTAXES[key].write
+    write = TOOL_FORMATS[key].write
     one, two = write([ROME]), write([ROME, SEARCH])
     return [
         "",
@@ -183,7 +182,7 @@ class Vocabulary(NamedTuple):
 class Reader:
     """What completions are read with."""
 
-    tables: Tables
+    compiled: CompiledGrammar
     tools: Sequence[Any] | None
     encode: Callable[[str], list[int]]
     size: int
@@ -199,7 +198,7 @@ class Reading(NamedTuple):
 
 def grammar_of(key: str, *, trims: bool = False) -> Grammar:
     """Returns a grammar with a syntax's own markers; in one that trims, no space is kept at any end."""
-    syntax = SYNTAXES[key]
+    syntax = TOOL_FORMATS[key]
     trimmed = SPACES if trims else ""
     reasoning = ReasoningFormat(
         markers=("<think>", "</think>"),
@@ -226,7 +225,7 @@ def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, mar
     vocabulary = Vocabulary([*map(chr, range(256)), *map(to_byte_text, added)], numbers)
     tokenizer = byte_tokenizer(added)
     return Reader(
-        tables_for(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
+        compile_grammar(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
         tools,
         lambda text: tokenizer.encode(text).ids,
         len(vocabulary.texts),
@@ -247,8 +246,8 @@ def reader_of_pieces(grammar: Grammar, text: str, *, tools: Sequence[Any] | None
             ids.append(len(pieces))
             pieces.append(rest[:size])
             rest = rest[size:]
-    tables = tables_for(grammar, Vocabulary(pieces, numbers), stops=numbers.values())
-    return Reader(tables, tools, lambda _: ids, len(pieces))
+    compiled = compile_grammar(grammar, Vocabulary(pieces, numbers), stops=numbers.values())
+    return Reader(compiled, tools, lambda _: ids, len(pieces))
 
 
 def _cut_at_stops(text: str) -> Iterator[str]:
@@ -262,7 +261,7 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
     """Returns the reader of a renderer, for completions of a prompt that is not known."""
     tokenizer = renderer.tokenizer
     return Reader(
-        renderer._tables,
+        renderer._compiled_grammar,
         tools,
         lambda text: tokenizer.encode(text, add_special_tokens=False),
         len(tokenizer.vocab.byte_texts),
@@ -271,9 +270,9 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
 
 def read(reader: Reader, chunks: Chunks) -> Reading:
     """Reads a completion in chunks, the last of which is known to be the last."""
-    scanner, assembler = new_scanner(reader.tables, reader.tools), Assembler()
+    scanner, assembler = new_scanner(reader.compiled, reader.tools), Assembler()
     events: list[ParseEvent] = []
-    *earlier, last = (reader.tables.lexicon.pieces(list(chunk)) for chunk in (chunks or [[]]))
+    *earlier, last = (reader.compiled.marker_text.pieces(list(chunk)) for chunk in (chunks or [[]]))
     for pieces in earlier:
         events += scanner.feed(pieces)
     events += scanner.close(last)

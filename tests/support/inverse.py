@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, MessageError, TemplateError, create_renderer, load_tokenizer
+from renderers.core.completions import ParsedResponse, ToolCallParseStatus
 from renderers.families import family_of_template
-from renderers.parse.response import ParsedResponse, ToolCallParseStatus
-from tests.normalise import AssistantTurn, normalised
 from tests.support.models import hub_models, unpack_hub
+from tests.support.normalise import AssistantTurn, normalised
 from tests.support.parity import HUB
 
 __all__ = ["MODELS", "Record", "read_back", "said"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
-from renderers.parse.grammar import Grammar
-from renderers.parse.syntax import SYNTAXES
-from renderers.parse.tables import markers_within
+from renderers.parsing.compiled import markers_within
+from renderers.parsing.grammar import Grammar
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.completions import HUB, completions
 from tests.support.conversations import TOOLS
 from tests.support.models import CACHE, HUB_AT_HAND
@@ -141,7 +141,7 @@ def source_of(name: str) -> Source:
 
 def _in_markers_of(grammar: Grammar, text: str) -> str:
     """Returns a text with the markers of a model instead of those that its syntax has by default."""
-    syntax = SYNTAXES[grammar.tools or "hermes"]
+    syntax = TOOL_FORMATS[grammar.tools or "hermes"]
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
     for default, own in zip(("<think>", "</think>"), reasoning, strict=False):
         text = text.replace(default, own)

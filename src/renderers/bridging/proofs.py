@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
+from renderers.core.completions import Region, Thought
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
@@ -23,7 +24,6 @@ from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Channel, LabelledSpan, Path, Trace
 from renderers.core.text import first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
-from renderers.parse.response import Region, Thought
 from renderers.programs.base import REJECTIONS as NOT_TAKEN
 
 __all__ = [

@@ -9,11 +9,11 @@ from renderers import (
     ChatRenderer,
     ContentDelta,
     ReasoningDelta,
-    ToolCallRead,
     create_renderer,
     load_tokenizer,
 )
 from renderers.cli.inspect import describe, show_tokens
+from renderers.core.completions import ToolCallEnd
 from renderers.core.explain import explain_runs
 
 __all__ = ["demo"]
@@ -67,7 +67,7 @@ def _streamed(renderer: ChatRenderer, prompt: list[int]) -> Iterator[str]:
                     yield f"  {event.start:3} to {event.end:3}  reasoning  {event.text!r}"
                 case ContentDelta():
                     yield f"  {event.start:3} to {event.end:3}  content    {event.text!r}"
-                case ToolCallRead():
+                case ToolCallEnd():
                     span = event.call.token_span or (event.start, event.end)
                     yield f"  {span[0]:3} to {span[1]:3}  call       {event.call.name} {event.call.arguments}"
                 case _:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
-from renderers.parse.syntax import SYNTAXES
+from renderers.parsing.tool_formats import TOOL_FORMATS
 
 __all__ = ["models"]
 
@@ -66,7 +66,7 @@ def _checked(family: Family) -> str:
 def _calls(family: Family) -> str:
     if family.syntax is None:
         return ""
-    return family.syntax if family.syntax in SYNTAXES else f"{family.syntax} (not read yet)"
+    return family.syntax if family.syntax in TOOL_FORMATS else f"{family.syntax} (not read yet)"
 
 
 def _first(names: Iterable[str]) -> str:

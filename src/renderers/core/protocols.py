@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from renderers.core.completions import ParsedResponse
 from renderers.core.tokens import RenderedTokens
-from renderers.parse.response import ParsedResponse
 
 __all__ = [
     "ChatTemplateTokenizer",

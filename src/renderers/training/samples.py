@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from renderers.core.completions import ParsedResponse
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
-from renderers.parse.response import ParsedResponse
 
 __all__ = [
     "RenderedConversation",

@@ -1,0 +1,206 @@
+"""The shapes of parsed completions: events, the message, and the state at its end."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class ToolCallParseStatus(enum.StrEnum):
+    """The outcome of parsing a tool call. Execute only calls that are `OK`."""
+
+    OK = "ok"
+    INVALID_JSON = "invalid_json"
+    """A value is not valid JSON, or does not have the type that the tool's schema requires."""
+    UNCLOSED_BLOCK = "unclosed_block"
+    """The completion ended within the call."""
+    MISSING_NAME = "missing_name"
+    MALFORMED_STRUCTURE = "malformed_structure"
+    UNKNOWN_TOOL = "unknown_tool"
+    """The name is not the name of a tool in the prompt."""
+
+
+@dataclass
+class ParsedToolCall:
+    """A tool call, complete or not. Owned by the caller, who may change it."""
+
+    raw: str
+    """The text between the markers of the call."""
+    name: str | None = None
+    arguments: dict[str, Any] | str | None = None
+    """An object. If it could not be parsed as one, its text or None."""
+    token_span: tuple[int, int] | None = None
+    """The first token of the call, including its marker, and the token after its last one."""
+    status: ToolCallParseStatus = ToolCallParseStatus.OK
+    id: str | None = None
+    """The id that the model wrote, in formats with ids."""
+
+
+class Region(enum.StrEnum):
+    """The part of a completion that a token belongs to, or that the completion ends in."""
+
+    START = "start"
+    """Before the first field, or between the messages of a turn with several messages."""
+    REASONING = "reasoning"
+    CONTENT = "content"
+    """Content, or a position where content can follow, as after tool calls."""
+    CALLS = "calls"
+    """Between tool calls, within the markers around all of them."""
+    CALL = "call"
+    MARKER = "marker"
+    """Markers, and the padding of the format around them."""
+    SKIPPED = "skipped"
+
+
+class ReasoningState(enum.StrEnum):
+    """Whether a completion has reasoning."""
+
+    NONE = "none"
+    EMPTY = "empty"
+    """The prompt or the model opened reasoning, and there is no text in it."""
+    SOME = "some"
+
+
+class ParsedPart(NamedTuple):
+    """A run of tokens of one region, from `start` up to `end`."""
+
+    region: Region
+    start: int
+    end: int
+
+
+class SkippedText(NamedTuple):
+    """Text of a completion that belongs to no field, the reason, and its tokens."""
+
+    text: str
+    reason: str
+    start: int
+    end: int
+
+
+class CalledTool(NamedTuple):
+    """The id and the name of a tool call, as far as they could be parsed."""
+
+    id: str | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionState:
+    """The end of a completion and the tools that it called: everything that a bridge uses."""
+
+    region: Region
+    """The region at the end, or at the stop token."""
+    stop_token_id: int | None
+    """The stop token that ended the completion. None if it was cut off."""
+    calls: tuple[CalledTool, ...] = ()
+    reasoning: ReasoningState = ReasoningState.NONE
+
+    @property
+    def stop(self) -> int | None:
+        """Former name of `stop_token_id`, kept as an alias."""
+        return self.stop_token_id
+
+    @property
+    def thought(self) -> ReasoningState:
+        """Former name of `reasoning`, kept as an alias."""
+        return self.reasoning
+
+
+_START = CompletionState(Region.START, None)
+
+
+@dataclass
+class ParsedResponse:
+    """The message of a completion, and the region of each of its tokens. Owned by the caller, who may change it.
+
+    >>> ParsedResponse("Hi").reasoning_content is None
+    True
+    """
+
+    content: str
+    reasoning_content: str | None = None
+    tool_calls: list[ParsedToolCall] = field(default_factory=list)
+    """All calls in order, including broken ones. See `ParsedToolCall.status`."""
+    reasoning_complete: bool | None = True
+    """False if the completion ends within its reasoning."""
+    skipped: tuple[SkippedText, ...] = ()
+    parts: tuple[ParsedPart, ...] = ()
+    """All tokens of the completion, in order and without gaps."""
+    state: CompletionState = _START
+
+
+class ReasoningDelta(NamedTuple):
+    """More reasoning text, and its tokens. The text may be empty. It never ends within a character."""
+
+    text: str
+    start: int
+    end: int
+
+
+class ContentDelta(NamedTuple):
+    """More content text, and its tokens."""
+
+    text: str
+    start: int
+    end: int
+
+
+class ToolCallDelta(NamedTuple):
+    """More raw text of a tool call, and its tokens. `number` counts the calls from 0."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+
+class ToolCallEnd(NamedTuple):
+    """The end of a tool call, with the parsed call. The tokens are those of its end."""
+
+    number: int
+    call: ParsedToolCall
+    start: int
+    end: int
+
+
+class MarkerToken(NamedTuple):
+    """The tokens of a marker, and of the padding around it."""
+
+    start: int
+    end: int
+
+
+class SkippedTextEvent(NamedTuple):
+    """Text that belongs to no field, the reason, and its tokens."""
+
+    text: str
+    reason: str
+    start: int
+    end: int
+
+
+class StopToken(NamedTuple):
+    """A stop token, which ends the completion."""
+
+    token: int
+    start: int
+    end: int
+
+
+ParseEvent = ReasoningDelta | ContentDelta | ToolCallDelta | ToolCallEnd | MarkerToken | SkippedTextEvent | StopToken
+"""An event of a parser. Events are in the order of the tokens, without gaps between them."""
+
+Thought = ReasoningState
+"""Former name of `ReasoningState`, kept as an alias."""
+StateCall = CalledTool
+"""Former name of `CalledTool`, kept as an alias."""
+MarkerRead = MarkerToken
+"""Former name of `MarkerToken`, kept as an alias."""
+StopRead = StopToken
+"""Former name of `StopToken`, kept as an alias."""
+ToolCallRead = ToolCallEnd
+"""Former name of `ToolCallEnd`, kept as an alias."""
+TextSkipped = SkippedTextEvent
+"""Former name of `SkippedTextEvent`, kept as an alias."""

@@ -1,1 +1,0 @@
-"""Completions to content, reasoning and tool calls."""

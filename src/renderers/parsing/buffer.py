@@ -1,0 +1,177 @@
+"""The input of a scanner: tokens that were fed and not yet emitted, and the markers to search for in them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from renderers.parsing.grammar import SPACES
+from renderers.parsing.pieces import NO_PIECES, Pieces
+
+_SPACE = re.compile(f"[{SPACES}]*")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerSet:
+    """Markers to search for, as byte text. A marker that is a token is one character."""
+
+    markers: tuple[str, ...]
+    multi_character: tuple[str, ...]
+    """The markers of more than one character. A chunk can end within one of these."""
+    longest: int
+    any_ascii: bool
+    """True if any marker can occur in ASCII text."""
+
+    @classmethod
+    def of(cls, *markers: str) -> MarkerSet:
+        """Return a set of markers without duplicates and without the empty string."""
+        unique = tuple(sorted({*markers} - {""}))
+        multi_character = tuple(marker for marker in unique if len(marker) > 1)
+        return cls(unique, multi_character, max(map(len, unique), default=1), any(map(str.isascii, unique)))
+
+    def occurs_in(self, text: str) -> bool:
+        """Return True if any of the markers occurs in a text."""
+        return any(marker in text for marker in self.markers)
+
+    def longest_partial_suffix(self, text: str) -> str:
+        """Return the end of a text, as long as the beginning of a marker can be."""
+        return text[max(0, len(text) - self.longest + 1) :]
+
+    def partial_suffix_length(self, text: str, start: int) -> int:
+        """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
+        if not self.multi_character:
+            return 0
+        for size in range(min(self.longest - 1, len(text) - start), 0, -1):
+            if any(marker.startswith(text[-size:]) for marker in self.multi_character):
+                return size
+        return 0
+
+
+class InputBuffer:
+    """Tokens as pieces of byte text, numbered from `first_token` on.
+
+    `position` is the first character that was not read.
+
+    >>> buffer = InputBuffer()
+    >>> buffer.add(Pieces.of(["Hel", "lo", "!"]))
+    True
+    >>> buffer.byte_text, buffer.token_at(3), buffer.token_at(4)
+    ('Hello!', 1, 2)
+    """
+
+    __slots__ = (
+        "_awaited",
+        "_deferred",
+        "_first_token",
+        "_occurrences",
+        "_overlap",
+        "_starts",
+        "byte_text",
+        "completion_start",
+        "position",
+    )
+
+    def __init__(self, *, first_token: int = 0) -> None:
+        self.byte_text = ""
+        self.position = 0
+        self.completion_start = 0
+        """The first character of the completion. Tokens with a number below 0 belong to the prompt."""
+        self._starts = NO_PIECES.starts
+        self._first_token = first_token
+        # The next occurrence of each marker that was searched for.
+        self._occurrences: dict[str, int] = {}
+        # Tokens that are not searched before an awaited marker arrives. None if no tokens are deferred.
+        self._deferred: list[Pieces] | None = None
+        self._awaited: MarkerSet
+        self._overlap = ""
+
+    def add(self, pieces: Pieces) -> bool:
+        """Append tokens. Return False if they are deferred, so that there is nothing to read."""
+        if self._deferred is None:
+            self._set(Pieces.joined([self._pieces, pieces]) if self._starts else pieces)
+            return True
+        self._deferred.append(pieces)
+        text = self._overlap + pieces.byte_text
+        if not self._awaited.occurs_in(text):
+            self._overlap = self._awaited.longest_partial_suffix(text)
+            return False
+        self.resume()
+        return True
+
+    @property
+    def deferred(self) -> bool:
+        """True if the buffer defers its tokens until an awaited marker arrives."""
+        return self._deferred is not None
+
+    def defer(self, awaited: MarkerSet) -> None:
+        """Defer all tokens until one of some markers arrives."""
+        self.discard_read()
+        self._overlap = awaited.longest_partial_suffix(self.byte_text)
+        self._deferred, self._awaited = [self._pieces], awaited
+        self._set(NO_PIECES)
+
+    def resume(self) -> None:
+        """Make deferred tokens available again."""
+        if self._deferred is not None:
+            self._set(Pieces.joined(self._deferred))
+            self._deferred = None
+
+    def discard_read(self) -> None:
+        """Drop the tokens that were read completely. A token that was read in part stays."""
+        count = bisect_left(self._starts, self.position)
+        start = self._start_of(count)
+        if start > self.position:
+            count -= 1
+            start = self._start_of(count)
+        if count:
+            self._first_token += count
+            self._set(self._pieces.after(count))
+            self.position -= start
+
+    @property
+    def _pieces(self) -> Pieces:
+        return Pieces(self.byte_text, self._starts)
+
+    def _start_of(self, index: int) -> int:
+        """Return the first character of a token, or the end of the text for the token after the last one."""
+        return self._starts[index] if index < len(self._starts) else len(self.byte_text)
+
+    def _set(self, pieces: Pieces) -> None:
+        self.byte_text, self._starts = pieces
+        self._occurrences.clear()
+        self.completion_start = self._start_of(-self._first_token) if self._first_token < 0 else 0
+
+    def find(self, marker_set: MarkerSet, start: int | None = None) -> tuple[int, str] | None:
+        """Return the first marker of a set and its position, from `start` or else from `position` on.
+
+        Of two markers at the same position the longer one is returned. Occurrences are remembered,
+        so that finding all markers takes one pass over the text for each of them.
+        """
+        if not marker_set.any_ascii and self.byte_text.isascii():
+            return None
+        start = self.position if start is None else start
+        first, first_marker = sys.maxsize, ""
+        for marker in marker_set.markers:
+            place = self._occurrences.get(marker, -1)
+            if place < start:
+                place = self.byte_text.find(marker, start)
+                self._occurrences[marker] = place = sys.maxsize if place < 0 else place
+            if place < first or (place == first and len(marker) > len(first_marker)):
+                first, first_marker = place, marker
+        return (first, first_marker) if first < sys.maxsize else None
+
+    @property
+    def next_token(self) -> int:
+        """The number of the next token to be added."""
+        return self._first_token + len(self._starts)
+
+    def skip_spaces(self, limit: int) -> int:
+        """Return the first position that is not whitespace. At most `limit` characters are skipped."""
+        space = _SPACE.match(self.byte_text, self.position, self.position + limit)
+        return space.end() if space else self.position
+
+    def token_at(self, position: int) -> int:
+        """Return the number of the first token that begins at a position or after it."""
+        return self._first_token + bisect_left(self._starts, position)

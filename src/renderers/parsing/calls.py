@@ -1,0 +1,98 @@
+"""Collect the text of a tool call between its markers, parse it, and emit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renderers.core.completions import (
+    CalledTool,
+    ParsedToolCall,
+    Region,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallParseStatus,
+)
+from renderers.parsing.buffer import InputBuffer
+from renderers.parsing.compiled import CompiledGrammar
+from renderers.parsing.emitter import Emitter
+from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.tool_formats import Payload
+
+
+class CallReader:
+    """Read the tool calls of a completion, one after the other. `calls` are the calls so far."""
+
+    __slots__ = ("_buffer", "_compiled", "_emitter", "_first_token", "_payload", "_raw", "_section", "calls", "schemas")
+
+    # Set by `begin`.
+    _first_token: int
+    _payload: list[str]
+    _raw: list[str]
+
+    def __init__(
+        self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
+    ) -> None:
+        self.calls: list[CalledTool] = []
+        self.schemas = ToolSchemas(tools)
+        self._compiled = compiled
+        self._buffer = buffer
+        self._emitter = emitter
+        # The open section of calls: its first token, and the number of calls before it.
+        self._section: tuple[int, int] | None = None
+
+    @property
+    def in_section(self) -> bool:
+        """True within the markers around all calls of a turn."""
+        return self._section is not None
+
+    def begin_section(self, position: int) -> None:
+        """Begin a section of calls at a position."""
+        self._section = self._buffer.token_at(position), len(self.calls)
+
+    def end_section(self, end: int, *, closed: bool) -> None:
+        """End a section of calls, if one is open. A section without calls becomes a failed call."""
+        opened, self._section = self._section, None
+        if opened is None or opened[1] < len(self.calls):
+            return
+        status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
+        span = max(opened[0], 0), max(self._buffer.token_at(end), 0)
+        call = ParsedToolCall("", token_span=span, status=status)
+        self.calls.append(CalledTool(None, None))
+        self._emitter.events.append(ToolCallEnd(len(self.calls) - 1, call, *self._emitter.advance_to(end)))
+
+    def begin(self, start: int, end: int, *, payload: Sequence[str] = ()) -> None:
+        """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
+        self._first_token = self._buffer.token_at(start)
+        self._emitter.read_markers_to(end)
+        self._payload, self._raw = [*payload], []
+        self._emitter.enter_field(Region.CALL, self._make_delta, capture=self._capture)
+
+    def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
+        """Parse and emit the call that ends at a position, after its closing marker if it has one.
+
+        `broken` overrides the status of a call that does not end properly. `span_end` is the end of
+        a marker that belongs to the call but is emitted as an event of its own.
+        """
+        tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
+        assert tool_format is not None
+        payload = Payload("".join(self._payload), marker_text.mark, marker_text.decode)
+        call = tool_format.read(payload, self.schemas)
+        status = broken or call.status
+        if broken is None and call.name and tool_format.rejects_unknown_tools:
+            names = self.schemas.names
+            if names and call.name not in names:
+                status = ToolCallParseStatus.UNKNOWN_TOOL
+        first, last = self._emitter.advance_to(end)
+        span = max(self._first_token, 0), max(last, self._buffer.token_at(span_end)) if span_end else last
+        parsed = ParsedToolCall("".join(self._raw), call.name, call.arguments, span, status, call.id)
+        number = len(self.calls)
+        self.calls.append(CalledTool(call.id, call.name))
+        self._emitter.events.append(ToolCallEnd(number, parsed, first, last))
+
+    def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
+        return ToolCallDelta(len(self.calls), text, start, end)
+
+    def _capture(self, part: str, text: str) -> None:
+        self._payload.append(part)
+        self._raw.append(text)

@@ -1,0 +1,202 @@
+"""Turn the text and the markers of a completion into events, independent of the scanner's state.
+
+Text is emitted at once, except for a suffix that the next chunk can change: the beginning of a
+marker that is not a token, an incomplete character, padding before the end of a field. The event
+for a marker is emitted together with the text that follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from renderers.core.completions import ContentDelta, MarkerToken, ParseEvent, Region, SkippedTextEvent
+from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.grammar import Edges
+from renderers.parsing.markers import MarkerText
+
+MakeEvent = Callable[[str, int, int], ParseEvent]
+"""Make an event from a text, its first token, and the token after its last one."""
+
+CaptureText = Callable[[str, str], None]
+"""Receive the text of a field, as byte text and decoded."""
+
+
+class Emitter:
+    """Collect events. Hold the current field and the token up to which events were emitted.
+
+    Tokens are numbered from `first_token` on. Tokens below 0 belong to the prompt, and events do
+    not include them.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_capture",
+        "_emitted_to",
+        "_ends",
+        "_lead",
+        "_left",
+        "_make_event",
+        "_marker_text",
+        "_markers_pending",
+        "events",
+        "has_reasoning",
+        "region",
+    )
+
+    def __init__(self, marker_text: MarkerText, buffer: InputBuffer, *, first_token: int) -> None:
+        self.region = Region.START
+        self.has_reasoning = False
+        """True if the completion has reasoning text."""
+        self.events: list[ParseEvent] = []
+        self._marker_text = marker_text
+        self._buffer = buffer
+        self._emitted_to = first_token
+        self._markers_pending = False
+        self._make_event: MakeEvent = ContentDelta
+        self._capture: CaptureText | None = None
+        self._lead = self._left = ""
+        self._ends: tuple[Edges, ...] = ()
+
+    def enter_field(
+        self,
+        region: Region,
+        make_event: MakeEvent,
+        *,
+        lead: str = "",
+        left: str = "",
+        ends: tuple[Edges, ...] = (),
+        capture: CaptureText | None = None,
+    ) -> None:
+        """Begin a field. The parameters are its kind of event, and the padding to remove at its ends.
+
+        `lead` and `left` are as in `Edges`, for the beginning of the field. `ends` are the edges
+        that the end of the field can have. All text of the field is passed to `capture`.
+        """
+        self.region, self._make_event, self._capture = region, make_event, capture
+        self._lead, self._left, self._ends = lead, left, ends
+
+    def take_events(self) -> list[ParseEvent]:
+        """Return the events since the last call."""
+        events, self.events = self.events, []
+        return events
+
+    def close(self, make_event: MakeEvent) -> None:
+        """Emit tokens without text at the end of the completion, and drop references to the scanner."""
+        end = self._buffer.next_token
+        if end > self._emitted_to:
+            self.events.append(MarkerToken(max(self._emitted_to, 0), end))
+        self._make_event, self._capture = make_event, None
+
+    def advance_to(self, position: int) -> tuple[int, int]:
+        """Read up to a position. Return the span of its tokens. Emit pending markers first."""
+        buffer = self._buffer
+        if self._markers_pending:
+            self.emit_markers()
+        start, end = self._emitted_to, buffer.token_at(position)
+        if end < start:
+            end = start
+        self._emitted_to, buffer.position = end, position
+        return (start, end) if start >= 0 else (0, end if end > 0 else 0)
+
+    def emit_markers(self) -> None:
+        """Emit the tokens that were read as markers, if any."""
+        if not self._markers_pending:
+            return
+        self._markers_pending = False
+        end = self._buffer.token_at(self._buffer.position)
+        if end > self._emitted_to:
+            if end > 0:
+                self.events.append(MarkerToken(max(self._emitted_to, 0), end))
+            self._emitted_to = end
+
+    def read_markers_to(self, position: int) -> None:
+        """Read markers and padding up to a position. They are emitted with the text that follows."""
+        self._buffer.position = position
+        self._markers_pending = True
+
+    def emit_chunk(self, markers: MarkerSet, final: bool, edges: Edges) -> bool:
+        """Emit the rest of the buffer, in which none of some markers occurs. Return False: nothing is left to read."""
+        byte_text = self._buffer.byte_text
+        partial = 0 if final else markers.partial_suffix_length(byte_text, self._buffer.position)
+        self.emit_text_to(len(byte_text) - partial, closed=edges if final else None)
+        return False
+
+    def emit_text_to(self, end: int, *, closed: Edges | None, flush: bool = False, marker: str = "") -> None:
+        """Emit the text up to a position.
+
+        `closed` are the edges of a field that ends there, or None if it goes on. A field that goes
+        on keeps back a suffix that the next chunk can change, except with `flush`. `marker` is a
+        marker at that position, to be read as well.
+        """
+        buffer = self._buffer
+        byte_text, start = buffer.byte_text, buffer.position
+        if self._lead:
+            if byte_text.startswith(self._lead, start, end):
+                start += len(self._lead)
+            elif end - start < len(self._lead) and self._lead.startswith(byte_text[start:end]):
+                if closed is None and not flush:
+                    return
+                start = end
+            self._lead = ""
+        if self._left:
+            while start < end and byte_text[start] in self._left:
+                start += 1
+            if start < end:
+                self._left = ""
+        if start > buffer.position:
+            self.read_markers_to(start)
+        text_end = end
+        if closed is not None:
+            # A field without padding was emitted as it arrived.
+            text_end = closed.end_in(byte_text, start, end) if self._ends else end
+        elif not flush:
+            text_end = min((edges.sure_in(byte_text, start, end) for edges in self._ends), default=end)
+            text_end = complete_characters_end(byte_text, start, text_end)
+        if text_end > start:
+            if self.region is Region.REASONING:
+                self.has_reasoning = True
+            text = self._decode(start, text_end)
+            if self._markers_pending:
+                self.emit_markers()
+            first, last = self.advance_to(text_end)
+            if last:
+                self.events.append(self._make_event(text, first, last))
+        if marker or closed is not None:
+            buffer.position = end + len(marker)
+            self._markers_pending = True
+
+    def emit_skipped(self, position: int, text: str, reason: str) -> None:
+        """Emit everything up to a position as skipped text."""
+        self.events.append(SkippedTextEvent(text, reason, *self.advance_to(position)))
+
+    def _decode(self, start: int, end: int) -> str:
+        """Decode a part of the buffer. The field's capture receives all of it, the event only the completion's part."""
+        buffer, decode = self._buffer, self._marker_text.decode
+        part = buffer.byte_text[start:end]
+        text = decode(part)
+        if self._capture is not None:
+            self._capture(part, text)
+        return text if start >= buffer.completion_start else decode(buffer.byte_text[buffer.completion_start : end])
+
+
+def skipped_because(reason: str) -> MakeEvent:
+    """Return a function that makes an event for skipped text with a reason."""
+    return lambda text, start, end: SkippedTextEvent(text, reason, start, end)
+
+
+def complete_characters_end(byte_text: str, start: int, end: int) -> int:
+    """Return `end`, or the start of the UTF-8 character that is incomplete there.
+
+    >>> complete_characters_end("aÃ", 0, 2), complete_characters_end("aÃ©", 0, 3)
+    (1, 3)
+    """
+    if byte_text.isascii():
+        return end
+    for position in range(end - 1, max(start, end - 3) - 1, -1):
+        byte = ord(byte_text[position])
+        if byte < 0x80 or byte in (0xC0, 0xC1) or byte > 0xF4:
+            break
+        if byte >= 0xC2:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return end if end - position >= length else position
+    return end

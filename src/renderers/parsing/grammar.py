@@ -1,0 +1,141 @@
+"""`Grammar`: how a model writes a turn, as frozen records of text. Overrides of it by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
+
+SPACES = " \t\n\r\x0b\x0c"
+
+MOST_TRIMMED = 256
+"""The largest number of characters to trim from an end. A stream of whitespace is not kept back for longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """The characters to remove from the ends of a field: padding of the format, and whitespace that the template trims.
+
+    Padding is optional, and is removed once.
+
+    >>> Edges(trail="\\n").end_in("Look:\\n\\n", 0, 7)
+    6
+    """
+
+    lead: str = ""
+    """Padding before the field."""
+    trail: str = ""
+    """Padding after the field."""
+    left: str = ""
+    """Characters to trim from the beginning of the field."""
+    right: str = ""
+    """Characters to trim from the end of the field."""
+
+    def end_in(self, text: str, start: int, end: int) -> int:
+        """Return the end of a field that goes up to `end`, without padding and trimmed characters."""
+        if self.trail and text.endswith(self.trail, start, end):
+            end -= len(self.trail)
+        return _trimmed_end(self.right, text, max(start, end - MOST_TRIMMED), end) if self.right else end
+
+    def sure_in(self, text: str, start: int, end: int) -> int:
+        """Return the end of the text that belongs to the field, whether the field ends at `end` or goes on."""
+        most = len(self.trail) + (MOST_TRIMMED if self.right else 0)
+        return _trimmed_end(self.right + self.trail, text, max(start, end - most), end) if most else end
+
+
+NO_EDGES = Edges()
+"""Nothing is removed."""
+
+
+def _trimmed_end(characters: str, text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1] in characters:
+        end -= 1
+    return end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningFormat:
+    """The markers around reasoning."""
+
+    markers: MarkerPair
+    edges: Edges = NO_EDGES
+    after: str = ""
+    """Padding after the closing marker."""
+    after_empty: str = ""
+    """Padding after the closing marker of empty reasoning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """The format of a turn, from its header to its stop token.
+
+    >>> Grammar(header="<|im_start|>assistant\\n", tools="hermes").reasoning is None
+    True
+    """
+
+    header: str = ""
+    """The text that opens a turn in the prompt, without a marker that opens reasoning."""
+    lead: str = ""
+    """Padding after the header."""
+    reasoning: ReasoningFormat | None = None
+    content: Edges = NO_EDGES
+    """The edges of content that is the last field of a turn."""
+    content_before_calls: Edges = NO_EDGES
+    """The edges of content before tool calls."""
+    tools: str | None = None
+    """The key of the tool format."""
+    section: MarkerPair | None = None
+    """The markers around all calls of a turn."""
+    call: MarkerPair | None = None
+    """The markers around each call."""
+    assumes_reasoning: bool = False
+    """Without a prompt, a completion is assumed to begin within reasoning."""
+
+
+TOOL_PARSERS = MappingProxyType(
+    {**{key: key for key in TOOL_FORMATS}, "qwen3": "hermes", "qwen3.5": "qwen_xml", "deepseek-v3": "deepseek_v3"}
+)
+"""The key of the tool format for each name of a tool parser."""
+
+REASONING_PARSERS = MappingProxyType({"think": ("<think>", "</think>")})
+"""The markers for each name of a reasoning parser."""
+
+
+class ParserOverrides(NamedTuple):
+    """The names of a tool parser and of a reasoning parser. None keeps the format that the template shows."""
+
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+
+    def check(self) -> None:
+        """Check the names.
+
+        Raises:
+            ValueError: A name is not the name of a parser.
+        """
+        for option, names in (("tool_parser", TOOL_PARSERS), ("reasoning_parser", REASONING_PARSERS)):
+            name = getattr(self, option)
+            if name is not None and name not in names:
+                raise ValueError(f"there is no {option} {name!r}: it is one of {', '.join(sorted(names))}")
+
+
+NO_OVERRIDES = ParserOverrides()
+"""Parse completions in the format that the template shows."""
+
+
+def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
+    """Return a grammar with the formats of the named parsers. A format that it already has is kept with its padding.
+
+    >>> apply_overrides(Grammar(), ParserOverrides(tool_parser="qwen3")).tools
+    'hermes'
+    """
+    key = None if overrides.tool_parser is None else TOOL_PARSERS[overrides.tool_parser]
+    markers = None if overrides.reasoning_parser is None else REASONING_PARSERS[overrides.reasoning_parser]
+    if key is not None and grammar.tools != key:
+        grammar = replace(grammar, tools=key, section=TOOL_FORMATS[key].section, call=TOOL_FORMATS[key].call)
+    if markers is not None and (grammar.reasoning is None or grammar.reasoning.markers != markers):
+        edges = Edges(left=SPACES, right=SPACES)
+        grammar = replace(grammar, reasoning=ReasoningFormat(markers=markers, edges=edges, after="\n\n"))
+    return grammar

@@ -1,0 +1,151 @@
+"""Parse JSON that a model wrote. Any text gives a value or a `JsonError`, in linear time.
+
+Everything that Python's `json` accepts is accepted, including NaN, Infinity and duplicate keys (the
+last one wins). Raw line breaks and other control characters in strings are accepted as well: models
+write them, and their meaning is clear. Rejected are values that cannot be passed on: data nested too
+deep, integers that Python does not convert, and strings without a UTF-8 form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from renderers.core.messages import MAX_JSON_DEPTH
+
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_SIMPLE = re.compile(
+    _STRING + r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|-?Infinity|NaN|true|false|null", re.DOTALL
+)
+_NEXT = re.compile(r"[-+.,:0-9A-Za-z \t\n\r]*(?:" + _STRING + r"|([\[{])|([\]}]))", re.DOTALL)
+"""Everything up to the end of the next string or bracket, if it can be JSON."""
+_SPACE = " \t\n\r"
+_NO_SPACE = re.compile(f"[^{_SPACE}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class JsonError(ValueError):
+    """A text is not a JSON value. `reason` completes the sentence "it …"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def read_json(text: str) -> Any:
+    r"""Parse a JSON value. Whitespace around it is ignored.
+
+    Raises:
+        JsonError: The text is not a JSON value, or has more text after the value.
+
+    >>> read_json(' {"code": "a\nb"} ')
+    {'code': 'a\nb'}
+    """
+    if text.count("{") + text.count("[") <= MAX_JSON_DEPTH:
+        # The value cannot be nested too deep. If it is not valid, the code below finds the reason.
+        try:
+            return _decode(text.strip(_SPACE), 0)
+        except JsonError:
+            pass
+    value, end = read_json_prefix(text, 0)
+    after = _skip_space(text, end)
+    if after < len(text):
+        raise JsonError(f"goes on after the value, at character {after}")
+    return value
+
+
+def read_json_prefix(text: str, position: int) -> tuple[Any, int]:
+    """Parse the JSON value at a position, or after whitespace there. Return it and its end.
+
+    The text after the value is not examined, so parsing consecutive values takes linear time in total.
+
+    Raises:
+        JsonError: There is no value at that position, or it is broken.
+
+    >>> read_json_prefix('{"a": 1} {"b": 2}', 0)
+    ({'a': 1}, 8)
+    """
+    start = _skip_space(text, position)
+    end = _end_of(text, start)
+    # The decoder gets only the value: on an error it counts the lines of all its input.
+    return _decode(text[start:end], start), end
+
+
+def member_text(text: str, key: str) -> str:
+    """Return the JSON text of the value of a key. The text must be a JSON object with that key.
+
+    Raises:
+        JsonError: The text is not a JSON object.
+
+    >>> member_text('{"a": 1, "b": [1,  2]}', "b")
+    '[1,  2]'
+    """
+    member = ""
+    position = _skip_space(text, 0)
+    while text[position : position + 1] in ("{", ","):
+        start = _skip_space(text, position + 1)
+        end = _end_of(text, start)
+        value = _skip_space(text, _skip_space(text, end) + len(":"))
+        position = _end_of(text, value)
+        if _decode(text[start:end], start) == key:
+            # The last one of duplicate keys counts, as in parsing.
+            member = text[value:position]
+        position = _skip_space(text, position)
+    return member
+
+
+def _decode(piece: str, start: int) -> Any:
+    """Decode a part of a text that is not nested too deep. `start` is its position in the text."""
+    try:
+        value, end = _DECODER.raw_decode(piece)
+    except json.JSONDecodeError as error:
+        raise JsonError(f"is not JSON at character {start + error.pos}: {error.msg}") from None
+    except ValueError:
+        raise JsonError("has an integer with too many digits") from None
+    if end < len(piece):
+        raise JsonError(f"goes on after the value, at character {start + end}")
+    escaped = "\\u" in piece and _SURROGATE_ESCAPE.search(piece) and any(map(_SURROGATE.search, _strings_in(value)))
+    if escaped or (not piece.isascii() and _SURROGATE.search(piece)):
+        raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")
+    return value
+
+
+def _skip_space(text: str, position: int) -> int:
+    match = _NO_SPACE.search(text, position)
+    return match.start() if match else len(text)
+
+
+def _end_of(text: str, start: int) -> int:
+    """Return the end of the value at a position. The text within its brackets is not validated."""
+    if text[start : start + 1] not in ("[", "{"):
+        simple = _SIMPLE.match(text, start)
+        if simple is None:
+            raise JsonError(f"has no value at character {start}")
+        return simple.end()
+    # Brackets are counted before decoding: the decoder recurses for each of them.
+    position, depth = start, 0
+    while (match := _NEXT.match(text, position)) is not None:
+        position = match.end()
+        depth += (match[1] is not None) - (match[2] is not None)
+        if depth > MAX_JSON_DEPTH:
+            raise JsonError(f"is nested more than {MAX_JSON_DEPTH} levels deep")
+        if depth == 0:
+            return position
+    raise JsonError(f"is broken or cut off after character {position}")
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            yield from part
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)

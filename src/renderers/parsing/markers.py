@@ -1,0 +1,149 @@
+"""Token ids as byte text, in which every marker that is a token is a single character."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from renderers.core.patterns import compile_alternation
+from renderers.parsing.pieces import ByteTextJoiner, Pieces
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, ForeignTexts, from_byte_text, to_byte_text
+
+_MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
+
+
+class MarkerTokenizer(Protocol):
+    """The part of a tokenizer that `MarkerText` uses."""
+
+    @property
+    def byte_texts(self) -> ByteTexts | ForeignTexts: ...
+    @property
+    def added_tokens(self) -> Mapping[str, int]: ...
+
+
+def as_ids(token_ids: Iterable[Any]) -> list[Any]:
+    """Return the ids of a list, tuple, array or tensor as a list. The caller must not change it.
+
+    An array of one row, as generation returns for a single sequence, counts as that row.
+
+    Raises:
+        TypeError: The argument is not iterable.
+
+    >>> as_ids(range(3))
+    [0, 1, 2]
+    """
+    if type(token_ids) is list:
+        return token_ids
+    tolist = getattr(token_ids, "tolist", None)
+    if tolist is None:
+        return list(token_ids)
+    listed = tolist()
+    if isinstance(listed, list) and len(listed) == 1 and isinstance(listed[0], list):
+        return listed[0]
+    return listed if isinstance(listed, list) else [listed]
+
+
+class MarkerText:
+    """Convert ids to byte text, and byte text to text, for a vocabulary and the markers of a format. Immutable.
+
+    A marker that is a token of the vocabulary is found by its id only, a marker that is not is found
+    by its text. Stop tokens are markers as well. `markers` are sorted by how common they are.
+    """
+
+    def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
+        texts = tokenizer.byte_texts
+        marker_ids = [tokenizer.added_tokens[text] for text in markers if text in tokenizer.added_tokens]
+        ids = dict.fromkeys([*(token_id for token_id in stops if token_id >= 0), *marker_ids])
+        characters = dict(zip(ids, FREE, strict=False))
+        self._texts: dict[str, str] = {UNKNOWN: ""}
+        for token_id, character in characters.items():
+            has_text = isinstance(texts, dict) or token_id < len(texts)
+            self._texts[character] = texts[token_id].replace(UNKNOWN, "") if has_text else ""
+        self._ids = {character: token_id for token_id, character in characters.items()}
+        self._characters = {
+            text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
+        }
+        self._joiner: ByteTextJoiner | None = None
+        self._foreign_texts: Mapping[int, str] = {}
+        if isinstance(texts, dict):
+            self._foreign_texts = _ForeignMarkerTexts(texts, characters)
+        else:
+            self._size = max((len(texts), *(token_id + 1 for token_id in characters)))
+            # One more id than the vocabulary has stands for every id that is not a token.
+            gaps = dict.fromkeys(range(len(texts), self._size + 1), UNKNOWN)
+            self._joiner = ByteTextJoiner(texts, gaps | characters)
+        self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
+        """The stop tokens, as characters of byte text."""
+
+    def mark(self, text: str) -> str:
+        """Return a marker as it occurs in byte text."""
+        return self._characters.get(text) or to_byte_text(text)
+
+    def mark_all(self, text: str) -> str:
+        """Return a text that contains markers as it occurs in byte text."""
+        pattern = compile_alternation(frozenset(self._characters))
+        parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
+        return "".join(map(self.mark, parts))
+
+    def is_token(self, text: str) -> bool:
+        """Return True if a marker is found by its id."""
+        return text in self._characters
+
+    def id_of(self, marker: str) -> int:
+        """Return the id of a marker, as it occurs in byte text."""
+        return self._ids[marker]
+
+    def pieces(self, ids: list[Any]) -> Pieces:
+        """Return the byte text of ids. An id that is not a token becomes `UNKNOWN`."""
+        if self._joiner is None:
+            texts = self._foreign_texts
+            return Pieces.of([texts[token_id] if token_id >= 0 else UNKNOWN for token_id in map(_as_int, ids)])
+        pieces = self._joiner.join(ids)
+        if pieces is None:
+            size = self._size
+            pieces = self._joiner.join([token_id if 0 <= token_id < size else size for token_id in map(_as_int, ids)])
+        assert pieces is not None
+        return pieces
+
+    def decode(self, byte_text: str) -> str:
+        """Decode byte text. Markers in it become their text."""
+        if byte_text.isascii():
+            return byte_text
+        for character, text in self._texts.items():
+            if character in byte_text:
+                if not text:
+                    # Bytes before and after a marker do not form a character, even if the marker has no text.
+                    return "".join(map(self.decode, byte_text.split(character)))
+                byte_text = byte_text.replace(character, text)
+        return from_byte_text(byte_text)
+
+
+def _as_int(value: Any) -> int:
+    """Return a value as an int, or -1 if it is not an integer."""
+    try:
+        return operator.index(value)
+    except Exception:
+        # A class of the caller's can raise anything.
+        return -1
+
+
+def split_at_marker_tokens(byte_text: str) -> list[str]:
+    """Split byte text so that every marker that is a token becomes a piece.
+
+    >>> split_at_marker_tokens("a\u0100\u0101b")
+    ['a', 'Ā', 'ā', 'b']
+    """
+    return [piece for piece in _MARKER_CHARACTERS.split(byte_text) if piece]
+
+
+class _ForeignMarkerTexts(dict[int, str]):
+    """The byte texts of a caller's tokenizer, overridden by the characters of markers."""
+
+    def __init__(self, texts: ForeignTexts, characters: Mapping[int, str]) -> None:
+        super().__init__(characters)
+        self._texts = texts
+
+    def __missing__(self, token_id: int) -> str:
+        return self._texts[token_id]

@@ -1,0 +1,126 @@
+"""`ResponseParser`: parse a completion in chunks. Parsing all of it at once is feeding it as one chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
+from renderers.parsing.assembler import Assembler
+from renderers.parsing.compiled import CompiledGrammar
+from renderers.parsing.harmony import begin_harmony_turn
+from renderers.parsing.llama import begin_llama_turn
+from renderers.parsing.markers import as_ids, split_at_marker_tokens
+from renderers.parsing.pieces import Pieces
+from renderers.parsing.scanner import MarkerTurn, Scanner, State
+from renderers.parsing.tool_formats import TurnLayout
+
+_HEADER_SEARCH_TOKENS = 16
+"""The number of tokens at the end of a prompt in which a header is searched for first."""
+
+
+def _begin_marker_turn(scanner: Scanner) -> State:
+    return MarkerTurn(scanner).in_start
+
+
+_BEGIN_TURN: Mapping[TurnLayout, Callable[[Scanner], State]] = MappingProxyType(
+    {
+        TurnLayout.MARKERS: _begin_marker_turn,
+        TurnLayout.BARE_CALLS: begin_llama_turn,
+        TurnLayout.MESSAGES: begin_harmony_turn,
+    }
+)
+
+
+class ResponseParser:
+    """Parse one completion in chunks of any size. Created by `ChatRenderer.stream`.
+
+    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> parser = renderer.stream()
+    >>> parser.feed(renderer.tokenizer.encode("<|think|>They greet.<|/think|>He"))[1].text
+    'They greet.'
+    >>> _ = parser.feed(renderer.tokenizer.encode("llo!<|end|>"))
+    >>> parser.close().content
+    'Hello!'
+    """
+
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: list[str]) -> None:
+        self._marker_text = compiled.marker_text
+        self._scanner = _scanner_after(compiled, tools, prefill)
+        self._assembler = Assembler()
+        self._response: ParsedResponse | None = None
+        self._last_events: list[ParseEvent] = []
+
+    def feed(self, token_ids: Iterable[Any]) -> list[ParseEvent]:
+        """Parse more tokens: ids in a list, an array or a tensor. Return their events in order.
+
+        Raises:
+            ValueError: The parser is closed.
+        """
+        events = self._scanner.feed(self._pieces(token_ids))
+        self._assembler.add(events)
+        return events
+
+    def close(self, token_ids: Iterable[Any] = ()) -> ParsedResponse:
+        """Parse the last tokens, if any, and return the message. Closing again returns the same message.
+
+        Raises:
+            ValueError: The parser is closed, and there are more tokens.
+        """
+        last_ids = as_ids(token_ids)
+        if self._response is None or last_ids:
+            self._last_events = self._scanner.close(self._pieces(last_ids))
+            self._assembler.add(self._last_events)
+            self._response = self._assembler.response(self._scanner.state)
+        return self._response
+
+    def _pieces(self, token_ids: Iterable[Any]) -> Pieces:
+        if self._response is not None:
+            raise ValueError("this parser is closed. Create a new one for another completion.")
+        return self._marker_text.pieces(as_ids(token_ids))
+
+    @property
+    def last_events(self) -> list[ParseEvent]:
+        """The events of `close`: the last tokens, text that was kept back, and a call that was cut off."""
+        return list(self._last_events)
+
+    @property
+    def state(self) -> CompletionState:
+        """The state at the end of the tokens so far."""
+        return self._scanner.state
+
+
+def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> Scanner:
+    """Return a scanner for a grammar and the tools of a prompt. The tool format determines its states."""
+    layout = compiled.tool_format.layout if compiled.tool_format else TurnLayout.MARKERS
+    return Scanner(compiled, tools, begin=_BEGIN_TURN[layout], first_token=first_token)
+
+
+def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
+    """Return a scanner that has read the part of the turn that is in the prompt."""
+    scanner = new_scanner(compiled, tools, first_token=-len(prefill))
+    if not prefill:
+        return scanner
+    scanner.feed(Pieces.of(prefill))
+    if scanner.state.stop_token_id is not None:
+        # The prompt ends that turn, so the completion begins another one.
+        return new_scanner(compiled, tools)
+    scanner.forget_calls()
+    return scanner
+
+
+def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> list[str]:
+    """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
+
+    It may include the end of that turn and everything that follows it.
+    """
+    header = compiled.header
+    for size in (_HEADER_SEARCH_TOKENS, len(prompt_ids)) if header else ():
+        byte_text = compiled.marker_text.pieces(prompt_ids[-size:]).byte_text
+        start = byte_text.rfind(header)
+        if start >= 0:
+            prefill = byte_text[start + len(header) :]
+            return split_at_marker_tokens(prefill) if prefill else []
+    return []

@@ -1,0 +1,359 @@
+"""Convert values that a model wrote without quotes, by the types in the tool's JSON schema.
+
+In formats such as `<parameter=days>3</parameter>` only the schema determines if 3 is a number or a
+string. Only types are checked: this is not a validator.
+
+As in vLLM (its parsers for Qwen3 Coder, MiniMax and GLM; they differ from each other and by version):
+
+- A value that is declared a string is never parsed.
+- `null` is None only if the schema allows null.
+- Of several types, those other than string are tried first.
+- `True`, `False` and `None` are accepted in any case, numbers by Python's rules, lists and dicts also
+  as Python literals.
+- Type names of other languages (`int64`, `float`, `dict`) are accepted.
+
+Different from most of them, on purpose:
+
+- Strings keep the whitespace around them.
+- A value that does not fit stays a string and is reported. `yes` does not become False, and `1` is
+  not a boolean.
+- If strings are possible too, only JSON is converted, so `None`, `007` and `+1` stay strings.
+- If the schema has no type, or lacks the parameter, JSON is parsed as JSON, as for GLM. In the other
+  parsers it is a string.
+- `3.0` is 3 if only integers are allowed, and stays 3.0 if numbers are.
+- Numbers that are not finite are not numbers.
+- A list or dict within quotes, as a JSON string of its text, is not unpacked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from typing import Any
+
+from renderers.core.messages import MAX_JSON_DEPTH
+from renderers.parsing.lenient_json import JsonError, read_json
+
+_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_EXAMPLES: tuple[Any, ...] = (None, True, 1, 0.5, "", [], {})
+_NAMES = {
+    "null": "null none nonetype",
+    "boolean": "boolean bool",
+    "integer": "integer int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 long short unsigned bigint",
+    "number": "number num numeric float float16 float32 float64 double decimal",
+    "string": "string str text varchar char enum",
+    "array": "array arr list tuple set sequence",
+    "object": "object dict map mapping",
+}
+_STRINGS = frozenset({"string"})
+_KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+_COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
+_DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
+"""The keywords besides `type` that can restrict the type of a value."""
+_NAME_END = re.compile(r"[^a-z0-9]")
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_PYTHON = re.compile(
+    r"""(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'?|"[^"\\]*(?:\\.[^"\\]*)*"?)"""
+    r"|(?P<word>\b(?:True|False|None)\b)|(?P<comma>(?<=[\w'\"\]}]),)(?=[ \t\n\r]*[\]}])",
+    re.DOTALL,
+)
+"""The parts of Python literals that differ from JSON. A string without an end matches up to the end of the text,
+so that it is not tried again from its next character."""
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_NOTHING = object()
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "\n": ""}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Schema:
+    """The types that a JSON schema allows for a value.
+
+    `types` are JSON types, in which "number" always comes with "integer". `choices` are the strings
+    that the schema enumerates. `source` is the schema as the caller passed it, if it has more than
+    types, and `root` the schema in which its references are resolved.
+    """
+
+    types: frozenset[str]
+    choices: frozenset[str] = frozenset()
+    source: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    root: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, source: Any, *, root: Mapping[str, Any] | None = None) -> Schema | None:
+        """Parse a schema. Return None if it does not restrict types, or allows none.
+
+        Malformed parts are ignored. References are resolved in `root`, or else in the schema itself.
+
+        >>> Schema.parse({"anyOf": [{"type": "null"}, {"enum": ["on", "off"]}]}).types == {"null", "string"}
+        True
+        """
+        if type(source) is not dict and not isinstance(source, Mapping):
+            return None
+        kind = source.get("type")
+        # Nearly all schemas of parameters have a plain type and nothing else about it.
+        if type(kind) is str and kind in _PLAIN and _DECIDING.isdisjoint(source):
+            return _PLAIN[kind]
+        root = source if root is None else root
+        types = frozenset(_kind(example) for example in _EXAMPLES if _fits(example, source, root, {}))
+        # A value without a JSON type fits only if the schema does not restrict types.
+        if not types or _fits(math.nan, source, root, {}):
+            return None
+        values = [value for part in _parts(source, root) for value in _values_of(part)] if "string" in types else []
+        return cls(types, frozenset(str.__str__(value) for value in values if isinstance(value, str)), source, root)
+
+
+_PLAIN = {
+    kind: Schema(frozenset({kind, *(("integer",) if kind == "number" else ())}))
+    for kind in _NAMES.keys() - {"array", "object"}
+}
+"""The schemas of types without parts."""
+
+
+class ToolSchemas:
+    """The schemas of the parameters of tools, flat or in a `{"type": "function", "function": ...}`. Parsed lazily.
+
+    Malformed parts are ignored. Of tools with the same name the first counts.
+
+    >>> tools = ToolSchemas([{"name": "f", "parameters": {"properties": {"days": {"type": "integer"}}}}])
+    >>> tools.names, tools.parameter("f", "days").types
+    (dict_keys(['f']), frozenset({'integer'}))
+    """
+
+    def __init__(self, tools: Sequence[Any] | None) -> None:
+        self._tools = tools
+        self._parsed: dict[str, Mapping[str, Any]] | None = None
+
+    @property
+    def names(self) -> Set[str] | None:
+        """The names of the tools. None if there is no list of tools."""
+        return None if self._tools is None else self._roots.keys()
+
+    @property
+    def _roots(self) -> dict[str, Mapping[str, Any]]:
+        """The schema of the parameters of each tool, by the tool's name."""
+        if self._parsed is None:
+            roots: dict[str, Mapping[str, Any]] = {}
+            for tool in _sequence(self._tools):
+                outer = _mapping(tool)
+                function = _mapping(outer.get("function")) or outer
+                name = function.get("name")
+                if isinstance(name, str):
+                    roots.setdefault(name, _mapping(function.get("parameters")))
+            self._parsed = roots
+        return self._parsed
+
+    def parameter(self, tool: str, name: str) -> Schema | None:
+        """Return the schema of a parameter. None if the tool or its types are unknown."""
+        root = self._roots.get(tool)
+        if root is None:
+            return None
+        properties = root.get("properties")
+        if type(properties) is dict and name in properties and root.keys().isdisjoint(_COMPOSED):
+            return Schema.parse(properties[name], root=root)
+        parts = list(_parts(root, root))
+        sources = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
+        if not sources:
+            sources = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
+        if not sources:
+            return None
+        return Schema.parse(sources[0] if len(sources) == 1 else {"anyOf": sources}, root=root)
+
+
+def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
+    """Convert a text to a type that a schema allows. Return the value, and True if it fits the schema.
+
+    A text that fits no allowed type is returned unchanged. A string keeps the whitespace around it,
+    which is ignored for any other type. Types within lists and dicts are checked as well, to a depth
+    of 100, but a list or dict that does not fit is returned all the same. Never raises. The time is
+    linear in the text.
+
+    >>> read_value("3", Schema.parse({"type": "integer"})), read_value("3", Schema.parse({"type": "string"}))
+    ((3, True), ('3', True))
+    >>> read_value("three", Schema.parse({"type": "integer"}))
+    ('three', False)
+    >>> read_value("{'a': [None]}", Schema.parse({"type": "object"}))
+    ({'a': [None]}, True)
+    """
+    if schema is None:
+        value = next(_readings(text.strip(), loose=False), text)
+        return (value if _kind(value) else text), True
+    if schema.types == _STRINGS or text in schema.choices:
+        return text, True
+    strings = "string" in schema.types
+    wanted = schema.types - _STRINGS
+    for value in _readings(text.strip(), loose=not strings):
+        if _kind(value) in wanted:
+            fits = schema.source is None or _fits(value, schema.source, schema.root, {})
+            return (text, True) if strings and not fits else (value, fits)
+    return text, strings
+
+
+def _readings(text: str, *, loose: bool) -> Iterator[Any]:
+    """Yield the values that a text can stand for: as JSON, and if `loose` also as a Python literal."""
+    value = _json_of(text)
+    if value is not _NOTHING:
+        yield value
+    if not loose:
+        return
+    if text.lower() in _WORDS:
+        yield _WORDS[text.lower()]
+    with suppress(ValueError):
+        # Not by a float, which loses the digits of a large integer.
+        integer, _, fraction = text.partition(".")
+        yield int(integer if not fraction.strip("0") else text)
+    with suppress(ValueError):
+        yield float(text)
+    if text.startswith(("[", "{")):
+        value = _json_of(_PYTHON.sub(_in_json, text))
+        if value is not _NOTHING:
+            yield value
+
+
+def _json_of(text: str) -> Any:
+    """Parse JSON. Return `_NOTHING` if the text is not JSON."""
+    try:
+        return read_json(text)
+    except JsonError:
+        return _NOTHING
+
+
+def _in_json(match: re.Match[str]) -> str:
+    """Convert a part of a Python literal to JSON. A broken string stays broken, so that it is not valid JSON."""
+    if match["comma"]:
+        return ""
+    if match["word"]:
+        return json.dumps(_WORDS[match["word"].lower()])
+    string = match["string"]
+    if len(string) < 2 or string[-1] != string[0]:
+        return string
+    return json.dumps(_ESCAPE.sub(_unescaped, string[1:-1]))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code is None:
+        return _ESCAPED.get(match[4], match[4] if match[4] in "\\'\"" else match[0])
+    return chr(int(code, 16)) if int(code, 16) < 0x110000 else match[0]
+
+
+def _fits(
+    value: Any, schema: Any, root: Mapping[str, Any], known: dict[tuple[int | str, int], bool], steps: int = 0
+) -> bool:
+    """Return True if a value has the types that a schema requires. Cases that cannot be decided fit.
+
+    `known` holds the results so far, by the schema and the value, or the type of a value that is not
+    a container.
+    """
+    if not isinstance(schema, Mapping) or steps > MAX_JSON_DEPTH:
+        return True
+    kind = _kind(value)
+    if kind == "number" and value.is_integer():
+        kind = "integer"
+    key = (id(value) if kind in ("array", "object") else kind, id(schema))
+    if key in known:
+        return known[key]
+    # A reference of a schema to itself adds no restriction.
+    known[key] = True
+    kinds = _kinds_of(schema)
+    if kind == "null" and schema.get("nullable") is True:
+        return True
+    known[key] = not kinds or kind in kinds
+    # One stack frame for each step: the data may be deep, and so may the stack be already.
+    for alternatives in _conditions(value, kind, schema, root) if known[key] else ():
+        for part, source in alternatives:
+            if _fits(part, source, root, known, steps + 1):
+                break
+        else:
+            known[key] = False
+            break
+    return known[key]
+
+
+def _conditions(
+    value: Any, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]
+) -> Iterator[list[tuple[Any, Any]]]:
+    """Yield the conditions for a value to fit: lists of parts with their schemas, one of which has to fit."""
+    for source in (_target(schema.get("$ref"), root), *_listed(schema, "allOf")):
+        yield [(value, source)]
+    for key in ("anyOf", "oneOf"):
+        sources = _listed(schema, key)
+        if sources:
+            yield [(value, source) for source in sources]
+    if kind == "object":
+        named = _mapping(schema.get("properties"))
+        others = None if "patternProperties" in schema else schema.get("additionalProperties")
+        for key, item in value.items():
+            yield [(item, named.get(key, others))]
+    if kind == "array" and "prefixItems" not in schema and _mapping(schema.get("items")):
+        for item in value:
+            yield [(item, schema["items"])]
+
+
+def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
+    """Return the JSON types that a schema names, or else those of its enumerated values. Empty for any type."""
+    types = schema.get("type")
+    names = [name.strip().lower() for name in (types, *_listed(schema, "type")) if isinstance(name, str)]
+    kinds = {_KIND_OF_NAME.get(_NAME_END.split(name, maxsplit=1)[0], "") for name in names} - {""}
+    if not kinds:
+        kinds = {_kind(value) for value in _values_of(schema)} - {""}
+    return kinds | {"integer"} if "number" in kinds else kinds
+
+
+def _values_of(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a schema enumerates."""
+    return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
+
+
+def _kind(value: Any) -> str:
+    """Return the JSON type of a value. Empty for values that are not JSON, such as numbers that are not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    return _KINDS.get(type(value)) or next((_KINDS[kind] for kind in type(value).__mro__ if kind in _KINDS), "")
+
+
+def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and, recursively, the schemas that it is composed of."""
+    pending, seen = [schema], set()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping) and id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            pending.append(_target(part.get("$ref"), root))
+            for key in _COMPOSED[1:]:
+                pending.extend(_listed(part, key))
+
+
+def _target(reference: Any, root: Mapping[str, Any]) -> Any:
+    """Return the target of a reference such as `#/$defs/Place`. None if there is none."""
+    if not isinstance(reference, str) or not (reference + "/").startswith("#/"):
+        return None
+    target: Any = root
+    for step in reference.split("/")[1:]:
+        target = _mapping(target).get(step.replace("~1", "/").replace("~0", "~"))
+    return target
+
+
+def _listed(schema: Mapping[str, Any], key: str) -> Sequence[Any]:
+    return _sequence(schema.get(key))
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    return value if type(value) is list or (isinstance(value, Sequence) and not isinstance(value, str | bytes)) else ()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    # A check against an abstract class is slow.
+    return value if type(value) is dict or isinstance(value, Mapping) else {}

@@ -1,0 +1,112 @@
+"""A whole turn as a call: a JSON object.
+
+    {"name": "get_weather", "parameters": {"city": "Rome"}}
+
+Used by Llama 3.1 to 3.3. Their templates write one call. Models also write several with semicolons or
+line breaks between them, a token before the call that announces code, and `arguments` for `parameters`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from typing import NamedTuple
+
+from renderers.parsing.lenient_json import JsonError, read_json_prefix
+from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    Call,
+    Payload,
+    ReadCall,
+    ToolFormat,
+    TurnLayout,
+    call_of,
+    dump_json,
+    name_of,
+)
+from renderers.tokenizer.encoding.byte_text import from_byte_text
+
+PYTHON_TAG = "<|python_tag|>"
+_ARGUMENTS = ("parameters", "arguments")
+# In byte text any other whitespace is a part of a character.
+_SPACE = r"[ \t\n\r]*"
+_BEFORE, _BETWEEN, _END = map(re.compile, (_SPACE, f"{_SPACE}[;\n]{_SPACE}", rf"{_SPACE}\Z"))
+_CALL_START = re.compile(rf'{_SPACE}\{{{_SPACE}"name"{_SPACE}:{_SPACE}("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
+"""The beginning of a call up to its name, which can be parsed even if the call is broken."""
+
+
+class BareCalls(NamedTuple):
+    """The spans of calls in a text. `broken` is True if the last one is broken or cut off."""
+
+    spans: list[tuple[int, int]]
+    broken: bool
+
+
+def write(calls: Sequence[Call]) -> str:
+    """Format calls.
+
+    >>> write([Call("get", {"x": 1})])
+    '{"name": "get", "parameters": {"x": 1}}'
+    """
+    return "; ".join(dump_json({"name": call.name, "parameters": dict(call.arguments)}) for call in calls)
+
+
+def read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+    """Parse a call."""
+    text = payload.text()
+    try:
+        value, _ = read_json_prefix(text, 0)
+        return call_of(value, text, arguments=_ARGUMENTS)
+    except JsonError:
+        return ReadCall(_name_of_broken_call(text), None, INVALID)
+
+
+def find_calls(
+    byte_text: str, tools: Container[str | None] = (), *, decode: Callable[[str], str] = from_byte_text
+) -> BareCalls | None:
+    """Return the calls that make up a whole turn. None if the turn is anything else.
+
+    `decode` decodes a part of the byte text. An object with a name is a call if it has parameters, or
+    if its name is the name of a tool. A broken object is a call if it begins with the name of a tool,
+    and it is the last call then.
+
+    >>> find_calls('{"name": "a", "parameters": {}}; {"name": "b"}', {"b"})
+    BareCalls(spans=[(0, 31), (33, 46)], broken=False)
+    >>> find_calls('{"name": "b", "para', {"b"}), find_calls('{"name": "Bob"}')
+    (BareCalls(spans=[(0, 19)], broken=True), None)
+    """
+    spans: list[tuple[int, int]] = []
+    separator = _BEFORE.match(byte_text)
+    while separator:
+        start = separator.end()
+        try:
+            value, end = read_json_prefix(byte_text, start)
+        except JsonError:
+            if _name_of_broken_call(decode(byte_text[start:])) not in tools:
+                return None
+            return BareCalls([*spans, (start, len(byte_text))], broken=True)
+        if name_of(value) is None:
+            return None
+        if not any(key in value for key in _ARGUMENTS) and _name_of_call(decode(byte_text[start:end])) not in tools:
+            return None
+        spans.append((start, end))
+        if _END.match(byte_text, end):
+            return BareCalls(spans, broken=False)
+        separator = _BETWEEN.match(byte_text, end)
+    return None
+
+
+def _name_of_call(text: str) -> str | None:
+    try:
+        return name_of(read_json_prefix(text, 0)[0])
+    except JsonError:
+        return None
+
+
+def _name_of_broken_call(text: str) -> str | None:
+    start = _CALL_START.match(text)
+    return _name_of_call(f'{{"name": {start[1]}}}') if start else None
+
+
+LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, write=write, read=read)

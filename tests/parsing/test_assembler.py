@@ -1,0 +1,63 @@
+"""Events add up to a message."""
+
+from __future__ import annotations
+
+from renderers.core.completions import (
+    CompletionState,
+    ContentDelta,
+    MarkerToken,
+    ParsedPart,
+    ParsedToolCall,
+    ReasoningDelta,
+    Region,
+    SkippedText,
+    SkippedTextEvent,
+    StopToken,
+    ToolCallDelta,
+    ToolCallEnd,
+)
+from renderers.parsing.assembler import Assembler
+
+DONE = CompletionState(Region.CONTENT, 7)
+
+
+def test_deltas_are_joined_and_parts_that_are_alike_are_one() -> None:
+    call = ParsedToolCall("{}", "f", {}, (5, 8))
+    assembler = Assembler()
+    assembler.add([MarkerToken(0, 1), ReasoningDelta("a", 1, 2), ReasoningDelta("b", 2, 3), ContentDelta("c", 3, 4)])
+    assembler.add([ContentDelta("d", 4, 5), MarkerToken(5, 6), ToolCallDelta(0, "{}", 6, 7)])
+    assembler.add([ToolCallEnd(0, call, 7, 8), StopToken(7, 8, 9)])
+    response = assembler.response(DONE)
+    assert (response.reasoning_content, response.content, response.tool_calls) == ("ab", "cd", [call])
+    assert response.parts == (
+        ParsedPart(Region.MARKER, 0, 1),
+        ParsedPart(Region.REASONING, 1, 3),
+        ParsedPart(Region.CONTENT, 3, 5),
+        ParsedPart(Region.MARKER, 5, 6),
+        ParsedPart(Region.CALL, 6, 7),
+        ParsedPart(Region.MARKER, 7, 9),
+    )
+    assert response.reasoning_complete
+
+
+def test_an_event_without_tokens_is_no_part() -> None:
+    assembler = Assembler()
+    assembler.add([ContentDelta("a", 0, 1), ContentDelta("b", 1, 1)])
+    assert (assembler.response(DONE).content, len(assembler.response(DONE).parts)) == ("ab", 1)
+
+
+def test_skipped_text_is_one_as_long_as_it_goes_on_for_the_same_reason() -> None:
+    assembler = Assembler()
+    assembler.add(
+        [SkippedTextEvent("a", "x", 0, 1), SkippedTextEvent("b", "x", 1, 2), SkippedTextEvent("c", "y", 2, 3)]
+    )
+    assembler.add([SkippedTextEvent("d", "y", 4, 5)])
+    assert assembler.response(DONE).skipped == (
+        SkippedText("ab", "x", 0, 2),
+        SkippedText("c", "y", 2, 3),
+        SkippedText("d", "y", 4, 5),
+    )
+
+
+def test_reasoning_that_is_open_at_the_end_is_not_complete() -> None:
+    assert not Assembler().response(CompletionState(Region.REASONING, None)).reasoning_complete

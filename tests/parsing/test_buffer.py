@@ -1,0 +1,108 @@
+"""An input buffer maps characters to tokens, and finds markers in order."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.pieces import Pieces
+
+PIECES = st.lists(st.sampled_from(["", "a", "bc", "\u0101", "\u0102", "def"]), max_size=20)
+MARKERS = MarkerSet.of("\u0101", "bca")
+
+
+def filled(pieces: list[str]) -> InputBuffer:
+    buffer = InputBuffer()
+    buffer.add(Pieces.of(pieces))
+    return buffer
+
+
+def unread_tokens(buffer: InputBuffer) -> list[int]:
+    return [buffer.token_at(position) for position in range(buffer.position, len(buffer.byte_text) + 1)]
+
+
+@given(PIECES, st.randoms())
+def test_the_token_of_a_position_is_the_first_that_begins_there_or_later(
+    pieces: list[str], chance: random.Random
+) -> None:
+    buffer = filled(pieces)
+    starts = [0, *itertools.accumulate(map(len, pieces))]
+    positions = list(range(len(buffer.byte_text) + 1))
+    chance.shuffle(positions)
+    for position in positions:
+        expected = next(number for number, start in enumerate(starts) if start >= position)
+        assert buffer.token_at(position) == expected
+
+
+@given(PIECES)
+@example(["def", "bc", "a"])
+def test_markers_are_found_one_after_the_other(pieces: list[str]) -> None:
+    buffer = filled(pieces)
+    matches, start = [], 0
+    while (match := buffer.find(MARKERS, start)) is not None:
+        matches.append(match)
+        start = match[0] + 1
+    text = buffer.byte_text
+    expected = [
+        (start, marker) for start in range(len(text)) for marker in MARKERS.markers if text.startswith(marker, start)
+    ]
+    assert matches == expected
+
+
+@given(PIECES, st.integers(0, 30))
+def test_read_tokens_are_discarded_and_numbers_stay(pieces: list[str], position: int) -> None:
+    buffer = filled(pieces)
+    buffer.position = min(position, len(buffer.byte_text))
+    unread, numbers = buffer.byte_text[buffer.position :], unread_tokens(buffer)
+    buffer.discard_read()
+    assert buffer.byte_text[buffer.position :] == unread
+    assert unread_tokens(buffer) == numbers
+
+
+def test_tokens_are_deferred_until_a_marker_arrives_even_in_parts() -> None:
+    buffer = filled(["x", "bc"])
+    buffer.defer(MARKERS)
+    assert not buffer.add(Pieces.of(["d"]))
+    assert not buffer.add(Pieces.of(["b"]))
+    assert buffer.byte_text == ""
+    assert buffer.deferred
+    # The chunks split the marker.
+    assert not buffer.add(Pieces.of(["c"]))
+    assert buffer.add(Pieces.of(["a"]))
+    assert buffer.byte_text == "xbcdbca"
+
+
+def test_deferred_tokens_can_be_resumed() -> None:
+    buffer = filled(["x"])
+    buffer.defer(MarkerSet.of())
+    assert not buffer.add(Pieces.of(["y"]))
+    buffer.resume()
+    assert (buffer.byte_text, buffer.token_at(2)) == ("xy", 2)
+
+
+def test_spaces_are_skipped_up_to_a_limit() -> None:
+    buffer = filled(["  \n", "x"])
+    assert [buffer.skip_spaces(limit) for limit in (1, 3, 9)] == [1, 3, 3]
+
+
+def test_the_beginning_of_a_marker_at_the_end_of_a_text_is_measured() -> None:
+    markers = MarkerSet.of("</think>", "x", "")
+    texts = ("a", "a<", "a</thi", "a</think>", "</thinx")
+    assert [markers.partial_suffix_length(text, 0) for text in texts] == [0, 1, 5, 0, 0]
+    assert markers.partial_suffix_length("a</thi", 2) == 0
+    assert (markers.markers, markers.multi_character, markers.longest) == (("</think>", "x"), ("</think>",), 8)
+
+
+def test_the_suffix_that_can_begin_a_marker_is_kept() -> None:
+    assert MarkerSet.of("abc").longest_partial_suffix("xxxab") == "ab"
+    assert MarkerSet.of("a").longest_partial_suffix("xyz") == ""
+
+
+def test_a_marker_occurs_in_a_text_or_does_not() -> None:
+    assert MarkerSet.of("ab").occurs_in("cab")
+    assert not MarkerSet.of("ab").occurs_in("cba")
+    assert not MarkerSet.of().occurs_in("a")

@@ -1,0 +1,135 @@
+"""A completion says the same in whatever chunks it comes, and every token of it is told of once."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from renderers import create_renderer, load_tokenizer
+from renderers.core.completions import ContentDelta
+from renderers.parsing.compiled import compile_grammar
+from renderers.parsing.grammar import Grammar
+from renderers.parsing.parser import new_scanner
+from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from tests.support.completions import (
+    HUB,
+    OWN,
+    ROME,
+    SEARCH,
+    Reader,
+    Vocabulary,
+    assert_accounted,
+    completions,
+    grammar_of,
+    in_two,
+    one_by_one,
+    random_chunks,
+    read,
+    reader_of,
+    reader_of_bytes,
+    reader_of_pieces,
+    turn,
+)
+from tests.support.conversations import TOOLS
+
+
+def readers(key: str, text: str) -> dict[str, Reader]:
+    """Returns readers for a text: its markers are tokens, or bytes, or cut anywhere."""
+    grammar, trims = grammar_of(key), grammar_of(key, trims=True)
+    return {
+        "tokens": reader_of_bytes(grammar, tools=TOOLS, marks=True),
+        "bytes": reader_of_bytes(trims, tools=TOOLS, marks=False),
+        "pieces": reader_of_pieces(grammar, text, tools=TOOLS, seed=len(text)),
+        "trimmed pieces": reader_of_pieces(trims, text, tools=TOOLS, seed=len(text) + 1),
+    }
+
+
+def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | None = None, seed: int = 0) -> None:
+    """Fails where chunks change what is read; equal are the texts of it, as NaN is not equal to itself.
+
+    It is split in two at every place, or at as many as are asked for.
+    """
+    whole = read(reader, [ids])
+    assert_accounted(whole, len(ids))
+    expected = repr(whole.response)
+    chance = random.Random(seed)
+    every = range(len(ids) + 1)
+    places = every if splits is None else sorted(chance.sample(every, min(splits, len(every))))
+    ways = [in_two(ids, at) for at in places]
+    for chunks in (*ways, one_by_one(ids), *(random_chunks(ids, chance) for _ in range(5))):
+        reading = read(reader, chunks)
+        assert repr(reading.response) == expected, chunks
+        assert_accounted(reading, len(ids))
+
+
+def test_every_syntax_has_completions_and_a_model_of_its_own() -> None:
+    assert OWN.keys() == HUB.keys() == TOOL_FORMATS.keys()
+    assert all(OWN.values())
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_a_completion_says_the_same_in_any_chunks(key: str) -> None:
+    for text in completions(key):
+        for reader in readers(key, text).values():
+            assert_same_in_any_chunks(reader, reader.encode(text))
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_so_does_one_that_is_cut_off_anywhere(key: str) -> None:
+    write = TOOL_FORMATS[key].write
+    text = turn(key, "Hm é.", "Look 🙂: ", write([ROME, SEARCH])) + "\nDone.<|stop|>é"
+    reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=key != "minimax")
+    ids = reader.encode(text)
+    for end in range(len(ids)):
+        assert_same_in_any_chunks(reader, ids[:end], splits=2, seed=end)
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_so_does_one_with_ids_that_are_no_tokens(key: str) -> None:
+    write = TOOL_FORMATS[key].write
+    text = turn(key, "é", "é", write([Call("a", {"x": "é"})])) + "é<|stop|>é"
+    for marks in (True, False):
+        reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=marks)
+        ids = reader.encode(text)
+        for at in range(len(ids) + 1):
+            assert_same_in_any_chunks(reader, [*ids[:at], -1, *ids[at:]], splits=1, seed=at)
+
+
+def test_so_does_one_with_tokens_that_have_no_text() -> None:
+    compiled = compile_grammar(
+        grammar_of("hermes"), Vocabulary(["", "é", "<tool_call>", "<|stop|>"], {"<|stop|>": 3}), stops=[3]
+    )
+    reader = Reader(compiled, None, lambda _: [], 4)
+    for ids in ([0], [0, 0, 1, 0], [1, 0, 0], [0, 2, 0], [1, 0, 3, 0, 1, 0], [1, 0, 3, 0]):
+        assert_same_in_any_chunks(reader, ids)
+
+
+def test_space_is_waited_for_only_so_long() -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    for count, reasoning in ((255, "a"), (256, None), (257, None)):
+        assert read(reader, [reader.encode(" " * count + "<think>a")]).response.reasoning_content == reasoning
+
+
+def test_a_token_before_a_call_may_come_in_pieces() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), marks=False)
+    ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
+    assert [call.name for call in read(reader, one_by_one(ids)).response.tool_calls] == ["a"]
+
+
+def test_text_is_told_as_soon_as_it_is_known_to_be_text() -> None:
+    for grammar in (Grammar(), grammar_of("hermes"), grammar_of("llama")):
+        reader = reader_of_bytes(grammar, marks=True)
+        scanner = new_scanner(reader.compiled, reader.tools)
+        told = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
+        assert [event.text for event in told if isinstance(event, ContentDelta)] == ["Hello"]
+
+
+@pytest.mark.parametrize(("key", "name"), [*HUB.items(), ("qwen_xml", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16")])
+def test_real_models_say_the_same_in_any_chunks(key: str, name: str, hub: object) -> None:
+    renderer = create_renderer(load_tokenizer(name))
+    assert renderer.resolution.grammar.tools == key
+    reader = reader_of(renderer, tools=TOOLS)
+    stop = renderer.tokenizer.decode([renderer.get_stop_token_ids()[0]])
+    for text in completions(key):
+        assert_same_in_any_chunks(reader, reader.encode(text.replace("<|stop|>", stop)))

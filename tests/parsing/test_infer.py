@@ -1,0 +1,102 @@
+"""Grammars are inferred from templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.tool_formats import TOOL_FORMATS
+
+THINK = ("<think>", "</think>")
+TRIMMED = Edges(left=SPACES, right=SPACES)
+CALL = ("<tool_call>", "</tool_call>")
+
+EXPECTED: dict[str, Grammar] = {
+    str(EMBEDDED): Grammar(
+        header="<|turn|>assistant\n",
+        reasoning=ReasoningFormat(markers=("<|think|>", "<|/think|>")),
+        tools="hermes",
+        call=("<|call|>", "<|/call|>"),
+    ),
+    "Qwen/Qwen3-8B": Grammar(
+        header="<|im_start|>assistant\n",
+        reasoning=ReasoningFormat(
+            markers=THINK,
+            edges=Edges(lead="\n", trail="\n", left="\n", right="\n"),
+            after="\n\n",
+            after_empty="\n\n",
+        ),
+        content=Edges(left="\n"),
+        content_before_calls=Edges(trail="\n"),
+        tools="hermes",
+        call=CALL,
+    ),
+    "zai-org/GLM-4.5-Air": Grammar(
+        header="<|assistant|>",
+        lead="\n",
+        reasoning=ReasoningFormat(markers=THINK, edges=TRIMMED, after="\n", after_empty="\n"),
+        content=TRIMMED,
+        content_before_calls=Edges(trail="\n", right=SPACES),
+        tools="glm",
+        call=CALL,
+    ),
+    "zai-org/GLM-5": Grammar(
+        header="<|assistant|>",
+        reasoning=ReasoningFormat(markers=THINK, edges=TRIMMED),
+        content=TRIMMED,
+        content_before_calls=Edges(right=SPACES),
+        tools="glm",
+        call=CALL,
+        assumes_reasoning=True,
+    ),
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": Grammar(
+        header="<|im_start|>assistant\n",
+        reasoning=ReasoningFormat(markers=THINK, edges=Edges(lead="\n", trail="\n"), after="\n", after_empty=""),
+        content=Edges(right=SPACES),
+        content_before_calls=Edges(trail="\n", right=SPACES),
+        tools="qwen_xml",
+        call=CALL,
+    ),
+    "meta-llama/Llama-3.2-1B-Instruct": Grammar(
+        header="<|start_header_id|>assistant<|end_header_id|>\n\n", content=TRIMMED, tools="llama"
+    ),
+    "moonshotai/Kimi-K2.5": Grammar(
+        header="<|im_assistant|>assistant<|im_middle|>",
+        reasoning=ReasoningFormat(markers=THINK),
+        tools="kimi",
+        section=TOOL_FORMATS["kimi"].section,
+        call=TOOL_FORMATS["kimi"].call,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_grammar_is_derived(name: str, request: pytest.FixtureRequest) -> None:
+    if name != str(EMBEDDED):
+        request.getfixturevalue("hub")
+    assert create_renderer(load_tokenizer(name)).resolution.grammar == EXPECTED[name]
+
+
+def test_reasoning_that_is_never_written_is_known_from_the_prompt(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B")).resolution.grammar
+    assert grammar.reasoning is not None
+    assert grammar.reasoning.markers == THINK
+
+
+def test_a_template_that_fails_on_calls_is_known_by_the_markers_that_it_names(hub: object) -> None:
+    assert create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct")).resolution.grammar.tools == "kimi"
+
+
+def test_a_marker_that_stands_for_any_field_is_not_one_of_reasoning(hub: object) -> None:
+    assert create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar.reasoning is None
+
+
+def test_markers_of_a_templates_own_are_found() -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
+        "[CALL]{{ c.function | tojson }}[/CALL]{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
+    assert (grammar.tools, grammar.call, grammar.reasoning) == ("hermes", ("[CALL]", "[/CALL]"), None)

@@ -1,0 +1,105 @@
+"""Ids become wire text, in which marks that are tokens are characters of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
+from renderers.parsing.markers import MarkerText, as_ids
+from renderers.parsing.pieces import Pieces
+from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from tests.tokenizer.encoding.test_byte_text import Letters
+
+TOKENIZER = load_tokenizer(EMBEDDED)
+MARKER_TEXT = MarkerText(
+    TOKENIZER.vocab, markers=["<|think|>", "<no token>"], stops=[TOKENIZER.added_tokens["<|end|>"]]
+)
+
+
+def wire(text: str) -> str:
+    return MARKER_TEXT.pieces(TOKENIZER.encode(text, add_special_tokens=False)).byte_text
+
+
+def test_a_marker_that_is_a_token_is_one_character() -> None:
+    mark = MARKER_TEXT.mark("<|think|>")
+    assert len(mark) == 1
+    assert wire("a<|think|>b") == f"a{mark}b"
+    assert MARKER_TEXT.is_token("<|think|>")
+
+
+def test_a_marker_that_is_none_is_its_text() -> None:
+    assert MARKER_TEXT.mark("<no token>") == "<no token>"
+    assert not MARKER_TEXT.is_token("<no token>")
+
+
+def test_a_token_that_is_no_marker_here_is_its_text() -> None:
+    assert wire("<|call|>") == "<|call|>"
+
+
+def test_the_text_of_a_marker_in_ordinary_tokens_is_no_mark() -> None:
+    ids = TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0]
+    assert MARKER_TEXT.pieces(list(ids)).byte_text == "<|think|>"
+
+
+def test_a_stop_token_is_known_by_its_mark() -> None:
+    (stop,) = MARKER_TEXT.stops
+    assert wire("<|end|>") == stop
+    assert MARKER_TEXT.id_of(stop) == TOKENIZER.added_tokens["<|end|>"]
+
+
+def test_marks_are_text_again() -> None:
+    assert MARKER_TEXT.decode(wire("naïve <|think|>☀️<|end|>")) == "naïve <|think|>☀️<|end|>"
+
+
+def test_a_text_with_markers_in_it_is_marked() -> None:
+    assert MARKER_TEXT.mark_all("a<|think|>b") == wire("a<|think|>b")
+
+
+@given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
+def test_any_numbers_are_ids_or_unknown(ids: list[int]) -> None:
+    texts = dict(enumerate(TOKENIZER.vocab.byte_texts))
+    texts |= {TOKENIZER.added_tokens[marker]: MARKER_TEXT.mark(marker) for marker in ("<|think|>", "<|end|>")}
+    expected = [texts.get(number, UNKNOWN) for number in ids]
+    assert MARKER_TEXT.pieces(ids) == Pieces.of(expected)
+
+
+@pytest.mark.parametrize("odd", [None, "1", 1.5, object(), [1], 2**70, -1])
+def test_what_is_no_id_is_unknown(odd: Any) -> None:
+    known = MARKER_TEXT.pieces([64]).byte_text
+    assert MARKER_TEXT.pieces([64, odd, 64]) == Pieces.of([known, UNKNOWN, known])
+
+
+def test_a_boolean_is_the_number_that_it_is() -> None:
+    assert MARKER_TEXT.pieces([True, False]) == MARKER_TEXT.pieces([1, 0])
+
+
+def test_a_number_of_numpy_is_the_number_that_it_is() -> None:
+    assert MARKER_TEXT.pieces([np.int64(64), 64]) == MARKER_TEXT.pieces([64, 64])
+
+
+def test_a_callers_own_tokenizer_will_do() -> None:
+    marker_text = MarkerText(adopt_tokenizer(Letters()).vocab, markers=["<a>"], stops=[ord("!")])
+    assert marker_text.pieces(Letters().encode("hé!")).byte_text == "hÃ©" + "".join(marker_text.stops)
+    assert marker_text.pieces([-1, 10**9]) == Pieces.of([UNKNOWN, UNKNOWN])
+
+
+@pytest.mark.parametrize("ids", [[1, 2], (1, 2), range(1, 3), np.array([1, 2]), np.array([1, 2], dtype=np.uint16)])
+def test_ids_come_in_many_shapes(ids: Any) -> None:
+    assert as_ids(ids) == [1, 2]
+
+
+def test_a_single_number_of_numpy_is_one_id() -> None:
+    assert as_ids(np.array(7)) == [7]
+
+
+def test_the_only_row_of_an_array_is_what_is_in_it() -> None:
+    assert as_ids(np.array([[1, 2]])) == [1, 2]
+
+
+def test_several_rows_are_no_ids() -> None:
+    assert MARKER_TEXT.pieces(as_ids(np.array([[1, 2], [3, 4]]))) == Pieces.of([UNKNOWN, UNKNOWN])

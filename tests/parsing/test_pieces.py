@@ -1,0 +1,126 @@
+"""Ids become one text with the place of each of them, in C as in Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from array import array
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from renderers.parsing import pieces
+from renderers.parsing.pieces import COMPILED, NO_PIECES, ByteTextJoiner, Pieces
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.tokenizer.encoding.byte_text import ByteTexts
+from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+
+TEXTS = st.lists(st.text(st.characters(max_codepoint=0x1000), max_size=20), max_size=12)
+NARROW = st.lists(st.text(st.characters(max_codepoint=0xFF), max_size=20), max_size=12)
+ODD = [None, "1", 1.5, object(), [1], -1, -(2**70), 2**32, 2**63, 2**70]
+
+
+def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
+    return Pieces.of([texts[number] for number in ids]) if all(number in range(len(texts)) for number in ids) else None
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@given(texts=TEXTS | NARROW, ids=st.lists(st.integers(-2, 13), max_size=30))
+@example(texts=["a" * 9], ids=[0])
+@example(texts=["a" * 8, "b"], ids=[0, 0, 1])
+@example(texts=["", "\u0fff"], ids=[1, 0, 1])
+@example(texts=[], ids=[])
+def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) -> None:
+    assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{type(odd).__name__}")
+def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
+    assert ByteTextJoiner(ByteTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+def test_long_texts_are_put_together(compiled: bool) -> None:
+    texts = [chr(65 + size % 26) * size for size in range(200)]
+    ids = list(range(200)) * 50
+    assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+
+
+@needs_c
+@given(
+    ids=st.lists(st.integers(-1, 6)),
+    texts=st.binary(max_size=40),
+    spans=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=11),
+)
+def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, spans: list[int]) -> None:
+    from renderers.parsing._join import join
+
+    found = join(ids, texts, array("I", spans))
+    units = len(texts) // 2
+    pairs = list(zip(spans[::2], spans[1::2], strict=False))
+    fits = all(0 <= number < len(pairs) and pairs[number][0] <= pairs[number][1] <= units for number in ids)
+    assert (found is not None) == fits
+    if found is not None:
+        assert len(found[0]) <= sum(pairs[number][1] - pairs[number][0] for number in ids)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+def test_some_ids_have_other_texts(compiled: bool) -> None:
+    joiner = ByteTextJoiner(ByteTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
+    assert joiner.join([0, 1, 2, 3, 4]) == Pieces.of(["a", "other", "c", "\u0100", "more"])
+
+
+@needs_c
+def test_only_lists_are_read() -> None:
+    from renderers.parsing._join import join
+
+    with pytest.raises(TypeError):
+        join((1, 2), b"", array("I"))  # type: ignore[arg-type]
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "bc"]))), st.integers(0, 40))
+def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
+    texts = [text for part in parts for text in part]
+    whole = Pieces.joined([Pieces.of(part) for part in parts])
+    assert whole == Pieces.of(texts)
+    assert whole.after(place) == (Pieces.of(texts[place:]) if texts[place:] else NO_PIECES)
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_completions_are_read_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    monkeypatch.setattr(pieces, "COMPILED", False)
+    in_python = reader_of_bytes(grammar_of(key), marks=True)
+    assert not in_python.compiled.marker_text._joiner._compiled
+    for text in completions(key):
+        ids = reader.encode(text)
+        for chunks in ([ids], [[*ids, -1, None, *ids]], list(one_by_one(ids))):
+            assert repr(read(reader, chunks)) == repr(read(in_python, chunks))
+
+
+def test_the_part_in_c_is_there_if_it_can_be_built() -> None:
+    compiler = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
+    if compiler is None or not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        pytest.skip("there is no compiler, or nothing to compile with")
+    if os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("it is not wanted, or there is no global lock")
+    assert COMPILED
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "setting",
+    ["import os; os.environ['RENDERERS_PURE_PYTHON'] = '1'", "from renderers.parsing import _join as c; c.VERSION = 0"],
+)
+def test_the_part_in_c_is_left_out_if_it_is_not_wanted_or_another_version(setting: str) -> None:
+    code = f"{setting}\nfrom renderers.parsing.pieces import COMPILED; print(COMPILED)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

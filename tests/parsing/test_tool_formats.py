@@ -1,0 +1,441 @@
+"""Calls that a syntax writes are read back as they were, and what of a broken call is still known is said."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from renderers.core.completions import ToolCallParseStatus
+from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from tests.support.completions import grammar_of, read, reader_of_bytes
+from tests.support.conversations import TOOLS
+
+OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
+    ToolCallParseStatus.OK,
+    ToolCallParseStatus.INVALID_JSON,
+    ToolCallParseStatus.UNCLOSED_BLOCK,
+    ToolCallParseStatus.MISSING_NAME,
+    ToolCallParseStatus.MALFORMED_STRUCTURE,
+    ToolCallParseStatus.UNKNOWN_TOOL,
+)
+
+WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "minimax"}
+LURES = st.sampled_from(
+    ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
+)
+TEXTS = LURES | st.sampled_from(["tool_call>", "<parameter", "function=a>", "a</"]) | st.text(max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.text(string.ascii_letters + string.digits + "_-.é北", min_size=1, max_size=12)
+KINDS = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+Read = tuple[str | None, Any, ToolCallParseStatus]
+
+
+def read_calls(key: str, text: str, tools: Sequence[Any] | None, *, marks: bool = False) -> list[Read]:
+    """Reads calls in a syntax; each byte of the markers is a token, or each marker."""
+    reader = reader_of_bytes(grammar_of(key), tools=tools, marks=marks)
+    calls = read(reader, [reader.encode(text)]).response.tool_calls
+    return [(call.name, call.arguments, call.status) for call in calls]
+
+
+def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """Returns tools that take just the arguments of some calls."""
+    return [
+        {
+            "name": call.name,
+            "parameters": {"properties": {key: {"type": KINDS[type(one)]} for key, one in call.arguments.items()}},
+        }
+        for call in calls
+    ]
+
+
+@st.composite
+def calls_in(draw: st.DrawFn, key: str) -> list[Call]:
+    """Draws calls of different tools."""
+    keys = NAMES if key in WITHOUT_QUOTES else TEXTS
+    arguments = st.dictionaries(keys, VALUES, max_size=4)
+    names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    return [Call(name, draw(arguments)) for name in names]
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_calls_are_read_as_they_were_written(key: str) -> None:
+    @settings(max_examples=150, deadline=None)
+    @given(calls_in(key), st.booleans())
+    def check(calls: list[Call], marks: bool) -> None:
+        written = TOOL_FORMATS[key].write(calls)
+        found = read_calls(key, written, tools_for(calls), marks=marks)
+        # By their texts: 1 is equal to True and to 1.0.
+        assert repr(found) == repr([(call.name, dict(call.arguments), OK) for call in calls])
+
+    check()
+
+
+def test_ids_of_calls_are_kept() -> None:
+    written = TOOL_FORMATS["kimi"].write([Call("a", {}, "functions.a:7"), Call("b", {}, "call_9")])
+    reader = reader_of_bytes(grammar_of("kimi"), marks=True)
+    calls = read(reader, [reader.encode(written)]).response.tool_calls
+    assert [(call.id, call.name) for call in calls] == [("functions.a:7", "a"), ("call_9", "call_9")]
+
+
+def hermes(body: str) -> str:
+    return f"<tool_call>\n{body}\n</tool_call>"
+
+
+def xml(body: str) -> str:
+    return f"<tool_call>\n<function=search>\n{body}</function>\n</tool_call>"
+
+
+def seed(body: str) -> str:
+    return f"<seed:tool_call><function=search>{body}</function></seed:tool_call>"
+
+
+def glm(body: str) -> str:
+    return f"<tool_call>{body}</tool_call>"
+
+
+def kimi(body: str) -> str:
+    return f"<|tool_calls_section_begin|><|tool_call_begin|>{body}<|tool_call_end|><|tool_calls_section_end|>"
+
+
+def deepseek(body: str) -> str:
+    return f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{body}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+
+
+def minimax(body: str) -> str:
+    return f"<minimax:tool_call>\n<invoke {body}</invoke>\n</minimax:tool_call>"
+
+
+def harmony(header: str, body: str) -> str:
+    return f"<|channel|>commentary{header}<|message|>{body}<|call|>"
+
+
+BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
+    "hermes": [
+        ("<tool_call>", [(None, None, UNCLOSED)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, UNCLOSED)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [(None, None, UNCLOSED)]),
+        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, UNCLOSED)]),
+        (hermes(""), [(None, None, INVALID)]),
+        (hermes("get the weather"), [(None, None, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}} '), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}\n{"name": "b"}'), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [(None, None, INVALID)]),
+        (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
+        (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
+        (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
+        (hermes('{"name": null, "arguments": "x"}'), [(None, "x", MISSING)]),
+        (hermes('{"name": ["a"]}'), [(None, {}, MISSING)]),
+        (hermes('["a", {}]'), [(None, None, MISSING)]),
+        (hermes('"a"'), [(None, None, MISSING)]),
+        (hermes('{"arguments": [1]}'), [(None, "[1]", MISSING)]),
+        (hermes('{"name": "a", "arguments": [1]}'), [("a", "[1]", INVALID)]),
+        (hermes('{"name": "a", "arguments": 1}'), [("a", "1", INVALID)]),
+        (hermes('{"name": "a", "parameters": [1], "arguments": false}'), [("a", "false", INVALID)]),
+        (hermes(r'{ "x" : ["}\""] , "n\u0061me":"a","arguments" :[ 1,2 ] }'), [("a", "[ 1,2 ]", INVALID)]),
+        (hermes('{"arguments": {"x": 1}, "name": "a", "arguments": [1], "arguments": [2]}'), [("a", "[2]", INVALID)]),
+        (hermes('{"name": "a", "arguments": ""}'), [("a", "", OK)]),
+        (hermes('{"name": "a", "arguments": null}'), [("a", None, OK)]),
+        (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
+        (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
+        (hermes('{"name": "a", "arguments": {"x": "1\n2"}}'), [("a", {"x": "1\n2"}, OK)]),
+        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), (None, None, INVALID)]),
+        ("</tool_call>", []),
+    ],
+    "qwen_xml": [
+        ("<tool_call>", [(None, None, UNCLOSED)]),
+        (xml("")[: -len("</tool_call>")], [("search", {}, UNCLOSED)]),
+        ("<tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
+        ("<tool_call></tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call>search</tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call><function=></function></tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call><function=search</function</tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call><function=search></tool_call>", [("search", {}, OK)]),
+        (xml("<parameter=query>\nRome\n"), [("search", {"query": "Rome\n</function>"}, MALFORMED)]),
+        (
+            xml("<parameter=query\nRome\n</parameter>"),
+            [("search", {"query\nRome\n</parameter": "</function>"}, MALFORMED)],
+        ),
+        (
+            xml("<parameter=query>\n1\n</parameter>\n<parameter=query>\n2\n</parameter>"),
+            [("search", {"query": "2"}, OK)],
+        ),
+        (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
+        (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
+        # A second function, and a parameter that is not closed: never a call that looks right.
+        (
+            xml("<parameter=a>\n1\n</parameter>\n</function>\n<function=b>\n<parameter=c>\n2\n</parameter>\n"),
+            [("search", {"a": 1, "c": 2}, MALFORMED)],
+        ),
+        (
+            xml("<parameter=query>\n1\n<parameter=days>\n2\n</parameter>\n"),
+            [("search", {"query": "1", "days": 2}, MALFORMED)],
+        ),
+        (
+            "<tool_call>\n<function=search>\n<tool_call>\n<function=b>\n<parameter=c>\n2\n</parameter>\n</tool_call>",
+            [("search", {"c": 2}, MALFORMED)],
+        ),
+        (xml("<parameter=days>\nthree\n</parameter>"), [("search", {"days": "three"}, OK)]),
+        (
+            xml("<parameter=days>\nthree\n</parameter>").replace("search", "get_weather"),
+            [("get_weather", {"days": "three"}, INVALID)],
+        ),
+        (xml("<parameter=days>\n3\n</parameter>").replace("search", "unheard_of"), [("unheard_of", {"days": 3}, OK)]),
+    ],
+    "seed_xml": [
+        ("<seed:tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
+        ("<seed:tool_call>search</seed:tool_call>", [(None, None, MALFORMED)]),
+        (seed("<parameter=query>\nRome\n</parameter>"), [("search", {"query": "\nRome\n"}, OK)]),
+        (seed("<parameter=query>Rome"), [("search", {"query": "Rome</function>"}, MALFORMED)]),
+        (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
+        ("<tool_call><function=search></function></tool_call>", []),
+    ],
+    "glm": [
+        ("<tool_call>", [(None, {}, UNCLOSED)]),
+        ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
+        ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),
+        (glm(""), [(None, {}, MISSING)]),
+        (glm("<arg_key>query</arg_key><arg_value>Rome</arg_value>"), [(None, {"query": "Rome"}, MISSING)]),
+        (
+            glm("\n<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key><arg_value>2"),
+            [(None, {"a": 1}, MISSING)],
+        ),
+        (
+            "<tool_call><arg_key>query</arg_key><arg_value>Rome</arg_value>",
+            [(None, {"query": "Rome"}, UNCLOSED)],
+        ),
+        (glm(" search \n"), [("search", {}, OK)]),
+        (glm("unheard_of"), [("unheard_of", {}, UNKNOWN)]),
+        (glm("unheard_of\n<arg_key>x</arg_key>"), [("unheard_of", {}, UNKNOWN)]),
+        (glm("search<arg_key>query"), [("search", {}, MALFORMED)]),
+        (glm("search<arg_key>query</arg_key>"), [("search", {}, MALFORMED)]),
+        (glm("search<arg_key>query</arg_key><arg_value>Rome"), [("search", {}, MALFORMED)]),
+        (
+            glm("search<arg_key>query</arg_key>Rome<arg_value>Paris</arg_value>"),
+            [("search", {"query": "Paris"}, MALFORMED)],
+        ),
+        (
+            glm(
+                "search<arg_key>query</arg_key><arg_value>1</arg_value><tool_call>b<arg_key>c</arg_key><arg_value>2</arg_value>"
+            ),
+            [("search", {"query": "1", "c": 2}, MALFORMED)],
+        ),
+        (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
+        (
+            glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>a</arg_key><arg_value>2</arg_value>"),
+            [("search", {"a": 2}, OK)],
+        ),
+        (glm("search<arg_key>query</arg_key><arg_value>1</arg_value> junk"), [("search", {"query": "1"}, MALFORMED)]),
+        (
+            glm("get_weather<arg_key>days</arg_key><arg_value>three</arg_value>"),
+            [("get_weather", {"days": "three"}, INVALID)],
+        ),
+        (glm("search<arg_key>query</arg_key><arg_value> null </arg_value>"), [("search", {"query": " null "}, OK)]),
+    ],
+    "kimi": [
+        ("<|tool_calls_section_begin|>", [(None, None, UNCLOSED)]),
+        ("<|tool_calls_section_begin|><|tool_calls_section_end|>", [(None, None, MALFORMED)]),
+        ("<|tool_calls_section_begin|>search<|tool_calls_section_end|>", [(None, None, MALFORMED)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>{}")[: -len("<|tool_calls_section_end|>")], [("a", {}, OK)]),
+        (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", MALFORMED)]),
+        ("<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0", [(None, None, UNCLOSED)]),
+        (kimi("functions.a:0{}"), [(None, None, MALFORMED)]),
+        (kimi("<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>"), [("a", {}, OK)]),
+        (kimi(":0<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>{} {}"), [("a", "{} {}", INVALID)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>[1]"), [("a", "[1]", INVALID)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", None, OK)]),
+        (kimi('functions.a:0<|tool_call_argument_begin|>"{}"'), [("a", "{}", OK)]),
+        (kimi('functions.a:0<|tool_call_argument_begin|>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
+        (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
+        (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
+        (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
+    ],
+    "deepseek_v3": [
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{",
+            [("a", "{", UNCLOSED)],
+        ),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁calls▁end｜>",
+            [("a", {}, MALFORMED)],
+        ),
+        (deepseek("a\n```json\n{}\n```"), [(None, None, MALFORMED)]),
+        (deepseek("function<｜tool▁sep｜>"), [(None, {}, MISSING)]),
+        (deepseek("function<｜tool▁sep｜>\n```json\n{}\n```"), [(None, {}, MISSING)]),
+        (deepseek("function<｜tool▁sep｜>a"), [("a", {}, OK)]),
+        (deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
+        (deepseek('<｜tool▁sep｜> a \n```json\n{"x": 1}```'), [("a", {"x": 1}, OK)]),
+        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1\n```'), [("a", '{"x": 1', INVALID)]),
+        (deepseek("function<｜tool▁sep｜>a\n```json\nnull\n```"), [("a", None, OK)]),
+        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1, "x": 2}\n```'), [("a", {"x": 2}, OK)]),
+        (deepseek("function<｜tool▁sep｜>a\njunk"), [("a", "junk", INVALID)]),
+    ],
+    "deepseek_v31": [
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{", [("a", "{", UNCLOSED)]),
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
+            [("a", {}, UNCLOSED)],
+        ),
+        (deepseek("a{}"), [(None, None, MALFORMED)]),
+        (deepseek(""), [(None, None, MALFORMED)]),
+        (deepseek("<｜tool▁sep｜>{}"), [(None, {}, MISSING)]),
+        (deepseek("a<｜tool▁sep｜>"), [("a", {}, OK)]),
+        (deepseek("a<｜tool▁sep｜>[]"), [("a", "[]", INVALID)]),
+        (deepseek("a<｜tool▁sep｜>{} junk"), [("a", "{} junk", INVALID)]),
+        (deepseek('a<｜tool▁sep｜>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
+    ],
+    "minimax": [
+        (
+            '<minimax:tool_call>\n<invoke name="search">\n<parameter name="query">Ro',
+            [("search", {"query": "Ro"}, UNCLOSED)],
+        ),
+        ('<minimax:tool_call>\n<invoke name="search">\n</minimax:tool_call>', [("search", {}, MALFORMED)]),
+        (
+            '<minimax:tool_call><invoke name="search"><parameter name="query">Rome</parameter></minimax:tool_call>',
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        ('<minimax:tool_call>\n<invoke name="search">\n<|stop|></minimax:tool_call>', [("search", {}, UNCLOSED)]),
+        ("<minimax:tool_call>\n</minimax:tool_call>", [(None, None, MALFORMED)]),
+        ("<minimax:tool_call>search</minimax:tool_call>", [(None, None, MALFORMED)]),
+        (minimax('name="search"'), [(None, None, MALFORMED)]),
+        (minimax('name="">'), [(None, None, MISSING)]),
+        (minimax('name="search">'), [("search", {}, OK)]),
+        (minimax('name="search"><parameter name="query">Rome'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax('name="search"><parameter name="query"'), [("search", {}, MALFORMED)]),
+        (
+            minimax('name="search"><parameter name="query">1</parameter>2</parameter>'),
+            [("search", {"query": "1</parameter>2"}, OK)],
+        ),
+        (
+            minimax('name="search"><parameter name="a">1</parameter><parameter name="a">2</parameter>'),
+            [("search", {"a": 2}, OK)],
+        ),
+        (
+            minimax('name="search">junk<parameter name="query">Rome</parameter>junk'),
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
+    ],
+    "llama": [
+        ('{"name": "a"', []),
+        ('{"name": "a"} and more', []),
+        ('Look: {"name": "a"}', []),
+        ('{"x": 1}', []),
+        ('{"name": ""}', []),
+        ('{"name": "a"} {"name": "b"}', []),
+        ('{"name": "a"};', []),
+        ('{"name": "a"}; junk', []),
+        ('{"name": "search"} ;\n{"name": "b", "parameters": {"x": 1}}', [("search", {}, OK), ("b", {"x": 1}, OK)]),
+        ('<|python_tag|>{"name": "search"}<|stop|>', [("search", {}, OK)]),
+        # An answer, not a call: no parameters, and no tool of that name.
+        ('{"name": "Bob", "age": 3}', []),
+        ('{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
+        ('{"name": "a", "parameters": {"x": 1}, "arguments": {"x": 2}}', [("a", {"x": 1}, OK)]),
+        ('{"name": "a", "parameters": null}', [("a", None, OK)]),
+        ('{"name": "a", "parameters": "{}"}', [("a", "{}", OK)]),
+        ('{"name": "a", "parameters": [1]}', [("a", "[1]", INVALID)]),
+        (
+            '{"name": "a", "parameters": 1}; {"name": "b", "arguments": [2]}',
+            [("a", "1", INVALID), ("b", "[2]", INVALID)],
+        ),
+        ('{"name": "a", "parameters": {"x": 1, "x": 2}}', [("a", {"x": 2}, OK)]),
+    ],
+    "harmony": [
+        ("<|channel|>commentary to=functions.a <|constrain|>json", []),
+        ("<|channel|>commentary to=functions.a <|constrain|>json<|message|>{", [("a", "{", UNCLOSED)]),
+        (" to=functions.a<|channel|>commentary json<|message|>{}<|call|>", [("a", {}, OK)]),
+        ("<|start|>assistant to=functions.a<|channel|>analysis<|message|>{}<|call|>", [("a", {}, OK)]),
+        (harmony(" to=functions.a", '{"x": 1}'), [("a", {"x": 1}, OK)]),
+        (harmony(" to=functions.", "{}"), [(None, {}, MISSING)]),
+        (harmony(" to=functions. a", "{}"), [(None, {}, MISSING)]),
+        (harmony(" to=browser.search", "{}"), []),
+        (harmony("", "{}"), []),
+        (harmony(" to=functions.a", ""), [("a", {}, OK)]),
+        (harmony(" to=functions.a", "junk"), [("a", "junk", INVALID)]),
+        (harmony(" to=functions.a", " \n"), [("a", {}, OK)]),
+        (harmony(" to=functions.a", "null"), [("a", None, OK)]),
+        (harmony(" to=functions.a", '"{}"'), [("a", "{}", OK)]),
+        # Another message begins: the completion did not end within the call.
+        (harmony(" to=functions.a", "{}").replace("<|call|>", "<|start|>assistant"), [("a", {}, MALFORMED)]),
+        (harmony(" to=functions.a", '{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
+        (harmony(" to=functions.a", "{}") + harmony(" to=functions.b", "[]"), [("a", {}, OK), ("b", "[]", INVALID)]),
+    ],
+}
+"""Calls that a model got wrong, or wrote in another way, and what is read of them."""
+
+
+def test_every_syntax_has_a_table_of_broken_calls() -> None:
+    assert BROKEN.keys() == TOOL_FORMATS.keys()
+    assert all(BROKEN.values())
+
+
+@pytest.mark.parametrize(("key", "text", "expected"), [(key, *row) for key, rows in BROKEN.items() for row in rows])
+def test_of_a_broken_call_all_is_said_that_is_known(key: str, text: str, expected: list[Read]) -> None:
+    assert read_calls(key, text, TOOLS, marks=False) == expected
+    assert read_calls(key, text, TOOLS, marks=True) == expected
+
+
+WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
+    "hermes": lambda value: hermes(f'{{"name": "a", "arguments": {value}}}'),
+    "llama": lambda value: f'{{"name": "a", "parameters": {value}}}',
+    "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
+    "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
+    "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
+}
+"""A call whose arguments are some JSON value, in the syntaxes that write them as one."""
+
+
+@pytest.mark.parametrize("key", WITH_ARGUMENTS)
+@pytest.mark.parametrize(
+    ("value", "arguments", "status"),
+    [
+        ('{"x": 1}', {"x": 1}, OK),
+        ("null", None, OK),
+        (r'"{\"x\": \u0031}"', '{"x": 1}', OK),
+        ('""', "", OK),
+        ('[1,  "é]"]', '[1,  "é]"]', INVALID),
+        ("[]", "[]", INVALID),
+        ("-1.50e+3", "-1.50e+3", INVALID),
+        ("NaN", "NaN", INVALID),
+        ("true", "true", INVALID),
+    ],
+)
+def test_arguments_that_are_no_object_are_read_by_one_rule(
+    key: str, value: str, arguments: Any, status: ToolCallParseStatus
+) -> None:
+    for marks in (True, False):
+        assert read_calls(key, WITH_ARGUMENTS[key](value), None, marks=marks) == [("a", arguments, status)]
+
+
+def test_a_name_is_only_unknown_where_tools_were_given() -> None:
+    call = glm("unheard_of")
+    assert read_calls("glm", call, None) == read_calls("glm", call, []) == [("unheard_of", {}, OK)]
+
+
+def test_a_call_outside_of_its_section_is_one_where_its_marker_is_a_token() -> None:
+    call = kimi("functions.a:0<|tool_call_argument_begin|>{}")[len("<|tool_calls_section_begin|>") :]
+    assert read_calls("kimi", call, None, marks=True) == [("a", {}, OK)]
+    assert read_calls("kimi", call, None, marks=False) == []

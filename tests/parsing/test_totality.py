@@ -1,0 +1,320 @@
+"""Reading never raises, whatever the ids are, and every one of them is accounted for."""
+
+from __future__ import annotations
+
+import decimal
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
+from renderers.core.completions import ToolCallDelta, ToolCallEnd
+from renderers.parsing.compiled import compile_grammar, markers_within
+from renderers.parsing.parser import find_prefill
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.stress_parsing import problem_of
+from tests.support.completions import (
+    HUB,
+    Reader,
+    Vocabulary,
+    assert_accounted,
+    grammar_of,
+    one_by_one,
+    random_chunks,
+    read,
+    reader_of_bytes,
+)
+from tests.support.sources import Source, source_of
+
+CASES = 400
+KEPT = '<|call|>{"name": "a", "arguments": {"x": 1}}<|/call|><|end|>'
+INVALID = "invalid_json"
+
+
+class Refusing:
+    """What is no id, and says so with errors of its own."""
+
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+    def __lt__(self, other: object) -> bool:
+        raise RuntimeError("no order")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no equality")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+
+@pytest.fixture(scope="module")
+def renderer() -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED))
+
+
+def ids_of(renderer: ChatRenderer, text: str) -> list[int]:
+    return renderer.tokenizer.encode(text, add_special_tokens=False)
+
+
+def call_with(renderer: ChatRenderer, arguments: str) -> ParsedResponse:
+    """Returns what is read of a call with arguments that are written so."""
+    text = f'<|call|>{{"name": "a", "arguments": {arguments}}}<|/call|><|end|>'
+    parsed = renderer.parse_response(ids_of(renderer, text))
+    assert parsed.parts[-1].end == len(ids_of(renderer, text))
+    return parsed
+
+
+# ==================
+# Completions that no model would write
+# ==================
+
+
+def cases(source: Source, *, seed: int) -> Iterator[tuple[list[int], list[int] | None, list[Any]]]:
+    chance = random.Random(seed)
+    for _ in range(CASES):
+        ids = source.completion(chance)
+        prompt = source.prompt(chance) if chance.randrange(2) else None
+        yield ids, prompt, list(random_chunks(ids, chance))
+
+
+def assert_all_are_read(name: str) -> None:
+    source = source_of(name)
+    seen: set[str] = set()
+    for ids, prompt, chunks in cases(source, seed=1):
+        parsed, problem = problem_of(source, ids, prompt, chunks=chunks)
+        assert problem is None, (problem, ids, prompt)
+        assert parsed is not None
+        seen.update(part.region.value for part in parsed.parts)
+        seen.update(call.status.value for call in parsed.tool_calls)
+    assert {"content", "marker", "skipped", "call", "ok"} <= seen
+
+
+def test_whatever_the_embedded_model_writes_is_read() -> None:
+    assert_all_are_read(str(EMBEDDED))
+
+
+@pytest.mark.parametrize("name", HUB.values())
+def test_whatever_a_real_model_writes_is_read(name: str, hub: object) -> None:
+    assert_all_are_read(name)
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_markers_in_any_order_are_read_the_same_in_any_chunks(key: str) -> None:
+    chance = random.Random(key)
+    for marks in (True, False):
+        reader = reader_of_bytes(grammar_of(key, trims=chance.random() < 0.5), marks=marks)
+        words = [
+            *markers_within(grammar_of(key)),
+            "<|stop|>",
+            "<|turn|>assistant\n",
+            "\n",
+            " ",
+            "é",
+            "{",
+            '{"name": "a"}',
+        ]
+        bits = [*map(reader.encode, words), [0xC3], [0xA9], [-1], [10**6], [0xC3, -1, 0xA9]]
+        for _ in range(CASES // 4):
+            ids = [number for _ in range(chance.randrange(14)) for number in chance.choice(bits)]
+            whole = read(reader, [ids])
+            assert_accounted(whole, len(ids))
+            for chunks in (one_by_one(ids), random_chunks(ids, chance)):
+                assert repr(read(reader, chunks).response) == repr(whole.response), ids
+
+
+# ==================
+# JSON
+# ==================
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_json_that_is_nested_deep_is_no_json(renderer: ChatRenderer, opening: str) -> None:
+    for text in (opening * 100_000, opening * 100_000 + "1" + {"[": "]", '{"a":': "}"}[opening] * 100_000):
+        (call,) = call_with(renderer, text).tool_calls
+        assert (call.name, call.arguments, call.status) == (None, None, INVALID)
+
+
+def test_an_integer_of_many_digits_is_no_json(renderer: ChatRenderer) -> None:
+    (call,) = call_with(renderer, '{"x": ' + "9" * 5_000 + "}").tool_calls
+    assert (call.name, call.status) == (None, INVALID)
+
+
+def test_a_string_without_a_utf8_form_is_no_json(renderer: ChatRenderer) -> None:
+    (call,) = call_with(renderer, r'{"x": "\ud800"}').tool_calls
+    assert (call.name, call.status) == (None, INVALID)
+    (call,) = call_with(renderer, r'{"x": "\ud83d\ude42"}').tool_calls
+    assert (call.arguments, call.status) == ({"x": "🙂"}, "ok")
+
+
+def test_numbers_that_are_not_finite_are_read(renderer: ChatRenderer) -> None:
+    (call,) = call_with(renderer, '{"x": [NaN, -Infinity]}').tool_calls
+    assert (repr(call.arguments), call.status) == ("{'x': [nan, -inf]}", "ok")
+
+
+def test_of_a_key_that_is_there_twice_the_last_counts(renderer: ChatRenderer) -> None:
+    (call,) = call_with(renderer, '{"x": 1, "x": 2}').tool_calls
+    assert (call.arguments, call.status) == ({"x": 2}, "ok")
+
+
+# ==================
+# What is no id
+# ==================
+
+NO_IDS: dict[str, list[Any]] = {
+    "negative": [-1, -100],
+    "far below": [-1_000, -(10**6)],
+    "out of the vocabulary": [10**6, 10**9],
+    "larger than a word": [2**70, -(2**70)],
+    "floats": [1.0, 2.5, float("nan"), float("inf")],
+    "None": [None, None],
+    "strings": ["a", "1", ""],
+    "bytes": [b"a", b""],
+    "lists": [[1], [], [[2]]],
+    "dicts": [{}, {1: 2}],
+    "slices": [slice(0, 2), slice(None)],
+    "arrays": [np.array([1, 2]), np.array([])],
+    "signalling numbers": [decimal.Decimal("sNaN"), decimal.Decimal(1)],
+    "what raises": [Refusing(), Refusing()],
+    "a mixture": [None, 2.5, "a", [1], 2**70, -1, Refusing()],
+}
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind: str) -> None:
+    junk, kept = NO_IDS[kind], ids_of(renderer, KEPT)
+    for ids in (junk, junk[:1], [*junk, *kept], [*kept[:-1], *junk, *kept[-1:]], [*kept, *junk]):
+        parsed = renderer.parse_response(ids)
+        assert parsed.parts[-1].end == len(ids)
+        assert parsed.content == ""
+        assert [call.arguments for call in parsed.tool_calls] == [{"x": 1}] * (len(ids) > len(junk))
+        parser = renderer.stream()
+        for one in ids:
+            parser.feed([one])
+        assert repr(parser.close()) == repr(parsed)
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_a_prompt_of_no_ids_is_as_none(renderer: ChatRenderer, kind: str) -> None:
+    kept = ids_of(renderer, KEPT)
+    expected = renderer.parse_response(kept)
+    for prompt in (NO_IDS[kind], NO_IDS[kind][:1]):
+        assert renderer.parse_response(kept, prompt_ids=prompt) == expected
+
+
+@pytest.mark.parametrize("kind", NO_IDS)
+def test_what_is_no_id_in_a_prompt_does_not_hide_the_rest(renderer: ChatRenderer, kind: str) -> None:
+    prompt = [*NO_IDS[kind], *ids_of(renderer, "<|turn|>assistant\n<|think|>")]
+    parsed = renderer.parse_response(ids_of(renderer, "Hm."), prompt_ids=prompt)
+    assert (parsed.reasoning_content, parsed.reasoning_complete) == ("Hm.", False)
+
+
+def test_booleans_are_the_integers_that_they_are_to_python(renderer: ChatRenderer) -> None:
+    expected = renderer.parse_response([1, 0, 1])
+    for ids in ([True, False, True], [True, 0, 1]):
+        assert renderer.parse_response(ids) == expected
+        assert renderer.parse_response([1], prompt_ids=ids) == renderer.parse_response([1])
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint64", "object"])
+def test_arrays_are_read_as_lists(renderer: ChatRenderer, dtype: str) -> None:
+    ids = ids_of(renderer, KEPT)
+    prompt = ids_of(renderer, "<|turn|>assistant\n<|think|>")
+    expected = renderer.parse_response(ids, prompt_ids=prompt)
+    assert renderer.parse_response(np.array(ids, dtype), prompt_ids=np.array(prompt, dtype)) == expected
+    assert renderer.parse_response(list(np.array(ids, dtype)), prompt_ids=tuple(prompt)) == expected
+    parser = renderer.stream(prompt_ids=np.array(prompt, dtype))
+    for chunk in np.split(np.array(ids, dtype), len(ids)):
+        parser.feed(chunk)
+    assert parser.close() == expected
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [np.zeros((2, 3), int), np.array([0.5, 1.0]), np.array(["a", "b"]), np.array([None, 1]), np.array([1j])],
+    ids=lambda ids: str(ids.dtype),
+)
+def test_arrays_of_something_else_are_read_as_well(renderer: ChatRenderer, ids: np.ndarray[Any, Any]) -> None:
+    assert renderer.parse_response(ids).parts[-1].end == len(ids)
+    kept = ids_of(renderer, KEPT)
+    assert renderer.parse_response(kept, prompt_ids=ids) == renderer.parse_response(kept)
+
+
+@pytest.mark.parametrize("ids", [[], (), np.array([], int), range(0)], ids=lambda ids: type(ids).__name__)
+def test_nothing_says_nothing(renderer: ChatRenderer, ids: Any) -> None:
+    parsed = renderer.parse_response(ids, prompt_ids=ids)
+    assert (parsed.content, parsed.parts, parsed.state.region) == ("", (), "start")
+    parser = renderer.stream()
+    parser.feed(ids)
+    assert parser.close() == parsed
+
+
+# ==================
+# Prompts
+# ==================
+
+
+def test_markers_in_a_prompt_are_not_taken_for_those_of_the_completion(renderer: ChatRenderer) -> None:
+    words = "Hm, what now? " * 5
+    prompt = ids_of(renderer, f"<|turn|>assistant\n<|think|>{words}<|call|>{words}<|call|>x")
+    ids = ids_of(renderer, "yes<|call|>z<|/call|><|end|>")
+    parsed = renderer.parse_response(ids, prompt_ids=prompt)
+    assert [(part.region, part.start, part.end) for part in parsed.parts] == [
+        ("call", 0, len(ids) - 2),
+        ("marker", len(ids) - 2, len(ids)),
+    ]
+    assert renderer.parse_response([], prompt_ids=prompt).parts == ()
+
+
+def test_calls_are_counted_from_the_first_that_ends_in_the_completion(renderer: ChatRenderer) -> None:
+    prompt = ids_of(renderer, '<|turn|>assistant\n<|call|>{"name": "a"}<|/call|><|call|>{"name":')
+    parser = renderer.stream(prompt_ids=prompt)
+    events = parser.feed(ids_of(renderer, ' "b"}<|/call|><|end|>'))
+    assert {event.number for event in events if isinstance(event, ToolCallDelta | ToolCallEnd)} == {0}
+    assert [call.name for call in parser.close().tool_calls] == ["b"]
+
+
+def test_a_control_token_without_text_is_no_header() -> None:
+    vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
+    compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
+    assert find_prefill(compiled, [0, 1]) == []
+    anchors = Vocabulary(["", "a"], {"<|other|>": 0})
+    assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == []
+
+
+# ==================
+# Time
+# ==================
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+@pytest.mark.parametrize("marks", [True, False], ids=["tokens", "bytes"])
+def test_time_is_linear_in_what_is_repeated(key: str, marks: bool) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=marks)
+    words = [*markers_within(grammar_of(key)), "\n", " ", "é", "{", '{"name": "a"};', "<", '"']
+    opened = "".join(pair[0] for pair in (TOOL_FORMATS[key].section, TOOL_FORMATS[key].call) if pair)
+    for word in words:
+        for before in ("", "<think>", opened):
+            few = reader.encode(before) + reader.encode(word) * 250
+            many = reader.encode(before) + reader.encode(word) * 4_000
+            assert _seconds(reader, many) < 80 * _seconds(reader, few) + 0.05, (before, word)
+
+
+def test_time_is_linear_in_very_many_calls() -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    call = reader.encode("<tool_call></tool_call>")
+    # Looking for every other mark anew after each call would take much longer the more of them there are.
+    assert _seconds(reader, call * 60_000) < 25 * _seconds(reader, call * 6_000)
+
+
+def _seconds(reader: Reader, ids: list[int]) -> float:
+    """Returns the least of the times that reading takes."""
+    times = []
+    for _ in range(2):
+        started = time.process_time()
+        read(reader, [ids])
+        times.append(time.process_time() - started)
+    return min(times)
