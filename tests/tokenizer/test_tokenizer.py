@@ -284,7 +284,7 @@ def test_an_unpickled_renderer_of_a_repository_is_as_warm_as_the_first(repositor
 
 def test_a_repository_its_folder_and_a_copy_share_a_vocabulary(repository: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(repository, tmp_path / "copy")
-    names = ["org/model", repository, copied]
+    names: list[str | Path] = ["org/model", repository, copied]
     loaded = [load_tokenizer(name) for name in names]
     assert len({id(tokenizer.vocab) for tokenizer in loaded}) == 1
     assert [tokenizer.name_or_path for tokenizer in loaded] == list(map(str, names))

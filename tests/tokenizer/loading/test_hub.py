@@ -286,7 +286,7 @@ def test_errors_of_the_network_and_of_the_client_are_unreachable(error: Exceptio
         raise error
 
     with pytest.raises(hub_module.HubUnreachableError, match=f"{type(error).__name__}: down"):
-        hub_module._ask(NAME, download)
+        hub_module._request(NAME, download)
 
 
 @pytest.mark.parametrize("error", [TypeError("a bug"), KeyError("a bug"), NotImplementedError("a bug")])

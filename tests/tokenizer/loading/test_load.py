@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,8 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, LoadedTokenizer, TokenizerFileError, TokenizerLoadError, load_tokenizer
 from renderers.tokenizer.loading import load as load_module
+from renderers.tokenizer.loading.files import TokenizerFiles
+from renderers.tokenizer.vocab import Vocab
 from tests.support.models import hub_models, snapshot_of
 
 FILES = sorted(path.name for path in EMBEDDED.iterdir())
@@ -42,9 +44,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     built: list[str] = []
     build = load_module.build  # type: ignore[attr-defined]
 
-    def counting(files: object, contents: object) -> LoadedTokenizer:
-        built.append(files.name)  # type: ignore[attr-defined]
-        return build(files, contents)  # type: ignore[arg-type]
+    def counting(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
+        built.append(files.name)
+        return build(files, contents)
 
     monkeypatch.setattr(load_module, "build", counting)
     return built
@@ -198,7 +200,7 @@ def test_files_that_never_stop_changing_are_an_os_error(model: Path, monkeypatch
 
     monkeypatch.setattr(Path, "read_bytes", meddling)
     monkeypatch.setattr("time.sleep", lambda _: None)
-    with pytest.raises(TokenizerFileError, match="being written to all the time"):
+    with pytest.raises(TokenizerFileError, match="keeps changing on disk"):
         load_tokenizer(model)
 
 

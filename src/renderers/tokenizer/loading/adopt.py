@@ -1,4 +1,4 @@
-"""Tokenizer objects that callers bring: a private clone of what is Rust-backed, a thin wrapper of the rest."""
+"""`adopt_tokenizer`: use a tokenizer object of another library."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleF
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
 from renderers.tokenizer.vocab import Vocab, shared_vocab
 
-_NEEDED = ("encode", "decode", "convert_tokens_to_ids")
+_REQUIRED_METHODS = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
 _CLONES: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
 """By digest and name: equal tokenizers share a clone."""
 
 
 def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
-    """Takes over a caller's tokenizer object so that nothing the caller does to it later can change our ids.
+    """Make a tokenizer of a caller's object that later changes to the object do not affect.
 
-    A `LoadedTokenizer` is returned as it is. Of a transformers fast tokenizer or a `tokenizers.Tokenizer` a
-    private clone is made, without truncation and padding, as transformers sets these on the shared object
-    for a single call; equal tokenizers share a clone. Any other object with encode, decode and
-    convert_tokens_to_ids is wrapped.
+    A `LoadedTokenizer` is returned unchanged. A transformers fast tokenizer and a `tokenizers.Tokenizer` are cloned,
+    without truncation and padding: transformers sets these on the shared object during a call. Equal tokenizers share
+    a clone. Any other object with `encode`, `decode` and `convert_tokens_to_ids` is wrapped.
 
     Raises:
         TypeError: The object lacks one of these methods.
-        TokenizerLoadError: It has them, but they fail, or do not give back what was encoded.
+        TokenizerLoadError: A method fails, or decoding does not restore the encoded text.
 
     >>> from tokenizers import Tokenizer
     >>> from renderers import EMBEDDED
@@ -51,7 +50,7 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if isinstance(backend, tokenizers.Tokenizer):
             return _clone(backend, _model_files_of(tokenizer), name=_name_of(tokenizer), kind=kind)
-    lacking = [method for method in _NEEDED if not callable(getattr(tokenizer, method, None))]
+    lacking = [method for method in _REQUIRED_METHODS if not callable(getattr(tokenizer, method, None))]
     if lacking:
         raise TypeError(
             f"{kind} cannot be used as a tokenizer: it has no {', '.join(lacking)}. Pass the result of load_tokenizer, "
@@ -62,9 +61,9 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
 
 
 def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str, kind: str) -> LoadedTokenizer:
-    # What another thread has switched on for the moment is not part of the tokenizer.
-    momentary = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
-    content = re.sub(momentary, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
+    # Another thread may have enabled these for a single call.
+    per_call = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
+    content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
     metadata = json.dumps(asdict(model_files), sort_keys=True, default=sorted).encode()
     source = TokenizerSource(
         location=kind, commit=None, files=(), missing={}, digest=digest({"tokenizer": content, "model_files": metadata})
@@ -82,7 +81,7 @@ def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str,
 
 
 def _model_files_of(tokenizer: Any) -> ModelFiles:
-    """Returns what a transformers tokenizer says of itself; nothing of None."""
+    """Return the metadata of a transformers tokenizer; empty for None."""
     return ModelFiles(
         tokenizer_class=None,
         special_tokens=_special_tokens_of(tokenizer),
@@ -131,8 +130,8 @@ def _wrap(tokenizer: Any, *, kind: str) -> ForeignTokenizer:
         special_tokens_map=_special_tokens_of(tokenizer),
     )
     added = foreign.encode("", add_special_tokens=False)
-    back = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
-    if added or back != _PROBE:
-        fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {back!r}"
+    decoded = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
+    if added or decoded != _PROBE:
+        fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {decoded!r}"
         raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.", file=kind)
     return foreign

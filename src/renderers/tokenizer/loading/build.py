@@ -35,7 +35,7 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
 
 
 def source_of(files: TokenizerFiles, digest_of_contents: str) -> TokenizerSource:
-    """Returns where a tokenizer came from, by its files."""
+    """Return the source of a tokenizer that is loaded from files."""
     return TokenizerSource(
         location=files.location,
         commit=files.commit,
@@ -47,9 +47,10 @@ def source_of(files: TokenizerFiles, digest_of_contents: str) -> TokenizerSource
 
 @contextlib.contextmanager
 def only_load_errors(*, name: str, file: str) -> Iterator[None]:
-    """Turns whatever a broken file sets off, in the Rust side or here, into a `TokenizerFileError`.
+    """Convert any error caused by a damaged file to a `TokenizerFileError`.
 
-    A Rust panic is not an Exception, and is turned too; a Ctrl-C stays one, and so does running out of memory.
+    A panic of the Rust library is converted too, although it is no `Exception`. `KeyboardInterrupt` and `MemoryError`
+    are not converted.
     """
     try:
         yield
@@ -66,7 +67,7 @@ def only_load_errors(*, name: str, file: str) -> Iterator[None]:
 
 
 def assemble(content: bytes, model_files: ModelFiles, *, file: str, name: str, digest: str) -> Vocab:
-    """Puts a vocabulary and its companions together, and checks that they agree."""
+    """Build a `Vocab` from a vocabulary file and the other files of the model, and check that they agree."""
     vocabulary = build_vocabulary(content, file=file, model_files=model_files, name=name)
     tokenizer = vocabulary.tokenizer
     roles = {**vocabulary.special_tokens, **model_files.special_tokens}

@@ -1,4 +1,4 @@
-"""The files that a tokenizer is made of: their names, where they lie, and reading them as one set."""
+"""The files of a tokenizer: their names, and reading them as one consistent set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from renderers.errors import TokenizerFileError
 
 VOCABULARY_FILES = ("tokenizer.json", "tiktoken.model", "tekken.json")
-"""What a tokenizer can be built from; the first one that is there is taken."""
+"""The supported vocabulary files. The first one that exists is used."""
 
 MODEL_FILES = (
     "tokenizer_config.json",
@@ -22,27 +22,27 @@ MODEL_FILES = (
     "chat_template.jinja",
     "chat_template.json",
 )
-"""What says more about it; each may be missing."""
+"""The other files that are read. Each is optional."""
 
 TEMPLATE_FOLDER = "additional_chat_templates"
-"""A folder of further named templates, `NAME.jinja` each."""
+"""A folder of further chat templates, `NAME.jinja` each."""
 
 FileIdentity = tuple[str, int, int, int, int, int]
-"""Path, device, inode, size and two times of a file: equal for as long as nobody touches it."""
+"""Path, device, inode, size, mtime and ctime of a file. Equal while the file is unchanged."""
 
 Identity = tuple[FileIdentity, ...]
 
 
 class FilesChangedError(Exception):
-    """Somebody wrote to the files while they were being read, so that what was read may be torn."""
+    """The files changed while they were being read, so that the contents may be inconsistent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFiles:
-    """A tokenizer's files as found: `paths` by file name, and what is `missing`, with the reason.
+    """The files of a tokenizer: `paths` by file name, and the optional files that are `missing`, with the reason.
 
-    `name` is what the caller asked for, `location` the absolute path or the repository where it was
-    found, and `commit` is set for a repository.
+    `name` is the name that was passed by the caller, `location` the absolute path or the repository, and `commit` the
+    commit of a repository.
     """
 
     name: str
@@ -53,11 +53,11 @@ class TokenizerFiles:
     missing: Mapping[str, str]
 
     def identity(self) -> Identity:
-        """Looks at the files on disk, without reading them."""
+        """Return the identity of the files on disk, without reading them."""
         return tuple(self._identity_of(file) for file in self.paths)
 
     def read(self, *, as_of: Identity) -> dict[str, bytes]:
-        """Reads all files, or raises `FilesChangedError` where they are not, or do not stay, as of that look."""
+        """Read all files. Raise `FilesChangedError` if their identity is not `as_of`, before or after reading."""
         contents = {file: self._content_of(file) for file in self.paths}
         if self.identity() != as_of:
             raise FilesChangedError
@@ -65,10 +65,10 @@ class TokenizerFiles:
 
     def _identity_of(self, file: str) -> FileIdentity:
         path = self.paths[file]
-        found = file_identity(path, name=self.name)
-        if found is None:
+        identity = file_identity(path, name=self.name)
+        if identity is None:
             raise FilesChangedError
-        return found
+        return identity
 
     def _content_of(self, file: str) -> bytes:
         try:
@@ -80,21 +80,21 @@ class TokenizerFiles:
 
 
 def file_identity(path: Path, *, name: str) -> FileIdentity | None:
-    """Returns what tells this file from another or a later one; None where there is no file."""
-    seen = stat_or_none(path, name=name)
-    if seen is None:
+    """Return the identity of a file; None if there is no file."""
+    status = stat_or_none(path, name=name)
+    if status is None:
         return None
-    if not stat.S_ISREG(seen.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise TokenizerFileError("is not a regular file.", name=name, file=str(path))
-    # The time of change as well: some tools set the time of modification back after they wrote.
-    return (str(path), seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+    # ctime as well: some tools restore the mtime after writing.
+    return (str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def stat_or_none(path: str | Path, *, name: str) -> os.stat_result | None:
-    """Returns what the file system knows of a path; None where nothing is there.
+    """Return the result of `os.stat`; None if the path does not exist.
 
-    Anything else that keeps us from it (no permission, a dangling link, a server that does not answer) is
-    a `TokenizerFileError`: what is there but out of reach must not pass for missing.
+    Raises:
+        TokenizerFileError: The path exists but cannot be accessed: no permission, a dangling link, a stale handle.
     """
     try:
         return os.stat(path)
@@ -111,7 +111,7 @@ def stat_or_none(path: str | Path, *, name: str) -> os.stat_result | None:
 
 
 def digest(contents: Mapping[str, bytes]) -> str:
-    """Returns a hash over the names and contents of files, in any order.
+    """Return a hash of the names and contents of files. Their order does not matter.
 
     >>> digest({"a": b"1", "b": b"2"}) == digest({"b": b"2", "a": b"1"}) != digest({"a": b"12", "b": b""})
     True
@@ -121,7 +121,7 @@ def digest(contents: Mapping[str, bytes]) -> str:
 
 
 def unreadable(path: str | Path, error: OSError, *, name: str) -> TokenizerFileError:
-    """Returns the error that says that a path is there but cannot be read."""
+    """Return the error for a path that exists but cannot be read."""
     return TokenizerFileError(
         f"cannot be read ({error.strerror or error}). Check its permissions and the file system.",
         name=name,

@@ -1,8 +1,8 @@
-"""A repository's tokenizer files: what the Hugging Face cache holds, and fetching what it lacks.
+"""Find the files of a repository in the Hugging Face cache, and download missing ones.
 
-Reading the cache follows its documented layout (`refs`, `snapshots`, `.no_exist`) and needs none of the
-hub client's network code, which would take longer to import than a vocabulary takes to read. Fetching is
-the client's own `hf_hub_download`, with all that it honours: HF_TOKEN, HF_ENDPOINT, proxies, locks.
+The cache is read by its documented layout (`refs`, `snapshots`, `.no_exist`), without the network code of the hub
+client: importing that takes longer than reading a vocabulary. Downloads use the client's `hf_hub_download`, which
+respects HF_TOKEN, HF_ENDPOINT, proxies and locks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from renderers.errors import TokenizerFileError
 from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, stat_or_none, unreadable
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 _REPOSITORY_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
 _REVISION = re.compile(r"[\w][\w./+-]*", re.ASCII)
@@ -30,58 +30,58 @@ _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
 
 
 class HubClosedError(Exception):
-    """The hub answered, and does not give us this repository: it is gated, or not there."""
+    """The hub refused access: the repository is gated or does not exist."""
 
 
 class HubUnreachableError(Exception):
-    """The hub did not answer, or failed."""
+    """The hub did not respond, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One commit of a repository as the cache has it."""
+    """One commit of a repository in the cache."""
 
     commit: str
     directory: Path
     absent: frozenset[str]
-    """Files that the hub is known not to have at this commit."""
+    """Files that do not exist in the repository at this commit, according to the cache."""
 
 
 def is_repository_name(name: str) -> bool:
-    """Says whether the hub could have a repository of that name."""
+    """Return True if the name is a possible name of a repository."""
     return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
 
 
 def is_revision(revision: str) -> bool:
-    """Says whether a repository could have a revision of that name."""
+    """Return True if the name is a possible name of a revision."""
     return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
 
 
 def is_offline() -> bool:
-    """Says whether HF_HUB_OFFLINE (or its older names) forbids us to ask the hub."""
+    """Return True if HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) is set."""
     return bool(constants.HF_HUB_OFFLINE)
 
 
 def cached_snapshot(repository: str, revision: str) -> Snapshot | None:
-    """Returns what the cache holds of a revision; None where it does not know the revision."""
+    """Return a revision from the cache; None if it is not cached."""
     root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
     commit: str | None = revision
     if stat_or_none(root / "snapshots" / revision, name=repository) is None:
         commit = _cached_ref(root / "refs" / revision, repository)
     if commit is None:
         return None
-    known_absent = root / ".no_exist" / commit
+    no_exist = root / ".no_exist" / commit
     return Snapshot(
         commit=commit,
         directory=root / "snapshots" / commit,
         absent=frozenset(
-            file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(known_absent / file, name=repository)
+            file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(no_exist / file, name=repository)
         ),
     )
 
 
 def _cached_ref(path: Path, repository: str) -> str | None:
-    """Returns the commit that the cache takes a branch for; None where it has none, or garbage."""
+    """Return the cached commit of a branch; None if there is none or the file is damaged."""
     if stat_or_none(path, name=repository) is None:
         return None
     try:
@@ -92,10 +92,9 @@ def _cached_ref(path: Path, repository: str) -> str | None:
 
 
 def fetch(repository: str, revision: str) -> frozenset[str]:
-    """Brings what the hub has of a repository's tokenizer files into the cache, all of one commit.
+    """Download the tokenizer files of a repository to the cache, all from one commit.
 
-    Returns the files that the hub does not have. It is remembered in the cache where that can be
-    written, so that the next process need not ask again.
+    Return the files that do not exist on the hub. The client also records them in the cache if it is writable.
     """
     return _FETCHES.get((repository, revision), version=None, work=lambda: _fetch(repository, revision))
 
@@ -106,20 +105,20 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
     absent = set()
 
     def commit() -> str:
-        # The first answer fixes the commit: from then on the cache knows what `revision` means, and a
-        # branch that moves meanwhile cannot mix the files of two commits.
+        # The first download records the commit of `revision` in the cache. The others use that commit, so that a
+        # branch that moves in between cannot mix the files of two commits.
         snapshot = cached_snapshot(repository, revision)
         return snapshot.commit if snapshot else revision
 
     def download(file: str) -> bool:
-        found = _ask(repository, lambda: hf_hub_download(repository, file, revision=commit())) is not None
-        if not found:
+        exists = _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is not None
+        if not exists:
             absent.add(file)
-        return found
+        return exists
 
     any(download(file) for file in VOCABULARY_FILES)
-    # Before the other files: as long as one of these is not known, the next load will ask again.
-    tree = _ask(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
+    # Before the other files: a load is repeated until all of those are cached, and so are the templates then.
+    tree = _request(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
     for entry in tree or ():
         if entry.path.endswith(".jinja"):
             download(entry.path)
@@ -128,12 +127,12 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
     return frozenset(absent)
 
 
-def _ask(repository: str, question: Callable[[], Answer]) -> Answer | None:
-    """Asks the hub; None where it answers that it has no such file."""
+def _request(repository: str, send: Callable[[], Result]) -> Result | None:
+    """Send a request to the hub; None if the file does not exist there."""
     from huggingface_hub import errors
 
     try:
-        return question()
+        return send()
     except errors.LocalEntryNotFoundError as error:
         raise _unreachable(repository, error) from error
     except errors.EntryNotFoundError:
@@ -168,10 +167,10 @@ def _is_client_error(error: Exception) -> bool:
 
 
 def _unreachable(repository: str, error: BaseException) -> HubUnreachableError:
-    """Returns an error with the kind and the first line of what went wrong at the bottom of it."""
+    """Return an error with the class and the first line of the root cause."""
     while error.__cause__ is not None:
         error = error.__cause__
-    reason = (str(error).strip().splitlines() or ["no more is said"])[0]
+    reason = (str(error).strip().splitlines() or ["no details"])[0]
     return HubUnreachableError(
         f"the hub could not be reached, or failed, for {repository} ({type(error).__name__}: {reason}). Check the "
         "network, HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."

@@ -1,4 +1,4 @@
-"""`load_tokenizer`: always the fast tokenizer, whoever asks and how many at once, or a clear `OSError`."""
+"""`load_tokenizer`: load and cache tokenizers, from any number of threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VOCABS_BY_PATH: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
 """By the path of the vocabulary file: files that did not change are not read again under another name."""
 
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts while somebody writes to the files."""
+"""Seconds between attempts while the files are being written."""
 
 
 def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
@@ -35,12 +35,12 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     The environment variable `RENDERERS_CACHED_TOKENIZERS` sets another number. It is read once, at import.
 
     Args:
-        model_name_or_path: A directory with a vocabulary file, such a file, or a repository's name.
+        model_name_or_path: A directory with a vocabulary file, a vocabulary file, or the name of a repository.
         revision: A branch, tag or commit of the repository. Without one, the commit pinned for it in
             `TRUSTED_REVISIONS`, else its main branch. A local path has no revisions.
 
     Raises:
-        TokenizerLoadError: An `OSError` that names what is missing or broken and says what to do.
+        TokenizerLoadError: An `OSError`. The message names the missing or damaged file and a remedy.
 
     >>> from renderers import EMBEDDED
     >>> load_tokenizer(EMBEDDED).eos_token
@@ -48,7 +48,7 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     """
     name = os.fspath(model_name_or_path)
     if not isinstance(name, str) or not isinstance(revision, str | None):
-        raise TypeError("a name or path, and a revision, must be text")
+        raise TypeError("model_name_or_path and revision must be str")
     for pause in (*_PAUSES, None):
         try:
             return _load(locate(name, revision), revision)
@@ -60,7 +60,7 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
         except (OSError, ValueError) as error:
             # No working directory, a path that is not valid text, ...
             raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
-    raise TokenizerFileError("is being written to all the time. Wait until the download or copy is done.", name=name)
+    raise TokenizerFileError("keeps changing on disk. Wait until the download or copy is complete.", name=name)
 
 
 def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:

@@ -1,4 +1,4 @@
-"""From the name that a caller gives to the files that it means: local, then cached, then on the hub."""
+"""Find the files of a tokenizer by name: local paths first, then the Hugging Face cache, then the hub."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from renderers.tokenizer.loading.repositories import MIRRORS, TRUSTED_REVISIONS
 logger = logging.getLogger(__name__)
 
 _NOT_THERE = "not there"
-_NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE forbids to ask the hub"
+_NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
 
 def locate(name: str, revision: str | None) -> TokenizerFiles:
-    """Finds the files of a tokenizer, fetching them where only the hub has them.
+    """Find the files of a tokenizer, and download them if they are not cached.
 
-    `revision` speaks of a repository and is not looked at for a local path.
+    `revision` applies to repositories only and is ignored for a local path.
     """
-    # A path with a NUL cannot be looked at, and is no name either.
-    seen = stat_or_none(name, name=name) if name and "\0" not in name else None
-    if seen is not None:
+    # A path with NUL is a ValueError in os.stat, and is no repository either.
+    status = stat_or_none(name, name=name) if name and "\0" not in name else None
+    if status is not None:
         path = Path(os.path.abspath(name))
-        if stat.S_ISDIR(seen.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             return _directory(name, path)
-        if stat.S_ISREG(seen.st_mode):
+        if stat.S_ISREG(status.st_mode):
             return _single_file(name, path)
         raise TokenizerFileError("is neither a file nor a directory.", name=name)
     if not hub.is_repository_name(name):
@@ -61,12 +61,12 @@ def _directory(name: str, directory: Path) -> TokenizerFiles:
     vocabulary = _vocabulary_of(paths)
     if vocabulary is None:
         raise _nothing_usable("the directory", directory, name=name)
-    return _found(name, location=str(directory), vocabulary=vocabulary, paths=paths)
+    return _files(name, location=str(directory), vocabulary=vocabulary, paths=paths)
 
 
 def _single_file(name: str, path: Path) -> TokenizerFiles:
     paths = {path.name: path, **_present(path.parent, name=name)}
-    return _found(name, location=str(path), vocabulary=path.name, paths=paths)
+    return _files(name, location=str(path), vocabulary=path.name, paths=paths)
 
 
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
@@ -100,8 +100,8 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
     if hub.is_offline():
         if files is None:
             raise hub.HubClosedError(
-                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE forbids to ask the "
-                "hub. Unset it, or fill the cache first."
+                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
+                "download the repository first."
             )
         return files
     absent = hub.fetch(repository, revision)
@@ -114,9 +114,9 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
 def _cached(
     name: str, repository: str, revision: str, *, absent: frozenset[str] = frozenset()
 ) -> TokenizerFiles | None:
-    """Returns a repository's files as the cache has them; None where it lacks a vocabulary that may exist.
+    """Return the cached files of a repository; None if the vocabulary is not cached but may exist.
 
-    `absent` are files that the hub is known not to have, beside those that the cache knows of.
+    `absent` are files that do not exist on the hub, in addition to those recorded in the cache.
     """
     snapshot = hub.cached_snapshot(repository, revision)
     if snapshot is None:
@@ -128,7 +128,7 @@ def _cached(
         if absent.issuperset(VOCABULARY_FILES):
             raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory, name=name)
         return None
-    return _found(
+    return _files(
         name,
         location=repository,
         commit=snapshot.commit,
@@ -139,7 +139,7 @@ def _cached(
 
 
 def _present(directory: Path, *, name: str) -> dict[str, Path]:
-    """Returns the files of interest that a directory has, in a fixed order."""
+    """Return the tokenizer files in a directory, in a fixed order."""
     try:
         named = sorted(os.listdir(directory / TEMPLATE_FOLDER))
     except (FileNotFoundError, NotADirectoryError):
@@ -157,7 +157,7 @@ def _vocabulary_of(paths: Mapping[str, Path]) -> str | None:
     return next((file for file in VOCABULARY_FILES if file in paths), None)
 
 
-def _found(
+def _files(
     name: str,
     *,
     location: str,

@@ -1,6 +1,6 @@
-"""What the files beside a vocabulary say: special tokens, templates, stop tokens, modalities.
+"""Read the files beside the vocabulary: special tokens, chat templates, stop tokens, modalities.
 
-Nothing here is guessed: what no file says is None or empty.
+Nothing is guessed: facts that are in no file are None or empty.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _NESTED_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_conf
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """What the files beside a vocabulary say. `None` and empty mean that no file says it."""
+    """The contents of the files beside the vocabulary. None and empty mean that no file has the fact."""
 
     tokenizer_class: str | None
     special_tokens: Mapping[str, str]
-    """`bos_token`, `eos_token`, ...: the token with that part to play."""
+    """Special tokens by role: `bos_token`, `eos_token`, …"""
     extra_special_tokens: tuple[str, ...]
-    """Further tokens that are control tokens, without a part of their own."""
+    """Further special tokens, without a role."""
     added_tokens: Mapping[str, int]
-    """Tokens that `tokenizer_config.json` gives an id."""
+    """The tokens with an id in `tokenizer_config.json`."""
     ordinary_tokens: frozenset[str]
-    """Those among them that it says are not special."""
+    """The added tokens that are marked as not special."""
     chat_templates: Mapping[str, str]
     stop_token_ids: tuple[int, ...] | None
     takes_images: bool | None
     takes_audio: bool | None
-    """Whether `config.json` has one of the keys by which models of that kind are known."""
+    """True if `config.json` has a key of such models; None without that file."""
 
 
 def read_model_files(contents: Mapping[str, bytes], *, name: str) -> ModelFiles:
-    """Reads all companions there are; a file that is there and cannot be understood is an error."""
+    """Read all files that exist. Raise `TokenizerFileError` for a damaged file."""
     config = _object(contents, "tokenizer_config.json", name=name) or {}
     added, ordinary = _added_tokens(config, name=name)
     roles, extra = _special_tokens(config, "tokenizer_config.json", name=name)
     older_map = _object(contents, "special_tokens_map.json", name=name) or {}
     older_roles, older_extra = _special_tokens(older_map, "special_tokens_map.json", name=name)
-    # As transformers has it: the older map is for configs that do not list their added tokens.
+    # As in transformers: the older map applies only if the config lists no added tokens.
     if not added:
         roles, extra = {**roles, **older_roles}, tuple(dict.fromkeys((*extra, *older_extra)))
     model = _object(contents, "config.json", name=name)
@@ -69,7 +69,7 @@ def read_model_files(contents: Mapping[str, bytes], *, name: str) -> ModelFiles:
 
 
 def read_json(content: bytes, *, file: str, name: str) -> Any:
-    """Parses a JSON file, with an error that says which file and where it breaks."""
+    """Parse a JSON file. The error names the file and the place."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -108,7 +108,7 @@ def _special_tokens(config: Mapping[str, Any], file: str, *, name: str) -> tuple
     for key, value in config.items():
         text = _token_text(value)
         if text:
-            # A model's own roles (image_token, ...) count as well.
+            # Roles of some models only (image_token, ...) are included.
             if key.endswith("_token"):
                 roles[key] = text
         elif key in _ROLES and value is not None and text is None:
@@ -141,7 +141,7 @@ def _chat_templates(contents: Mapping[str, bytes], config: Mapping[str, Any], *,
     }
     inline = read_templates(config.get("chat_template"), file="tokenizer_config.json", name=name)
     processor = _object(contents, "chat_template.json", name=name) or {}
-    # As transformers has it: where there are template files, whatever the config says does not count.
+    # As in transformers: if there are template files, those in the config are ignored.
     return files or inline or read_templates(processor.get("chat_template"), file="chat_template.json", name=name)
 
 
@@ -154,7 +154,7 @@ def _template_text(content: bytes, file: str, *, name: str) -> str:
 
 
 def read_templates(value: object, *, file: str, name: str) -> dict[str, str]:
-    """Returns templates by name, given as a text, by name, or as a list of names and texts."""
+    """Return templates by name, from a str, a dict, or a list of names and templates."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -190,4 +190,4 @@ def _unexpected(file: str, key: str, wanted: str, value: object, *, name: str) -
     place = f"has {key} = " if key else "holds "
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
-    return TokenizerFileError(f"{place}{shown} where there should be {wanted}.", name=name, file=file)
+    return TokenizerFileError(f"{place}{shown} instead of {wanted}.", name=name, file=file)

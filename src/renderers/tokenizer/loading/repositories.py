@@ -1,7 +1,4 @@
-"""What is known about repositories by name: which commit to trust, and where a gated one has a twin.
-
-Data only. A family's wire format is not here.
-"""
+"""Facts about repositories by name: pinned commits, and mirrors of gated repositories."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ TRUSTED_REVISIONS: Mapping[str, str] = MappingProxyType(
         "moonshotai/Kimi-K2.6": "2755962d07cb42aa2d988a35bcb65cd4a9c2de82",
     }
 )
-"""The commit that a name means when the caller gives no revision of their own."""
+"""The commit that is loaded if no revision is passed."""
 
 MIRRORS: Mapping[str, str] = MappingProxyType(
     {
@@ -23,4 +20,4 @@ MIRRORS: Mapping[str, str] = MappingProxyType(
         "meta-llama/Llama-3.2-3B-Instruct": "unsloth/Llama-3.2-3B-Instruct",
     }
 )
-"""Open copies of gated repositories, read only when the gated one is neither cached nor granted."""
+"""Open copies of gated repositories, used only if the gated one is not cached and access is denied."""

@@ -1,4 +1,4 @@
-"""Do a piece of work once, however many threads ask for it at the same time."""
+"""`SingleFlight`: run work once for all threads that need its result, and cache the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CACHED_TOKENIZERS = _cached_tokenizers()
 
 
 class _Flight(Generic[V]):
-    """One run of the work: whoever holds the lock does it, and the others find its outcome."""
+    """One run of the work. The thread that holds the lock runs it; the others read its outcome."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -75,10 +75,9 @@ class SingleFlight(Generic[V]):
         self._running: dict[tuple[Hashable, Hashable], _Flight[V]] = {}
 
     def get(self, key: Hashable, *, version: Hashable, work: Callable[[], V]) -> V:
-        """Returns the result of `work`, running it unless somebody did or does for this key and version.
+        """Return the result of `work` for this key and version, from the cache or from a run in progress if possible.
 
-        An interrupt may strike anywhere. A lock that is held by a `with` is released then, and the next
-        in line finds no outcome and does the work, so nobody waits for a thread that has gone away.
+        If the running thread is interrupted, `with` releases its lock and the next waiting thread runs the work.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -99,7 +98,7 @@ class SingleFlight(Generic[V]):
                 result = work()
             except Exception as error:
                 self._land(key, version, flight)
-                # Only now, so that nobody who comes later can be given this failure.
+                # Only after the flight is removed: a later caller must not get this failure.
                 flight.outcome = error
                 raise
             with self._lock:

@@ -1,7 +1,7 @@
-"""Byte-pair ranks (tiktoken's form) to a `tokenizers.Tokenizer` with exactly the same ids.
+"""Convert tiktoken ranks to a `tokenizers.Tokenizer` with exactly the same ids.
 
-tiktoken joins, at each step, the neighbours whose union has the lowest rank. A merge list has an order of
-pairs instead, so every way to split a token into two others becomes a merge with that token's place.
+tiktoken merges, at each step, the neighbours with the lowest rank of the merged token. A merge list orders pairs
+instead. So every split of a token into two tokens becomes a merge, in the order of the ranks of the merged tokens.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ def tokenizer_from_ranks(
     ordinary_tokens: Set[str] = frozenset(),
     first_id: int = 0,
 ) -> Tokenizer:
-    """Builds the tokenizer that gives the ids of tiktoken with these ranks, pattern and added tokens.
+    """Build a tokenizer with the ids of tiktoken for these ranks, pattern and added tokens.
 
-    `first_id` is the id of rank 0. Added tokens before it become part of the vocabulary; those after
-    the ranks must follow without a gap. The caller checks that they got the ids asked for. All but
-    the ordinary ones are special.
+    `first_id` is the id of rank 0. Added tokens below it become part of the vocabulary. Those after the ranks must
+    follow without a gap; the caller checks their ids. All added tokens but `ordinary_tokens` are special.
     """
     symbols = {token: token.decode("latin-1").translate(_TABLE) for token in ranks}
     vocabulary = {symbols[token]: first_id + rank for token, rank in ranks.items()}

@@ -1,4 +1,4 @@
-"""Does a built tokenizer do what its files promise? And two properties that encoding in pieces relies on."""
+"""Check a built tokenizer against its files, and detect isolating tokens and byte-level vocabularies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 
 _PLAIN_PROBE = "Two lines, 12 words.\nIs it all there?"
 _BYTE_PROBE = _PLAIN_PROBE + "\r\n\t naïve café — 你好，世界 🙂👩‍👩‍👧 \u0000\u200b שלום  ...    \n\n"
-_WALL_PROBES = (
+_ISOLATION_PROBES = (
     ("a", "b"),
     ("a ", " b"),
     ("a\n", "\n b"),
     ("1", "2"),
-    # Combining marks, which a normaliser may join to the last character of a token.
+    # Combining marks, which a normalizer may join to the last character of a token.
     ("e", "\u0301e"),
     ("=", "\u0338"),
 )
-_WALLS_TRIED = 256
+_MOST_TESTED = 256
 _LONGEST_TOKEN = 128
 _MOST_CHARACTERS = 1 << 18
-"""Looking for overlaps takes the square of a token's length, and files are not to be trusted."""
+"""Bounds of the search for overlaps, which is quadratic in the length of a token. Files may be malicious."""
 
 
 def check_tokenizer(
@@ -37,10 +37,10 @@ def check_tokenizer(
     name: str,
     file: str,
 ) -> None:
-    """Raises an error of ours unless the tokenizer agrees with its files.
+    """Raise a `TokenizerLoadError` unless the tokenizer agrees with its files.
 
-    Every declared token has its declared id, every special token is there and encodes to itself, every
-    stop token exists, a probe text survives encoding and decoding, and what is put around it exists.
+    Every declared token has its declared id. Every special token exists and encodes to itself. Every stop token
+    exists. A probe text survives encoding and decoding. The tokens that the post-processor adds exist.
     """
     for text, due in declared.items():
         if tokenizer.token_to_id(text) != due:
@@ -87,44 +87,44 @@ def check_tokenizer(
 
 
 def find_isolating_tokens(tokenizer: Tokenizer) -> frozenset[int]:
-    """Returns the added tokens that are hard walls: text on one side never changes the ids on the other.
+    """Return the ids of the isolating tokens: text on one side of them never changes the ids on the other.
 
-    A token that strips its surroundings, can overlap another added token, or can be spoilt by the
-    normaliser is none. The rest is tried out between probe texts, which finds prefix spaces; where one of
-    those tried fails, there are no walls.
+    Excluded are added tokens that strip spaces, overlap another added token, or can be changed by the normalizer. The
+    first 256 of the rest are tested between probe texts, which detects prefix spaces. If one of them fails, no token
+    is isolating.
     """
     added = tokenizer.get_added_tokens_decoder()
     texts = {token.content for token in added.values()}
     if sum(map(len, texts)) > _MOST_CHARACTERS or max(map(len, texts), default=0) > _LONGEST_TOKEN:
         return frozenset()
     plain = {token.content for token in added.values() if not token.normalized}
-    whole_words = any(token.single_word for token in added.values())
+    has_single_words = any(token.single_word for token in added.values())
     normalizers = _component_types(tokenizer.normalizer)
-    spoilt = _overlapped(texts, by=texts)
-    # Plain tokens are matched first, so they can also take the end or the middle of one that is not plain.
+    excluded = _overlapped(texts, by=texts)
+    # Tokens that are not normalized are matched first, so they can also take the end or the middle of the others.
     late = texts - plain
     from_right = _overlapped({text[::-1] for text in late}, by={text[::-1] for text in plain})
-    spoilt.update(text[::-1] for text in from_right)
-    spoilt.update(text for text, _ in _contained(late, plain))
-    walls = frozenset(
+    excluded.update(text[::-1] for text in from_right)
+    excluded.update(text for text, _ in _contained(late, plain))
+    candidates = frozenset(
         number
         for number, token in added.items()
         if not (token.lstrip or token.rstrip or token.single_word)
-        and token.content not in spoilt
+        and token.content not in excluded
         and (not token.normalized or _survives(token.content, normalizers))
-        and not (whole_words and (_is_word(token.content[0]) or _is_word(token.content[-1])))
+        and not (has_single_words and (_is_word(token.content[0]) or _is_word(token.content[-1])))
     )
-    alone = {text: _ids(tokenizer, text) for pair in _WALL_PROBES for text in pair}
-    for number in sorted(walls)[:_WALLS_TRIED]:
-        for left, right in _WALL_PROBES:
+    alone = {text: _ids(tokenizer, text) for pair in _ISOLATION_PROBES for text in pair}
+    for number in sorted(candidates)[:_MOST_TESTED]:
+        for left, right in _ISOLATION_PROBES:
             text = left + added[number].content + right
             if _ids(tokenizer, text) != [*alone[left], number, *alone[right]]:
                 return frozenset()
-    return walls
+    return candidates
 
 
 def _overlapped(texts: Set[str], *, by: Set[str]) -> set[str]:
-    """Returns the texts that one of `by` contains, or can run into from the left.
+    """Return the texts that are contained in one of `by`, or overlap with its end.
 
     >>> tokens = {"<a>", "<a>b", "<b>", "x<", "zz"}
     >>> sorted(_overlapped(tokens, by=tokens))
@@ -137,7 +137,7 @@ def _overlapped(texts: Set[str], *, by: Set[str]) -> set[str]:
 
 
 def _contained(within: Set[str], texts: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yields each text of `within` with each of the texts that occur in it."""
+    """Yield each text of `within` with each of `texts` that it contains."""
     sizes = {len(text) for text in texts}
     for text in within:
         parts = {text[at : at + size] for size in sizes for at in range(len(text) - size + 1)}
@@ -145,9 +145,10 @@ def _contained(within: Set[str], texts: Set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _survives(text: str, normalizers: Sequence[str]) -> bool:
-    """Says whether a token is found in normalised text whatever stands beside it.
+    """Return True if a token is matched in normalized text next to any other text.
 
-    Known for no normaliser and for NFC: a token of ASCII, unless a mark can join its last character.
+    Without a normalizer this holds for all tokens. With NFC it holds for ASCII tokens, unless a combining mark can
+    join their last character.
     """
     if set(normalizers) <= {"NFC"}:
         return not normalizers or (text.isascii() and not text[-1].isalpha() and text[-1] not in "<=>")
@@ -159,7 +160,7 @@ def _is_word(character: str) -> bool:
 
 
 def is_byte_level(tokenizer: Tokenizer) -> bool:
-    """Says whether each token stands for a fixed run of bytes, and all 256 bytes have one."""
+    """Return True if each token stands for a fixed sequence of bytes and every byte has a token."""
     return (
         "ByteLevel" in _component_types(tokenizer.pre_tokenizer)
         and _component_types(tokenizer.decoder) == ["ByteLevel"]
@@ -168,7 +169,7 @@ def is_byte_level(tokenizer: Tokenizer) -> bool:
 
 
 def _component_types(component: Any) -> list[str]:
-    """Returns the types of a pipeline component's parts, sequences opened up."""
+    """Return the types of a component of a tokenizer, with sequences flattened."""
     if component is None:
         return []
     return list(_types_in(json.loads(component.__getstate__())))

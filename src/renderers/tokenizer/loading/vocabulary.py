@@ -1,4 +1,4 @@
-"""A vocabulary file to a `tokenizers.Tokenizer`: tokenizer.json, tiktoken ranks, or Mistral's tekken.json."""
+"""Build a `tokenizers.Tokenizer` from tokenizer.json, a tiktoken file, or Mistral's tekken.json."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KIMI_PATTERN = "|".join(
 
 @dataclass(frozen=True, slots=True)
 class _RanksFormat:
-    """What a tokenizer's own code adds to a bare file of ranks."""
+    """The facts about a tokenizer that are in its code, not in its tiktoken file."""
 
     pattern: str
     special_tokens: int
@@ -50,31 +50,31 @@ _RANKS_FORMATS: Mapping[str, _RanksFormat] = MappingProxyType(
         "TikTokenTokenizer": _RanksFormat(pattern=_KIMI_PATTERN, special_tokens=256, reserved="<|reserved_token_{}|>"),
     }
 )
-"""By the class that `tokenizer_config.json` names: ranks say neither how text is split nor what is special."""
+"""By `tokenizer_class` of tokenizer_config.json. A tiktoken file has neither the split pattern nor special tokens."""
 
 _TEKKEN_SPECIAL_TOKENS = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] "
     "[TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] "
     "[/SYSTEM_PROMPT] [TOOL_CONTENT]"
 ).split()
-"""What the first tekken files mean by their first special ids; later files list them."""
+"""The first special tokens of the oldest tekken files. Later files list them."""
 
 _TEKKEN_ROLES = MappingProxyType({"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"})
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """A built tokenizer, and what its file says of special tokens beside what the companions say."""
+    """A built tokenizer, and the special tokens in its vocabulary file."""
 
     tokenizer: Tokenizer
     declared: Mapping[str, int]
-    """Every added token that a file gives an id, to be held against the ids that it got."""
+    """The added tokens with the ids in the file, to be compared with the ids in the tokenizer."""
     special_tokens: Mapping[str, str]
-    """`bos_token`, ...: only tekken.json implies these."""
+    """Special tokens by role. Only tekken.json implies them."""
 
 
 def build_vocabulary(content: bytes, *, file: str, model_files: ModelFiles, name: str) -> Vocabulary:
-    """Builds the tokenizer of a vocabulary file, telling the form by the file's name and content."""
+    """Build the tokenizer of a vocabulary file. The format is detected by file name and content."""
     if not file.endswith(".json") and re.match(rb"\s*\{", content) is None:
         return _from_ranks(content, file=file, model_files=model_files, name=name)
     if file == "tekken.json" or _is_tekken(content):
@@ -84,21 +84,21 @@ def build_vocabulary(content: bytes, *, file: str, model_files: ModelFiles, name
 
 def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
     if _has_subword_prefix(content):
-        # In a BPE it makes the Rust side abort the process unless every merge has it, so it is never tried.
+        # With BPE, the Rust library aborts the process unless every merge has the prefix.
         raise TokenizerFileError(
-            "has a continuing_subword_prefix: it does not keep the spaces of a text, and no chat model has one.",
+            "has a continuing_subword_prefix, which is not supported: such a vocabulary loses the spaces of a text.",
             name=name,
             file=file,
         )
     try:
         tokenizer = Tokenizer.from_buffer(content)
-    except Exception as error:  # the Rust side raises plain Exception and ValueError alike
+    except Exception as error:  # the Rust library raises plain Exception as well as ValueError
         raise TokenizerFileError(
             f"is not a usable tokenizer ({error}). It may be half-written or truncated: download it again.",
             name=name,
             file=file,
         ) from error
-    # Some files have these switched on, and each of them makes other ids than the text's own.
+    # Some files enable these, and each of them changes the ids of a text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     if getattr(tokenizer.model, "dropout", None) is not None:
@@ -107,7 +107,7 @@ def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
 
 
 def _has_subword_prefix(content: bytes) -> bool:
-    # A key can be written with escapes, and no honest file escapes letters: only then it is parsed in full.
+    # Letters of a key can be escaped, which real files never do. Only then the whole file is parsed.
     if re.search(rb"\\u00[4-7]", content):
         with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
             return bool(json.loads(content).get("model", {}).get("continuing_subword_prefix"))
@@ -115,10 +115,10 @@ def _has_subword_prefix(content: bytes) -> bool:
 
 
 def _declared_tokens(content: bytes) -> dict[str, int]:
-    """Returns the added tokens and ids that a valid tokenizer.json lists.
+    """Return the added tokens of a valid tokenizer.json, with the ids in the file.
 
-    The Rust side gives a token another id where the listed one does not fit, and only logs it. Parsing
-    the whole file again to find out would cost half the time of loading it, so only the list is parsed.
+    The Rust library silently assigns another id if the one in the file does not fit. Only the list is parsed: parsing
+    the whole file again would take half as long as loading it.
     """
     start = re.search(rb'"added_tokens"\s*:\s*(?=\[)', content)
     if start is None:
