@@ -17,7 +17,6 @@ from renderers import (
     EMBEDDED,
     AutoRendererConfig,
     BaseRendererConfig,
-    Conventions,
     CustomRendererConfig,
     DefaultMultimodalRenderer,
     DefaultRenderer,
@@ -36,6 +35,7 @@ from renderers import (
     Qwen3RendererConfig,
     Qwen36RendererConfig,
     Qwen38Renderer,
+    SamplingConventions,
     TemplateMissingError,
     UnknownTemplateWarning,
     UnreadSwitchWarning,
@@ -43,7 +43,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.base import RENDERER_REGISTRY
+from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
 from renderers.settings import settings_of
 from tests.support.models import snapshot_of
 
@@ -186,7 +186,7 @@ class Own(Qwen3Renderer):
         {"date": "2026-01-31"},
         {"content_tokens": "text"},
         {"thinking_retention": "all"},
-        {"conventions": Conventions()},
+        {"conventions": SamplingConventions()},
         {"verify": False},
         {"limits": Limits(steps=1)},
     ],
@@ -301,8 +301,7 @@ def test_a_registered_class_of_the_callers_own_gets_a_tokenizer_and_a_config(
     renderer: Any = create_renderer(tokenizer, config, chat_template_kwargs={"enable_thinking": False})
     assert type(renderer) is Registered
     assert renderer.tokenizer is tokenizer
-    assert type(renderer.config) is DefaultRendererConfig
-    assert getattr(renderer.config, "enable_thinking") is False  # noqa: B009
+    assert renderer.config == merge_chat_template_kwargs(DefaultRendererConfig(), {"enable_thinking": False})
 
 
 def test_a_class_may_be_registered_under_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

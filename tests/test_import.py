@@ -47,7 +47,7 @@ llama_3 minimax_m2 nemotron3 prime_qwen3 qwen3 qwen35 qwen36 qwen38 qwen3_vl
 
 OLD_NAMES = """
 EMBEDDED FAMILIES MIRRORS TRUSTED_REVISIONS AttributedTextSegments Channel ChatTemplate CompletionState ContentDelta
-Conventions DefaultMultimodalRenderer Encoded Evidence Family ForeignTokenizer InjectedText Limits MarkerRead
+SamplingConventions DefaultMultimodalRenderer Encoded Evidence Family ForeignTokenizer InjectedText Limits MarkerRead
 ParseEvent ParsedPart PrefixStability ReasoningDelta Region SkippedText Source Span StateCall StopRead TextSkipped
 Thought ToolCallDelta ToolCallRead Trace adopt_tokenizer
 """.split()

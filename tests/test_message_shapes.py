@@ -104,7 +104,9 @@ METHODS: dict[str, Callable[..., object]] = {
     "bridge_to_next_turn": functools.partial(bridge, "bridge_to_next_turn"),
     "build_training_sample": lambda messages, tools=None: build_training_sample(renderer(), messages, tools=tools),
     "build_trajectory_step": lambda messages, tools=None: build_trajectory_step(renderer(), messages, [], tools=tools),
-    "apply_chat_template": lambda messages, tools=None: renderer().tokenizer.apply_chat_template(messages, tools=tools),
+    "apply_chat_template": lambda messages, tools=None: load_tokenizer(EMBEDDED).apply_chat_template(
+        messages, tools=tools
+    ),
 }
 
 

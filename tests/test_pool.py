@@ -88,7 +88,7 @@ def test_a_factory_that_fails_says_at_which_renderer_and_why() -> None:
         return object()
 
     with pytest.raises(
-        RendererPoolError, match=r"^renderer 5 of 8 could not be made: OSError: tokenizer.json is gone"
+        RendererPoolError, match=r"^renderer 5 of 8 could not be created: OSError: tokenizer.json is gone"
     ) as caught:
         RendererPool(factory, size=8)
     assert caught.value.slot == 5
@@ -102,7 +102,7 @@ def test_a_model_that_is_not_there_says_so() -> None:
 
 
 def test_a_pool_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one renderer, not 0"):
+    with pytest.raises(ValueError, match="must be at least 1, not 0"):
         RendererPool(object, size=0)
 
 

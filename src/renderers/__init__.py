@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from renderers.core.completions import ToolCallParseStatus as ToolCallParseStatus
     from renderers.core.completions import ToolCallRead as ToolCallRead
     from renderers.core.conventions import Conventions as Conventions
+    from renderers.core.conventions import SamplingConventions as SamplingConventions
     from renderers.core.messages import Content as Content
     from renderers.core.messages import ContentPart as ContentPart
     from renderers.core.messages import ImagePart as ImagePart
@@ -185,7 +186,7 @@ _HOMES = {
     "renderers.compat.bridge_helpers": "reject_assistant_in_extension trim_to_turn_close",
     "renderers.compat.segments": "AttributedTextSegments attribute_text_segments",
     "renderers.configs": ("RendererConfig config_from_name merge_chat_template_kwargs template_field_names"),
-    "renderers.core.conventions": "Conventions",
+    "renderers.core.conventions": "Conventions SamplingConventions",
     "renderers.factory": "create_renderer",
     "renderers.custom": "load_target",
     "renderers.families": "FAMILIES MODEL_RENDERER_MAP MULTIMODAL_MODELS Family",

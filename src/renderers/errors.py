@@ -3,32 +3,32 @@
 Exception
 └── OverlongPromptError           a prompt is longer than the model's context
 OSError
-└── TokenizerLoadError            a tokenizer could not be loaded
-    ├── TokenizerNotFoundError    nothing usable under that name
-    ├── TokenizerUnreachableError the hub did not answer, and the cache does not do
+└── TokenizerLoadError            a tokenizer cannot be loaded
+    ├── TokenizerNotFoundError    there is no tokenizer under that name
+    ├── TokenizerUnreachableError the hub did not answer, and the cache lacks a file
     ├── TokenizerFileError        a file is unreadable, broken, or contradicts another
-    └── TokenizerCheckError       the built tokenizer does not do what its files say
+    └── TokenizerCheckError       the built tokenizer contradicts its files
 LookupError
-└── UnknownFamilyError            no family of models has that name
+└── UnknownFamilyError            there is no model family of that name
 RuntimeError
-└── RendererPoolError             a renderer of a pool could not be made
+└── RendererPoolError             a renderer of a pool cannot be created
 ValueError
 ├── MalformedGenerateResponseError an engine's response to a generate request cannot be read
-├── UnencodableTextError          text that no tokenizer can encode
-├── TokenIdError                  a number that cannot be a token id
-├── UnsupportedModelError         a model whose messages would lose something
-├── MessageError                  a message, a tool or an argument that no template can take
-│   ├── ControlTextError          control text in one of them, where that is refused
-│   └── MediaError                an image, a video or audio that would have to be processed
-└── TemplateError                 a chat template cannot give a text
+├── UnencodableTextError          a text has no UTF-8 form
+├── TokenIdError                  a number is not a token id
+├── UnsupportedModelError         the chat template drops media that the model accepts
+├── MessageError                  a message, tool or argument is invalid for every template
+│   ├── ControlTextError          a message contains the text of a special token
+│   └── MediaError                a message contains media that are not processed
+└── TemplateError                 a chat template cannot be rendered
     ├── TemplateMissingError      there is no template
-    ├── TemplateSourceError       its text is not a template
-    ├── TemplateRefusalError      it refuses these messages, in its own words
-    ├── TemplateRunError          it fails on these messages
-    ├── TemplateLimitError        it uses more than it may
-    └── TraceMismatchError        a traced run gave another text than a plain one (only with verify)
+    ├── TemplateSourceError       it does not compile
+    ├── TemplateRefusalError      it rejects the messages with raise_exception
+    ├── TemplateRunError          it fails on the messages
+    ├── TemplateLimitError        it exceeds its limits
+    └── TraceMismatchError        a traced run differs from a plain one (only with verify)
 UserWarning
-├── UnknownTemplateWarning        a template is not one that the family of the name or the config is known for
+├── UnknownTemplateWarning        a template is not one of the templates of its family
 └── UnreadSwitchWarning           a switch is set that the template does not read
 """
 
@@ -63,9 +63,9 @@ __all__ = [
 
 
 class TokenizerLoadError(OSError):
-    """A tokenizer could not be loaded; the message says which file and what to do.
+    """A tokenizer cannot be loaded. The text names the file and the remedy.
 
-    `name` is what the caller asked for, `file` the file at fault where there is one.
+    `name` is the name that was passed to `load_tokenizer`. `file` is the broken file, or empty.
 
     >>> error = TokenizerFileError("is not JSON", name="org/model", file="tokenizer.json")
     >>> str(error), isinstance(error, OSError)
@@ -80,27 +80,27 @@ class TokenizerLoadError(OSError):
 
 
 class TokenizerNotFoundError(TokenizerLoadError):
-    """Nothing from which a tokenizer can be built was found under the name."""
+    """There are no files of a tokenizer under the name."""
 
 
 class TokenizerUnreachableError(TokenizerLoadError):
-    """The hub could not be reached or failed, and the cache lacks what was asked for; later it may work."""
+    """The hub cannot be reached or failed, and the cache lacks a file. A later attempt may succeed."""
 
 
 class TokenizerFileError(TokenizerLoadError):
-    """A file cannot be read, is broken, or contradicts another file beside it."""
+    """A file cannot be read, is broken, or contradicts another file."""
 
 
 class TokenizerCheckError(TokenizerLoadError):
-    """The tokenizer was built, but does not do what its own files promise."""
+    """The tokenizer was built, but contradicts its own files."""
 
 
 class UnencodableTextError(ValueError):
-    """The text holds a lone surrogate, so it has no UTF-8 form and no token ids."""
+    """The text contains a lone surrogate, so it has no UTF-8 form and no token ids."""
 
     @classmethod
     def at(cls, place: str, surrogate: str) -> UnencodableTextError:
-        """Returns the error for a surrogate at a place, which is the subject of its sentence."""
+        """Return the error for a surrogate. `place` is the subject of its sentence."""
         return cls(
             f"{place} is the lone surrogate U+{ord(surrogate):04X}, which has no UTF-8 form and so no token. "
             "Decode the source with the right encoding, or replace it with U+FFFD."
@@ -108,26 +108,26 @@ class UnencodableTextError(ValueError):
 
 
 class TokenIdError(ValueError):
-    """A token id is negative or does not fit a token id's 32 bits."""
+    """A token id is negative or does not fit into 32 bits."""
 
 
 class UnknownFamilyError(LookupError):
-    """Neither a family of models nor a model of one has that name."""
+    """There is no model family and no known model of that name."""
 
 
 class UnsupportedModelError(ValueError):
-    """A model takes what its chat template has no place for."""
+    """A model accepts media that its chat template drops."""
 
 
 class UnknownTemplateWarning(UserWarning):
-    """A template is run that the family of the model's name is not known for, or that is not of the config's family.
+    """The template is not one of the known templates of the family that the model's name or the config selects.
 
-    A family of which no template was at hand is known for none.
+    A family without a verified template has no known templates.
     """
 
 
 class UnreadSwitchWarning(UserWarning):
-    """A switch of the family is set, and the template that is run does not read it: it changes no render."""
+    """A switch of the family is set, but the template does not read it, so it has no effect."""
 
 
 class OverlongPromptError(Exception):
@@ -139,7 +139,7 @@ class MalformedGenerateResponseError(ValueError):
 
 
 class RendererPoolError(RuntimeError):
-    """The factory of a pool failed at the renderer number `slot`; its own error is the cause."""
+    """The factory of a pool failed for renderer number `slot`. Its error is the cause."""
 
     def __init__(self, text: str, slot: int) -> None:
         super().__init__(text, slot)
@@ -150,9 +150,9 @@ class RendererPoolError(RuntimeError):
 
 
 class MessageError(ValueError):
-    """What a caller gave cannot be rendered by any template; the text says where it is, and what is wrong with it.
+    """A message, tool or argument is invalid for every template. The text names the field and the fault.
 
-    `message` is the message's number, None for what is not in a message; `path` leads to the fault.
+    `message` is the index of the message, or None outside of messages. `path` is the path of the field.
 
     >>> str(MessageError("is a set, which is not JSON data", message=2, path=("content",)))
     'message 2: content is a set, which is not JSON data'
@@ -176,43 +176,43 @@ def _rebuild_message_error(
 
 
 class ControlTextError(MessageError):
-    """A body holds the text of a control token, and the renderer was told to refuse that."""
+    """A field contains the text of a special token, and the renderer has `content_tokens="refuse"`."""
 
     @classmethod
     def at(cls, text: str, *, message: int, path: tuple[str | int, ...]) -> ControlTextError:
-        """Returns the error for a control text in a field; -1 for what is not in a message.
+        """Return the error for a field. `message` is -1 outside of messages.
 
         >>> str(ControlTextError.at("<|end|>", message=0, path=("content",))).partition(",")[0]
-        "message 0: content has '<|end|>' in it"
+        "message 0: content contains '<|end|>'"
         """
         return cls(
-            f"has {text!r} in it, which this model reads as a control token: take it out, or let it be read as text "
-            'with content_tokens="text"',
+            f"contains {text!r}, which is a special token of this model. Remove it, or create the renderer with "
+            'content_tokens="text" to encode it as text.',
             message=message if message >= 0 else None,
             path=path,
         )
 
 
 class MediaError(MessageError):
-    """A message holds an image, a video or audio, which nothing here turns into what a model takes in."""
+    """A message contains an image, a video or audio, which this package does not process."""
 
     @classmethod
     def at(cls, kind: str, *, message: int, part: int) -> MediaError:
-        """Returns the error for a content part.
+        """Return the error for a content part.
 
-        >>> str(MediaError.at("image", message=2, part=0)).partition(":")[2].partition(":")[0]
-        " content.0 is a part of type 'image', which is not processed here"
+        >>> str(MediaError.at("image", message=2, part=0)).partition(". ")[0]
+        "message 2: content.0 is a part of type 'image', which this package does not process"
         """
         return cls(
-            f"is a part of type {kind!r}, which is not processed here: render with process_multimodal=False to have "
-            "the placeholder that the chat template writes for it, and give the data itself to the engine",
+            f"is a part of type {kind!r}, which this package does not process. Render with process_multimodal=False "
+            "to get the placeholder of the chat template, and pass the data itself to the engine.",
             message=message,
             path=("content", part),
         )
 
 
 class TemplateError(ValueError):
-    """A chat template gave no text. `message` is the number of the message that it was at, where that is known."""
+    """A chat template cannot be rendered. `message` is the index of the message it failed at, or None."""
 
     def __init__(self, text: str, message: int | None = None) -> None:
         super().__init__(text)
@@ -223,15 +223,15 @@ class TemplateError(ValueError):
 
 
 class TemplateMissingError(TemplateError):
-    """Neither the tokenizer nor the caller has a chat template."""
+    """Neither the tokenizer nor the caller provides a chat template."""
 
 
 class TemplateSourceError(TemplateError):
-    """The text is not a template that can be compiled."""
+    """The template does not compile."""
 
 
 class TemplateRefusalError(TemplateError):
-    """The template calls `raise_exception`; `reason` is what it says.
+    """The template calls `raise_exception`. `reason` is its argument.
 
     >>> print(TemplateRefusalError("Only user and assistant roles are supported!", message=1))
     the chat template refuses message 1: Only user and assistant roles are supported!
@@ -247,7 +247,7 @@ class TemplateRefusalError(TemplateError):
 
 
 class TemplateRunError(TemplateError):
-    """The template fails on these messages, for a reason that it did not foresee; the cause is attached."""
+    """The template fails on these messages. The cause is attached."""
 
 
 _LIMITS = {
@@ -264,7 +264,7 @@ _LIMITS = {
 
 
 class TemplateLimitError(TemplateError):
-    """The template uses more than it may; `limit` says of what, `most` how much that is where it is a number.
+    """The template exceeds one of its limits. `limit` names the resource, `most` is its bound if it has one.
 
     >>> print(TemplateLimitError("steps", 1000))
     the chat template takes more than 1,000 steps; a template that you trust may be given more with limits=
@@ -281,4 +281,4 @@ class TemplateLimitError(TemplateError):
 
 
 class TraceMismatchError(TemplateError):
-    """A traced run and a plain run of the same template differ, which is a fault of this package."""
+    """A traced run and a plain run of the same template differ. This is a bug of this package."""

@@ -13,7 +13,7 @@ from renderers.configs import (
     CustomRendererConfig,
     merge_chat_template_kwargs,
 )
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
@@ -38,7 +38,7 @@ def create_renderer(
     limits: Limits = LIMITS,
     verify: bool | None = None,
     content_tokens: ContentTokens | None = None,
-    conventions: Conventions | None = None,
+    conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
 ) -> ChatRenderer:
     """Makes a renderer for a tokenizer.

@@ -1,4 +1,4 @@
-"""`RendererPool`: the interface of a pool, for code that was written for one; a renderer needs none."""
+"""`RendererPool`: the pool interface of release 0.1. A renderer of this package can be shared without one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ __all__ = ["RendererPool", "create_renderer_pool"]
 
 
 class RendererPool:
-    """Lends renderers, at most `size` at a time, and is a renderer itself: every method is that of one that is free.
+    """A pool of `size` renderers with the methods of a renderer: each call runs on a free one.
 
-    A `ChatRenderer` can be used by any number of threads at once, so a pool of one renderer many times is
-    as good as many. Other renderers may not be: the factory is asked `size` times, and each of what it
-    returns is lent to one borrower at a time.
+    Any number of threads may use a `ChatRenderer` at once, so the factory may return the same one each time. A custom
+    renderer may not be thread-safe: the factory is called `size` times, and each result serves one thread at a time.
 
     Raises:
-        RendererPoolError: The factory failed; says for which of the renderers, and why.
+        RendererPoolError: The factory failed. Names the renderer and the reason.
 
     >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
     >>> pool = RendererPool(lambda: create_renderer(load_tokenizer(EMBEDDED)), size=4)
@@ -41,7 +40,7 @@ class RendererPool:
 
     def __init__(self, factory: Callable[[], Any], size: int) -> None:
         if size < 1:
-            raise ValueError(f"a pool needs at least one renderer, not {size}")
+            raise ValueError(f"the size of a pool must be at least 1, not {size}")
         self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._size = size
         for slot in range(size):
@@ -49,14 +48,14 @@ class RendererPool:
                 made = factory()
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
-                raise RendererPoolError(f"renderer {slot} of {size} could not be made: {why}", slot) from error
+                raise RendererPoolError(f"renderer {slot} of {size} could not be created: {why}", slot) from error
             if not slot:
                 self._first = made
             self._free.put(made)
 
     @property
     def size(self) -> int:
-        """How many renderers can be lent at once."""
+        """The number of renderers."""
         return self._size
 
     @property
@@ -66,7 +65,7 @@ class RendererPool:
 
     @contextlib.contextmanager
     def checkout(self) -> Iterator[Any]:
-        """Lends a renderer, and waits for one where all are lent."""
+        """Check out a renderer for the time of a `with` block. Waits until one is free."""
         renderer = self._free.get()
         try:
             yield renderer
@@ -74,31 +73,31 @@ class RendererPool:
             self._free.put(renderer)
 
     def render(self, messages: Iterable[Any], **options: Any) -> RenderedTokens:
-        """Renders with one that is free."""
-        rendered: RenderedTokens = self._lent("render", messages, **options)
+        """Render with a free renderer."""
+        rendered: RenderedTokens = self._call("render", messages, **options)
         return rendered
 
     def render_ids(self, messages: Iterable[Any], **options: Any) -> list[int]:
-        """Renders with one that is free."""
-        ids: list[int] = self._lent("render_ids", messages, **options)
+        """Render with a free renderer."""
+        ids: list[int] = self._call("render_ids", messages, **options)
         return ids
 
     def parse_response(self, token_ids: Iterable[Any], **options: Any) -> ParsedResponse:
-        """Reads a completion with one that is free."""
-        parsed: ParsedResponse = self._lent("parse_response", token_ids, **options)
+        """Parse a completion with a free renderer."""
+        parsed: ParsedResponse = self._call("parse_response", token_ids, **options)
         return parsed
 
     def bridge_to_next_turn(
         self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, **options: Any
     ) -> RenderedTokens | None:
-        """Extends a rollout with one that is free."""
+        """Extend a rollout with a free renderer."""
         prior = previous_prompt_ids, previous_completion_ids
-        bridged: RenderedTokens | None = self._lent("bridge_to_next_turn", *prior, new_messages, **options)
+        bridged: RenderedTokens | None = self._call("bridge_to_next_turn", *prior, new_messages, **options)
         return bridged
 
     def get_stop_token_ids(self) -> list[int]:
-        """Returns the tokens that a model is to be stopped with."""
-        stops: list[int] = self._lent("get_stop_token_ids")
+        """Return the stop tokens of the model."""
+        stops: list[int] = self._call("get_stop_token_ids")
         return stops
 
     @property
@@ -110,9 +109,9 @@ class RendererPool:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         value = getattr(self._first, name)
-        return functools.partial(self._lent, name) if inspect.isroutine(value) else value
+        return functools.partial(self._call, name) if inspect.isroutine(value) else value
 
-    def _lent(self, method: str, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         with self.checkout() as renderer:
             return getattr(renderer, method)(*args, **kwargs)
 
@@ -124,7 +123,7 @@ def create_renderer_pool(
     size: int = 16,
     **options: Any,
 ) -> RendererPool:
-    """Makes a pool of one shared renderer for a model; `options` are those of `create_renderer`.
+    """Create a pool of one shared renderer for a model. `options` are those of `create_renderer`.
 
     >>> from renderers import EMBEDDED
     >>> create_renderer_pool(EMBEDDED, size=32).size

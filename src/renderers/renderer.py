@@ -16,7 +16,7 @@ from renderers.bridging.retention import find_contradiction, retention_of
 from renderers.bridging.stability import PrefixStability, prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.lazy import lazy
 from renderers.core.messages import (
     extract_message_tool_names,
@@ -78,7 +78,7 @@ class ChatRenderer:
     environment variable `RENDERERS_VERIFY` when the renderer is made."""
     content_tokens: ContentTokens = "template"
     """What becomes of control text in what callers give."""
-    conventions: Conventions = field(default_factory=Conventions)
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
     """Where the borders of what is sampled are drawn."""
     thinking_retention: ThinkingRetention | None = None
     """What of the reasoning in a history a bridge keeps though the template drops it; None for what it keeps itself,
@@ -100,8 +100,8 @@ class ChatRenderer:
             choices = ", ".join(map(repr, (None, *get_args(ThinkingRetention))))
             raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
         self.parsers.check()
-        if not isinstance(self.conventions, Conventions):
-            raise TypeError(f"conventions must be Conventions, not a {type(self.conventions).__name__}")
+        if not isinstance(self.conventions, SamplingConventions):
+            raise TypeError(f"conventions must be SamplingConventions, not a {type(self.conventions).__name__}")
         foreign = self.tokenizer if isinstance(self.tokenizer, ForeignTokenizer) else None
         if foreign is not None and self.content_tokens == "text":
             raise TypeError(

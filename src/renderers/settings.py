@@ -17,7 +17,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetention
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
@@ -39,7 +39,7 @@ def settings_of(
     date: datetime.date | str | None = None,
     content_tokens: ContentTokens | None = None,
     thinking_retention: ThinkingRetention | None = None,
-    conventions: Conventions | None = None,
+    conventions: SamplingConventions | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """Returns the fields of a renderer.
@@ -83,7 +83,7 @@ def settings_of(
     said = {"date": told, "content_tokens": content_tokens, "thinking_retention": thinking_retention}
     whole = _resolved(config, found, {name: value for name, value in said.items() if value is not None})
     whole, loose = _merged(whole, found.family, chat_template_kwargs or {})
-    drawn = found.family.conventions if whole.conventions == "0.1" else Conventions()
+    drawn = found.family.conventions if whole.conventions == "0.1" else SamplingConventions()
     return {
         "tokenizer": adopted,
         "config": whole,

@@ -1,4 +1,4 @@
-"""Events add up to a message."""
+"""Events are assembled to a message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from renderers.parsing.assembler import Assembler
 DONE = CompletionState(Region.CONTENT, 7)
 
 
-def test_deltas_are_joined_and_parts_that_are_alike_are_one() -> None:
+def test_deltas_are_joined_and_adjacent_parts_of_one_region_are_merged() -> None:
     call = ParsedToolCall("{}", "f", {}, (5, 8))
     assembler = Assembler()
     assembler.add([MarkerToken(0, 1), ReasoningDelta("a", 1, 2), ReasoningDelta("b", 2, 3), ContentDelta("c", 3, 4)])
@@ -40,13 +40,13 @@ def test_deltas_are_joined_and_parts_that_are_alike_are_one() -> None:
     assert response.reasoning_complete
 
 
-def test_an_event_without_tokens_is_no_part() -> None:
+def test_an_event_without_tokens_adds_no_part() -> None:
     assembler = Assembler()
     assembler.add([ContentDelta("a", 0, 1), ContentDelta("b", 1, 1)])
     assert (assembler.response(DONE).content, len(assembler.response(DONE).parts)) == ("ab", 1)
 
 
-def test_skipped_text_is_one_as_long_as_it_goes_on_for_the_same_reason() -> None:
+def test_adjacent_skipped_text_with_the_same_reason_is_joined() -> None:
     assembler = Assembler()
     assembler.add(
         [SkippedTextEvent("a", "x", 0, 1), SkippedTextEvent("b", "x", 1, 2), SkippedTextEvent("c", "y", 2, 3)]
@@ -59,5 +59,5 @@ def test_skipped_text_is_one_as_long_as_it_goes_on_for_the_same_reason() -> None
     )
 
 
-def test_reasoning_that_is_open_at_the_end_is_not_complete() -> None:
+def test_reasoning_without_an_end_is_not_complete() -> None:
     assert not Assembler().response(CompletionState(Region.REASONING, None)).reasoning_complete

@@ -1,4 +1,4 @@
-"""A completion says the same in whatever chunks it comes, and every token of it is told of once."""
+"""Parsing gives the same result for any chunks, and every token belongs to exactly one event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.conversations import TOOLS
 
 
 def readers(key: str, text: str) -> dict[str, Reader]:
-    """Returns readers for a text: its markers are tokens, or bytes, or cut anywhere."""
+    """Return readers for a text: its markers are tokens, or bytes, or split anywhere."""
     grammar, trims = grammar_of(key), grammar_of(key, trims=True)
     return {
         "tokens": reader_of_bytes(grammar, tools=TOOLS, marks=True),
@@ -46,9 +46,9 @@ def readers(key: str, text: str) -> dict[str, Reader]:
 
 
 def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | None = None, seed: int = 0) -> None:
-    """Fails where chunks change what is read; equal are the texts of it, as NaN is not equal to itself.
+    """Fail if chunks change the result. Results are compared by their repr, since NaN is not equal to itself.
 
-    It is split in two at every place, or at as many as are asked for.
+    The ids are split in two at every position, or at `splits` random ones.
     """
     whole = read(reader, [ids])
     assert_accounted(whole, len(ids))
@@ -63,20 +63,20 @@ def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | N
         assert_accounted(reading, len(ids))
 
 
-def test_every_syntax_has_completions_and_a_model_of_its_own() -> None:
+def test_every_tool_format_has_completions_and_a_model() -> None:
     assert OWN.keys() == HUB.keys() == TOOL_FORMATS.keys()
     assert all(OWN.values())
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_a_completion_says_the_same_in_any_chunks(key: str) -> None:
+def test_a_completion_is_parsed_the_same_in_any_chunks(key: str) -> None:
     for text in completions(key):
         for reader in readers(key, text).values():
             assert_same_in_any_chunks(reader, reader.encode(text))
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_so_does_one_that_is_cut_off_anywhere(key: str) -> None:
+def test_a_truncated_completion_is_parsed_the_same_in_any_chunks(key: str) -> None:
     write = TOOL_FORMATS[key].write
     text = turn(key, "Hm é.", "Look 🙂: ", write([ROME, SEARCH])) + "\nDone.<|stop|>é"
     reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=key != "minimax")
@@ -86,7 +86,7 @@ def test_so_does_one_that_is_cut_off_anywhere(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_so_does_one_with_ids_that_are_no_tokens(key: str) -> None:
+def test_ids_that_are_not_tokens_are_parsed_the_same_in_any_chunks(key: str) -> None:
     write = TOOL_FORMATS[key].write
     text = turn(key, "é", "é", write([Call("a", {"x": "é"})])) + "é<|stop|>é"
     for marks in (True, False):
@@ -96,7 +96,7 @@ def test_so_does_one_with_ids_that_are_no_tokens(key: str) -> None:
             assert_same_in_any_chunks(reader, [*ids[:at], -1, *ids[at:]], splits=1, seed=at)
 
 
-def test_so_does_one_with_tokens_that_have_no_text() -> None:
+def test_tokens_without_text_are_parsed_the_same_in_any_chunks() -> None:
     compiled = compile_grammar(
         grammar_of("hermes"), Vocabulary(["", "é", "<tool_call>", "<|stop|>"], {"<|stop|>": 3}), stops=[3]
     )
@@ -105,28 +105,28 @@ def test_so_does_one_with_tokens_that_have_no_text() -> None:
         assert_same_in_any_chunks(reader, ids)
 
 
-def test_space_is_waited_for_only_so_long() -> None:
+def test_only_so_much_leading_whitespace_is_kept_back() -> None:
     reader = reader_of_bytes(grammar_of("hermes"), marks=True)
     for count, reasoning in ((255, "a"), (256, None), (257, None)):
         assert read(reader, [reader.encode(" " * count + "<think>a")]).response.reasoning_content == reasoning
 
 
-def test_a_token_before_a_call_may_come_in_pieces() -> None:
+def test_a_marker_before_a_bare_call_may_arrive_in_pieces() -> None:
     reader = reader_of_bytes(grammar_of("llama"), marks=False)
     ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
     assert [call.name for call in read(reader, one_by_one(ids)).response.tool_calls] == ["a"]
 
 
-def test_text_is_told_as_soon_as_it_is_known_to_be_text() -> None:
+def test_text_is_emitted_as_soon_as_it_cannot_be_a_marker() -> None:
     for grammar in (Grammar(), grammar_of("hermes"), grammar_of("llama")):
         reader = reader_of_bytes(grammar, marks=True)
         scanner = new_scanner(reader.compiled, reader.tools)
-        told = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
-        assert [event.text for event in told if isinstance(event, ContentDelta)] == ["Hello"]
+        events = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
+        assert [event.text for event in events if isinstance(event, ContentDelta)] == ["Hello"]
 
 
 @pytest.mark.parametrize(("key", "name"), [*HUB.items(), ("qwen_xml", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16")])
-def test_real_models_say_the_same_in_any_chunks(key: str, name: str, hub: object) -> None:
+def test_real_models_are_parsed_the_same_in_any_chunks(key: str, name: str, hub: object) -> None:
     renderer = create_renderer(load_tokenizer(name))
     assert renderer.resolution.grammar.tools == key
     reader = reader_of(renderer, tools=TOOLS)

@@ -72,27 +72,27 @@ EXPECTED: dict[str, Grammar] = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_grammar_is_derived(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_grammar_is_inferred(name: str, request: pytest.FixtureRequest) -> None:
     if name != str(EMBEDDED):
         request.getfixturevalue("hub")
     assert create_renderer(load_tokenizer(name)).resolution.grammar == EXPECTED[name]
 
 
-def test_reasoning_that_is_never_written_is_known_from_the_prompt(hub: object) -> None:
+def test_reasoning_that_is_never_rendered_is_inferred_from_the_prompt(hub: object) -> None:
     grammar = create_renderer(load_tokenizer("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B")).resolution.grammar
     assert grammar.reasoning is not None
     assert grammar.reasoning.markers == THINK
 
 
-def test_a_template_that_fails_on_calls_is_known_by_the_markers_that_it_names(hub: object) -> None:
+def test_a_template_that_fails_on_calls_is_recognised_by_its_markers(hub: object) -> None:
     assert create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct")).resolution.grammar.tools == "kimi"
 
 
-def test_a_marker_that_stands_for_any_field_is_not_one_of_reasoning(hub: object) -> None:
+def test_a_marker_of_every_field_is_not_a_marker_of_reasoning(hub: object) -> None:
     assert create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar.reasoning is None
 
 
-def test_markers_of_a_templates_own_are_found() -> None:
+def test_custom_markers_of_a_template_are_inferred() -> None:
     template = (
         "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
         "[CALL]{{ c.function | tojson }}[/CALL]{% endfor %}<|end|>{% endfor %}"

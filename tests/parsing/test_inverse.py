@@ -16,25 +16,25 @@ from tests.support.inverse import MODELS, Record, read_back
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_rendered_is_read_back(name: str) -> None:
+def test_rendered_turns_are_parsed_back(name: str) -> None:
     record, used = MODELS[name], read_back(name, examples=60)
     assert used["read"] > 15
     assert not record.calls or "drops_calls" in record.normalisations or used["calls"] > 10
     assert {*record.normalisations} | {*record.once} <= {*used}
 
 
-def test_a_loss_that_is_not_listed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unlisted_loss_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(inverse.MODELS, str(EMBEDDED), Record(normalisations=("trims_content",)))
     with pytest.raises(AssertionError):
         read_back(str(EMBEDDED), examples=80)
 
 
-@pytest.mark.parametrize(("syntax", "name"), HUB.items())
-def test_every_syntax_is_read_back_from_a_real_template(syntax: str, name: str, hub: object) -> None:
+@pytest.mark.parametrize(("tool_format", "name"), HUB.items())
+def test_every_tool_format_is_parsed_from_a_real_template(tool_format: str, name: str, hub: object) -> None:
     resolution = create_renderer(load_tokenizer(name)).resolution
-    assert resolution.grammar.tools == syntax
+    assert resolution.grammar.tools == tool_format
     assert not [one for one in resolution.conflicts if "not read back" in one or "not known" in one]
 
 
-def test_every_syntax_has_a_real_template() -> None:
+def test_every_tool_format_has_a_real_template() -> None:
     assert HUB.keys() >= TOOL_FORMATS.keys()

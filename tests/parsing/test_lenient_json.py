@@ -1,4 +1,4 @@
-"""JSON of a model: what Python's json reads, or one kind of error, whatever the text is."""
+"""JSON of a model is parsed like Python's json does, or gives a `JsonError`, for any text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXTS = DUMPED | SOUP | PIECES.map("".join) | CUT | st.text()
 
 
 def has_surrogate(value: Any) -> bool:
-    """Says whether there is a string in a value that has no UTF-8 form."""
+    """Return True if a value contains a string without a UTF-8 form."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -42,7 +42,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def by_python(text: str, at: int) -> tuple[Any, int] | None:
-    """Reads a value as Python does; None where there is none that may be read."""
+    """Parse a value as Python does. None if there is none that may be parsed."""
     start = at + len(text[at:]) - len(text[at:].lstrip(" \t\n\r"))
     try:
         value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
@@ -111,7 +111,7 @@ def test_a_whole_text_is_one_value_or_an_error_with_a_reason(text: str) -> None:
         ("[" + "1" * 5000 + "]", "has an integer with too many digits"),
     ],
 )
-def test_an_error_says_what_is_wrong(text: str, reason: str) -> None:
+def test_an_error_has_the_reason(text: str, reason: str) -> None:
     with pytest.raises(JsonError) as caught:
         read_json(text)
     assert caught.value.reason == reason
@@ -129,7 +129,7 @@ def test_integers_are_read_as_far_as_python_converts_them() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"[":', "}"), (' [ "]" , ', " ] ")])
-def test_the_deepest_that_is_read_is_as_deep_as_callers_may_send(start: str, end: str) -> None:
+def test_the_largest_depth_is_the_one_for_messages(start: str, end: str) -> None:
     assert read_json(start * MAX_JSON_DEPTH + "1" + end * MAX_JSON_DEPTH) is not None
     for depth in (MAX_JSON_DEPTH + 1, 100_000):
         with pytest.raises(JsonError, match="nested more than 100 levels deep"):
@@ -161,9 +161,9 @@ def test_values_in_a_row_are_read_one_by_one(unit: str) -> None:
     assert text[at:].strip() == ""
 
 
-def test_what_follows_a_value_is_not_looked_at() -> None:
+def test_text_after_a_value_is_not_examined() -> None:
     class Counted(str):
-        """A text that says how much of it was cut out."""
+        """A text that counts the characters of its slices."""
 
         taken = 0
 

@@ -1,4 +1,4 @@
-"""Ids become wire text, in which marks that are tokens are characters of their own."""
+"""Ids become byte text, in which every marker that is a token is one character."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ def test_a_marker_that_is_a_token_is_one_character() -> None:
     assert MARKER_TEXT.is_token("<|think|>")
 
 
-def test_a_marker_that_is_none_is_its_text() -> None:
+def test_a_marker_that_is_not_a_token_is_its_text() -> None:
     assert MARKER_TEXT.mark("<no token>") == "<no token>"
     assert not MARKER_TEXT.is_token("<no token>")
 
 
-def test_a_token_that_is_no_marker_here_is_its_text() -> None:
+def test_a_token_that_is_not_a_marker_is_its_text() -> None:
     assert wire("<|call|>") == "<|call|>"
 
 
-def test_the_text_of_a_marker_in_ordinary_tokens_is_no_mark() -> None:
+def test_the_text_of_a_marker_in_ordinary_tokens_is_not_a_marker() -> None:
     ids = TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0]
     assert MARKER_TEXT.pieces(list(ids)).byte_text == "<|think|>"
 
 
-def test_a_stop_token_is_known_by_its_mark() -> None:
+def test_a_stop_token_is_identified_by_its_character() -> None:
     (stop,) = MARKER_TEXT.stops
     assert wire("<|end|>") == stop
     assert MARKER_TEXT.id_of(stop) == TOKENIZER.added_tokens["<|end|>"]
 
 
-def test_marks_are_text_again() -> None:
+def test_markers_are_decoded_to_their_text() -> None:
     assert MARKER_TEXT.decode(wire("naïve <|think|>☀️<|end|>")) == "naïve <|think|>☀️<|end|>"
 
 
-def test_a_text_with_markers_in_it_is_marked() -> None:
+def test_markers_within_a_text_are_converted() -> None:
     assert MARKER_TEXT.mark_all("a<|think|>b") == wire("a<|think|>b")
 
 
 @given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
-def test_any_numbers_are_ids_or_unknown(ids: list[int]) -> None:
+def test_any_int_is_an_id_or_unknown(ids: list[int]) -> None:
     texts = dict(enumerate(TOKENIZER.vocab.byte_texts))
     texts |= {TOKENIZER.added_tokens[marker]: MARKER_TEXT.mark(marker) for marker in ("<|think|>", "<|end|>")}
     expected = [texts.get(number, UNKNOWN) for number in ids]
@@ -69,37 +69,37 @@ def test_any_numbers_are_ids_or_unknown(ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize("odd", [None, "1", 1.5, object(), [1], 2**70, -1])
-def test_what_is_no_id_is_unknown(odd: Any) -> None:
+def test_an_object_that_is_not_an_id_is_unknown(odd: Any) -> None:
     known = MARKER_TEXT.pieces([64]).byte_text
     assert MARKER_TEXT.pieces([64, odd, 64]) == Pieces.of([known, UNKNOWN, known])
 
 
-def test_a_boolean_is_the_number_that_it_is() -> None:
+def test_a_boolean_is_an_int() -> None:
     assert MARKER_TEXT.pieces([True, False]) == MARKER_TEXT.pieces([1, 0])
 
 
-def test_a_number_of_numpy_is_the_number_that_it_is() -> None:
+def test_a_numpy_integer_is_an_int() -> None:
     assert MARKER_TEXT.pieces([np.int64(64), 64]) == MARKER_TEXT.pieces([64, 64])
 
 
-def test_a_callers_own_tokenizer_will_do() -> None:
+def test_a_custom_tokenizer_is_supported() -> None:
     marker_text = MarkerText(adopt_tokenizer(Letters()).vocab, markers=["<a>"], stops=[ord("!")])
     assert marker_text.pieces(Letters().encode("hé!")).byte_text == "hÃ©" + "".join(marker_text.stops)
     assert marker_text.pieces([-1, 10**9]) == Pieces.of([UNKNOWN, UNKNOWN])
 
 
 @pytest.mark.parametrize("ids", [[1, 2], (1, 2), range(1, 3), np.array([1, 2]), np.array([1, 2], dtype=np.uint16)])
-def test_ids_come_in_many_shapes(ids: Any) -> None:
+def test_ids_may_be_in_any_sequence_or_array(ids: Any) -> None:
     assert as_ids(ids) == [1, 2]
 
 
-def test_a_single_number_of_numpy_is_one_id() -> None:
+def test_a_numpy_scalar_is_one_id() -> None:
     assert as_ids(np.array(7)) == [7]
 
 
-def test_the_only_row_of_an_array_is_what_is_in_it() -> None:
+def test_an_array_of_one_row_is_that_row() -> None:
     assert as_ids(np.array([[1, 2]])) == [1, 2]
 
 
-def test_several_rows_are_no_ids() -> None:
+def test_several_rows_are_not_ids() -> None:
     assert MARKER_TEXT.pieces(as_ids(np.array([[1, 2], [3, 4]]))) == Pieces.of([UNKNOWN, UNKNOWN])

@@ -1,4 +1,4 @@
-"""What is read of completions, on real formats: reasoning, content, calls, the prompt, stops, what is skipped."""
+"""Completions in real formats: reasoning, content, calls, prompts, stop tokens, skipped text."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ def test_a_stop_within_reasoning_leaves_it_open() -> None:
         ("", ("A<|/think|>B", None, [])),
     ],
 )
-def test_the_prompt_decides_how_it_begins(prompt: str, expected: Any) -> None:
+def test_the_prompt_determines_the_first_field(prompt: str, expected: Any) -> None:
     assert said(read("A<|/think|>B", prompt=prompt)) == expected
 
 
-def test_a_call_that_the_prompt_began_is_read_on() -> None:
+def test_a_call_that_begins_in_the_prompt_is_parsed() -> None:
     prompt = '<|turn|>assistant\n<|call|>{"name": "get", "arguments'
     (call,) = read('": {"city": "Rome"}}<|/call|><|end|>', prompt=prompt).tool_calls
     assert (call.name, call.arguments, call.status) == ("get", {"city": "Rome"}, OK)
@@ -128,7 +128,7 @@ def test_a_call_that_the_prompt_began_is_read_on() -> None:
     assert call.token_span[0] == 0
 
 
-def test_what_the_prompt_holds_is_not_said_again() -> None:
+def test_text_of_the_prompt_is_not_in_the_response() -> None:
     head = "<|turn|>user\nHi<|end|>\n<|turn|>assistant\n"
     assert said(read(" world", prompt=head + "Hello")) == (" world", None, [])
     # Held back until it is known what it is, and still the prompt's.
@@ -136,21 +136,21 @@ def test_what_the_prompt_holds_is_not_said_again() -> None:
     assert said(read("B<|/think|>C", prompt=head + "<|think|>A <|call|>{")) == ("C", "B", [])
 
 
-def test_a_header_is_found_whatever_stands_after_it() -> None:
+def test_a_header_is_found_whatever_follows_it() -> None:
     prompt = "<|turn|>assistant\n<|think|>I saw <|result|> and " + "much more " * 100
     assert said(read("so.<|/think|>B", prompt=prompt)) == ("B", "so.", [])
 
 
 @pytest.mark.parametrize("odd", [[[1, 2]], [None, {}], np.zeros((2, 2)), [2**70, -1, True, "x"]])
-def test_no_prompt_is_too_odd(odd: Any) -> None:
+def test_any_prompt_is_accepted(odd: Any) -> None:
     assert embedded().parse_response(embedded().tokenizer.encode("Hi"), prompt_ids=odd).content == "Hi"
 
 
-def test_closing_tells_what_was_held_back() -> None:
+def test_closing_emits_text_that_was_kept_back() -> None:
     renderer = embedded()
     parser = renderer.stream()
-    told = parser.feed(renderer.tokenizer.encode(f"<|think|>A{CALL}"))
-    assert not any(isinstance(event, ToolCallEnd) for event in told)
+    events = parser.feed(renderer.tokenizer.encode(f"<|think|>A{CALL}"))
+    assert not any(isinstance(event, ToolCallEnd) for event in events)
     assert parser.last_events == []
     (call,) = parser.close().tool_calls
     assert [event.call for event in parser.last_events if isinstance(event, ToolCallEnd)] == [call]
@@ -164,7 +164,7 @@ def test_every_token_is_in_one_part() -> None:
     assert [part.start for part in parsed.parts[1:]] == [part.end for part in parsed.parts[:-1]]
 
 
-def test_what_is_skipped_is_said() -> None:
+def test_skipped_text_is_reported() -> None:
     parsed = read(f"B{CALL} and<|end|>more")
     # A space between a call and what follows belongs to neither.
     assert [(text.text, text.reason) for text in parsed.skipped] == [
@@ -173,7 +173,7 @@ def test_what_is_skipped_is_said() -> None:
     ]
 
 
-def test_an_id_that_is_no_token_is_skipped_and_the_rest_is_read() -> None:
+def test_an_id_that_is_not_a_token_is_skipped_and_the_rest_is_parsed() -> None:
     renderer = embedded()
     ids = renderer.tokenizer.encode("Hello there")
     parsed = renderer.parse_response([*ids[:2], -1, 10**9, *ids[2:]])
@@ -181,7 +181,7 @@ def test_an_id_that_is_no_token_is_skipped_and_the_rest_is_read() -> None:
     assert [(text.start, text.end, text.reason) for text in parsed.skipped] == [(2, 4, "not a token of the vocabulary")]
 
 
-def test_a_call_knows_its_tokens_and_its_text() -> None:
+def test_a_call_has_its_tokens_and_its_text() -> None:
     renderer = embedded()
     ids = renderer.tokenizer.encode(f"B{CALL}<|end|>")
     (call,) = renderer.parse_response(ids).tool_calls
@@ -236,7 +236,7 @@ def test_a_closed_parser_takes_nothing_more() -> None:
         parser.close([1])
 
 
-def test_the_last_tokens_may_be_given_when_closing() -> None:
+def test_the_last_tokens_may_be_passed_to_close() -> None:
     renderer = embedded()
     ids = renderer.tokenizer.encode(f"<|think|>A<|/think|>B{CALL}<|end|>")
     for cut in range(len(ids) + 1):
@@ -245,7 +245,7 @@ def test_the_last_tokens_may_be_given_when_closing() -> None:
         assert parser.close(ids[cut:]) == renderer.parse_response(ids)
 
 
-def test_the_state_is_known_on_the_way() -> None:
+def test_the_state_is_available_between_chunks() -> None:
     renderer = embedded()
     parser = renderer.stream()
     parser.feed(renderer.tokenizer.encode("<|think|>A"))
@@ -331,7 +331,7 @@ def test_text_between_the_messages_of_a_turn_is_skipped(hub: object) -> None:
     ("close", "own"),
     [("<|call|>", True), ("<|end|>", True), ("<|return|>", False), ("<|start|>assistant", False), ("", False)],
 )
-def test_the_tokens_of_a_call_of_gpt_oss_include_what_closes_it(close: str, own: bool, hub: object) -> None:
+def test_the_tokens_of_a_call_of_gpt_oss_include_its_closing_marker(close: str, own: bool, hub: object) -> None:
     renderer = create_renderer(load_tokenizer("openai/gpt-oss-20b"))
     call = HARMONY.removesuffix("<|call|>")
     ids = renderer.tokenizer.encode(f"<|channel|>analysis<|message|>A<|end|><|start|>assistant{call}{close}")
@@ -373,7 +373,9 @@ CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
         ('{"na', []),
     ],
 )
-def test_a_call_of_llama_that_begins_with_a_tools_name_is_a_record(text: str, expected: list[Any], hub: object) -> None:
+def test_a_broken_call_of_llama_that_begins_with_the_name_of_a_tool_is_a_call(
+    text: str, expected: list[Any], hub: object
+) -> None:
     renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
     tools = [*TOOLS, {"name": "größe", "parameters": {}}]
     ids = renderer.tokenizer.encode(text, add_special_tokens=False)
@@ -382,7 +384,7 @@ def test_a_call_of_llama_that_begins_with_a_tools_name_is_a_record(text: str, ex
     assert bool(parsed.content) == (not expected)
 
 
-def test_an_id_that_is_no_token_is_said_within_a_call_of_llama(hub: object) -> None:
+def test_an_id_that_is_not_a_token_is_reported_within_a_call_of_llama(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
     one, two = (renderer.tokenizer.encode(text, add_special_tokens=False) for text in (LLAMA, f"{LLAMA}; {LLAMA}"))
     for at in (3, len(one) - 3, len(one), len(two)):
@@ -413,7 +415,7 @@ def test_the_real_models_are_there(hub: object) -> None:
 
 
 def garbage_after_reading(renderer: ChatRenderer) -> int:
-    """Returns how many objects reading leaves that only the garbage collector frees."""
+    """Return how many objects parsing leaves that only the garbage collector frees."""
     ids = renderer.tokenizer.encode(f"<|channel|>analysis<|message|>A<|end|><|think|>A<|/think|>B{CALL}<|end|>")
     renderer.parse_response(ids, tools=TOOLS)
     gc.collect()

@@ -1,4 +1,4 @@
-"""Ids become one text with the place of each of them, in C as in Python."""
+"""Ids are joined to one text with the start of each, in C as in Python."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
 @example(texts=["a" * 8, "b"], ids=[0, 0, 1])
 @example(texts=["", "\u0fff"], ids=[1, 0, 1])
 @example(texts=[], ids=[])
-def test_ids_are_put_together(compiled: bool, texts: list[str], ids: list[int]) -> None:
+def test_ids_are_joined(compiled: bool, texts: list[str], ids: list[int]) -> None:
     assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{type(odd).__name__}")
-def test_what_is_no_id_is_said(compiled: bool, odd: Any) -> None:
+def test_an_object_that_is_not_an_id_is_rejected(compiled: bool, odd: Any) -> None:
     assert ByteTextJoiner(ByteTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
-def test_long_texts_are_put_together(compiled: bool) -> None:
+def test_long_texts_are_joined(compiled: bool) -> None:
     texts = [chr(65 + size % 26) * size for size in range(200)]
     ids = list(range(200)) * 50
     assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
@@ -74,13 +74,13 @@ def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], 
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
-def test_some_ids_have_other_texts(compiled: bool) -> None:
+def test_texts_of_ids_can_be_overridden(compiled: bool) -> None:
     joiner = ByteTextJoiner(ByteTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
     assert joiner.join([0, 1, 2, 3, 4]) == Pieces.of(["a", "other", "c", "\u0100", "more"])
 
 
 @needs_c
-def test_only_lists_are_read() -> None:
+def test_only_lists_are_accepted() -> None:
     from renderers.parsing._join import join
 
     with pytest.raises(TypeError):
@@ -96,18 +96,20 @@ def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_completions_are_read_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completions_are_parsed_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = reader_of_bytes(grammar_of(key), marks=True)
     monkeypatch.setattr(pieces, "COMPILED", False)
     in_python = reader_of_bytes(grammar_of(key), marks=True)
-    assert not in_python.compiled.marker_text._joiner._compiled
+    joiner = in_python.compiled.marker_text._joiner
+    assert joiner is not None
+    assert not joiner._compiled
     for text in completions(key):
         ids = reader.encode(text)
         for chunks in ([ids], [[*ids, -1, None, *ids]], list(one_by_one(ids))):
             assert repr(read(reader, chunks)) == repr(read(in_python, chunks))
 
 
-def test_the_part_in_c_is_there_if_it_can_be_built() -> None:
+def test_the_c_extension_is_used_if_it_can_be_built() -> None:
     compiler = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
     if compiler is None or not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         pytest.skip("there is no compiler, or nothing to compile with")
@@ -121,6 +123,6 @@ def test_the_part_in_c_is_there_if_it_can_be_built() -> None:
     "setting",
     ["import os; os.environ['RENDERERS_PURE_PYTHON'] = '1'", "from renderers.parsing import _join as c; c.VERSION = 0"],
 )
-def test_the_part_in_c_is_left_out_if_it_is_not_wanted_or_another_version(setting: str) -> None:
+def test_the_c_extension_is_not_used_if_disabled_or_of_another_version(setting: str) -> None:
     code = f"{setting}\nfrom renderers.parsing.pieces import COMPILED; print(COMPILED)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Values without quotes are what the schema says that they are; what does not fit stays a text, and is said to."""
+"""Values without quotes are converted to the types of the schema. A value that does not fit stays a string."""
 
 from __future__ import annotations
 
@@ -185,13 +185,13 @@ CASES: list[tuple[Any, str, Any, bool]] = [
 
 
 @pytest.mark.parametrize(("source", "text", "value", "fits"), CASES)
-def test_a_text_is_read_as_the_schema_says(source: Any, text: str, value: Any, fits: bool) -> None:
+def test_a_text_is_converted_to_the_type_of_the_schema(source: Any, text: str, value: Any, fits: bool) -> None:
     got, fitting = read_value(text, Schema.parse(source))
     assert (repr(got), fitting) == (repr(value), fits)
 
 
 def typed(value: Any) -> dict[str, Any]:
-    """Returns a schema that a value is of, with the types of all that is in it."""
+    """Return a schema for a value, with the types of all its parts."""
     if isinstance(value, dict):
         return {"type": "object", "properties": {key: typed(item) for key, item in value.items()}}
     if isinstance(value, list):
@@ -213,7 +213,7 @@ DATA = st.recursive(
 @given(DATA, st.sampled_from([json.dumps, str]), st.sampled_from(["", " ", "\n"]))
 @example(["\x07\x0b\x0c\x08", "\r\n\t", "\u2028\x7f", "\\'\""], str, "")
 @example({"a": True, "b": [None, False]}, str, "\n")
-def test_what_a_template_writes_is_read_back(value: Any, write: Any, space: str) -> None:
+def test_rendered_values_are_parsed_back(value: Any, write: Any, space: str) -> None:
     if isinstance(value, str):
         assert read_value(value, Schema.parse(STRING)) == (value, True)
         return
@@ -264,7 +264,7 @@ def test_no_tools_raise(tools: Any, text: str) -> None:
             read_value(text, schemas.parameter(name, "a"))
 
 
-def test_tools_are_known_in_both_forms_and_what_is_malformed_is_ignored() -> None:
+def test_tools_may_be_flat_or_wrapped_and_malformed_ones_are_ignored() -> None:
     parameters = {"type": "object", "properties": {"n": INTEGER, "any": {}, "bad": 3}}
     tools = [
         {"name": "flat", "parameters": parameters},
@@ -286,7 +286,7 @@ def test_tools_are_known_in_both_forms_and_what_is_malformed_is_ignored() -> Non
     assert schemas.parameter("bare", "n") is schemas.parameter("odd", "n") is schemas.parameter("gone", "n") is None
 
 
-def test_no_tools_are_other_than_an_empty_list() -> None:
+def test_no_tools_differ_from_an_empty_list() -> None:
     assert ToolSchemas(None).names is None
     assert ToolSchemas([]).names == frozenset()
     assert ToolSchemas(None).parameter("f", "x") is None
@@ -312,7 +312,7 @@ def test_parameters_are_found_through_references_and_alternatives() -> None:
     }
 
 
-def test_the_callers_own_kinds_of_strings_and_lists_are_understood() -> None:
+def test_subclasses_of_strings_and_lists_are_accepted() -> None:
     class Unit(str, enum.Enum):  # noqa: UP042
         C = "1"
 
@@ -320,7 +320,7 @@ def test_the_callers_own_kinds_of_strings_and_lists_are_understood() -> None:
     assert read_value("None", Schema.parse({"type": ("integer", "null")})) == (None, True)
 
 
-def test_schemas_that_branch_and_lead_back_take_no_longer_for_it() -> None:
+def test_recursive_schemas_with_branches_are_checked_once() -> None:
     definitions: dict[str, Any] = {f"{n}": {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 3} for n in range(10)}
     definitions["10"] = {"type": "array", "items": {"$ref": "#/$defs/0"}}
     schema = Schema.parse({"$ref": "#/$defs/0", "$defs": definitions})
@@ -348,7 +348,7 @@ def test_a_schema_that_is_endless_in_python_does_not_hang() -> None:
 
 @pytest.mark.parametrize("unit", ["[", "{", "'", "\\'", '\\"', "[],", "1,", "-", "True,", ", ", "'a':", "{'a':", "9"])
 @pytest.mark.parametrize("start", ["", "[", "['", '["'])
-def test_hundreds_of_thousands_of_characters_are_read_at_once(start: str, unit: str) -> None:
+def test_hundreds_of_thousands_of_characters_are_parsed(start: str, unit: str) -> None:
     text = start + unit * (200_000 // len(unit))
     for source in ({"type": ["array", "object"]}, NUMBER, OR_NULL):
         value, fits = read_value(text, Schema.parse(source))

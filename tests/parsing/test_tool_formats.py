@@ -1,4 +1,4 @@
-"""Calls that a syntax writes are read back as they were, and what of a broken call is still known is said."""
+"""Formatted calls are parsed back, and a broken call gives everything that can be parsed of it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ Read = tuple[str | None, Any, ToolCallParseStatus]
 
 
 def read_calls(key: str, text: str, tools: Sequence[Any] | None, *, marks: bool = False) -> list[Read]:
-    """Reads calls in a syntax; each byte of the markers is a token, or each marker."""
+    """Parse calls in a tool format. Each byte of the markers is a token, or each marker."""
     reader = reader_of_bytes(grammar_of(key), tools=tools, marks=marks)
     calls = read(reader, [reader.encode(text)]).response.tool_calls
     return [(call.name, call.arguments, call.status) for call in calls]
 
 
 def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Returns tools that take just the arguments of some calls."""
+    """Return tools with the parameters of some calls."""
     return [
         {
             "name": call.name,
@@ -68,7 +68,7 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 @st.composite
 def calls_in(draw: st.DrawFn, key: str) -> list[Call]:
-    """Draws calls of different tools."""
+    """Draw calls of different tools."""
     keys = NAMES if key in WITHOUT_QUOTES else TEXTS
     arguments = st.dictionaries(keys, VALUES, max_size=4)
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
@@ -76,7 +76,7 @@ def calls_in(draw: st.DrawFn, key: str) -> list[Call]:
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_calls_are_read_as_they_were_written(key: str) -> None:
+def test_formatted_calls_are_parsed_back(key: str) -> None:
     @settings(max_examples=150, deadline=None)
     @given(calls_in(key), st.booleans())
     def check(calls: list[Call], marks: bool) -> None:
@@ -383,16 +383,16 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (harmony(" to=functions.a", "{}") + harmony(" to=functions.b", "[]"), [("a", {}, OK), ("b", "[]", INVALID)]),
     ],
 }
-"""Calls that a model got wrong, or wrote in another way, and what is read of them."""
+"""Calls that a model got wrong or wrote in another way, and the parsed results."""
 
 
-def test_every_syntax_has_a_table_of_broken_calls() -> None:
+def test_every_tool_format_has_a_table_of_broken_calls() -> None:
     assert BROKEN.keys() == TOOL_FORMATS.keys()
     assert all(BROKEN.values())
 
 
 @pytest.mark.parametrize(("key", "text", "expected"), [(key, *row) for key, rows in BROKEN.items() for row in rows])
-def test_of_a_broken_call_all_is_said_that_is_known(key: str, text: str, expected: list[Read]) -> None:
+def test_a_broken_call_gives_everything_that_can_be_parsed(key: str, text: str, expected: list[Read]) -> None:
     assert read_calls(key, text, TOOLS, marks=False) == expected
     assert read_calls(key, text, TOOLS, marks=True) == expected
 
@@ -405,7 +405,7 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
     "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
 }
-"""A call whose arguments are some JSON value, in the syntaxes that write them as one."""
+"""A call with a JSON value as its arguments, in the formats with JSON arguments."""
 
 
 @pytest.mark.parametrize("key", WITH_ARGUMENTS)
@@ -423,19 +423,19 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
         ("true", "true", INVALID),
     ],
 )
-def test_arguments_that_are_no_object_are_read_by_one_rule(
+def test_arguments_that_are_not_an_object_are_treated_alike(
     key: str, value: str, arguments: Any, status: ToolCallParseStatus
 ) -> None:
     for marks in (True, False):
         assert read_calls(key, WITH_ARGUMENTS[key](value), None, marks=marks) == [("a", arguments, status)]
 
 
-def test_a_name_is_only_unknown_where_tools_were_given() -> None:
+def test_a_name_is_unknown_only_if_there_are_tools() -> None:
     call = glm("unheard_of")
     assert read_calls("glm", call, None) == read_calls("glm", call, []) == [("unheard_of", {}, OK)]
 
 
-def test_a_call_outside_of_its_section_is_one_where_its_marker_is_a_token() -> None:
+def test_a_call_outside_of_a_section_counts_if_its_marker_is_a_token() -> None:
     call = kimi("functions.a:0<|tool_call_argument_begin|>{}")[len("<|tool_calls_section_begin|>") :]
     assert read_calls("kimi", call, None, marks=True) == [("a", {}, OK)]
     assert read_calls("kimi", call, None, marks=False) == []

@@ -1,4 +1,4 @@
-"""Reading never raises, whatever the ids are, and every one of them is accounted for."""
+"""Parsing never raises, whatever the ids are, and accounts for every one of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INVALID = "invalid_json"
 
 
 class Refusing:
-    """What is no id, and says so with errors of its own."""
+    """An object that is not an id and raises errors of its own."""
 
     def __index__(self) -> int:
         raise RuntimeError("no index")
@@ -61,7 +61,7 @@ def ids_of(renderer: ChatRenderer, text: str) -> list[int]:
 
 
 def call_with(renderer: ChatRenderer, arguments: str) -> ParsedResponse:
-    """Returns what is read of a call with arguments that are written so."""
+    """Parse a call with the given text as its arguments."""
     text = f'<|call|>{{"name": "a", "arguments": {arguments}}}<|/call|><|end|>'
     parsed = renderer.parse_response(ids_of(renderer, text))
     assert parsed.parts[-1].end == len(ids_of(renderer, text))
@@ -93,17 +93,17 @@ def assert_all_are_read(name: str) -> None:
     assert {"content", "marker", "skipped", "call", "ok"} <= seen
 
 
-def test_whatever_the_embedded_model_writes_is_read() -> None:
+def test_any_completion_of_the_embedded_model_is_parsed() -> None:
     assert_all_are_read(str(EMBEDDED))
 
 
 @pytest.mark.parametrize("name", HUB.values())
-def test_whatever_a_real_model_writes_is_read(name: str, hub: object) -> None:
+def test_any_completion_of_a_real_model_is_parsed(name: str, hub: object) -> None:
     assert_all_are_read(name)
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
-def test_markers_in_any_order_are_read_the_same_in_any_chunks(key: str) -> None:
+def test_markers_in_any_order_are_parsed_the_same_in_any_chunks(key: str) -> None:
     chance = random.Random(key)
     for marks in (True, False):
         reader = reader_of_bytes(grammar_of(key, trims=chance.random() < 0.5), marks=marks)
@@ -132,30 +132,30 @@ def test_markers_in_any_order_are_read_the_same_in_any_chunks(key: str) -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_json_that_is_nested_deep_is_no_json(renderer: ChatRenderer, opening: str) -> None:
+def test_deeply_nested_json_is_rejected(renderer: ChatRenderer, opening: str) -> None:
     for text in (opening * 100_000, opening * 100_000 + "1" + {"[": "]", '{"a":': "}"}[opening] * 100_000):
         (call,) = call_with(renderer, text).tool_calls
         assert (call.name, call.arguments, call.status) == (None, None, INVALID)
 
 
-def test_an_integer_of_many_digits_is_no_json(renderer: ChatRenderer) -> None:
+def test_an_integer_of_many_digits_is_rejected(renderer: ChatRenderer) -> None:
     (call,) = call_with(renderer, '{"x": ' + "9" * 5_000 + "}").tool_calls
     assert (call.name, call.status) == (None, INVALID)
 
 
-def test_a_string_without_a_utf8_form_is_no_json(renderer: ChatRenderer) -> None:
+def test_a_string_without_a_utf8_form_is_rejected(renderer: ChatRenderer) -> None:
     (call,) = call_with(renderer, r'{"x": "\ud800"}').tool_calls
     assert (call.name, call.status) == (None, INVALID)
     (call,) = call_with(renderer, r'{"x": "\ud83d\ude42"}').tool_calls
     assert (call.arguments, call.status) == ({"x": "🙂"}, "ok")
 
 
-def test_numbers_that_are_not_finite_are_read(renderer: ChatRenderer) -> None:
+def test_numbers_that_are_not_finite_are_parsed(renderer: ChatRenderer) -> None:
     (call,) = call_with(renderer, '{"x": [NaN, -Infinity]}').tool_calls
     assert (repr(call.arguments), call.status) == ("{'x': [nan, -inf]}", "ok")
 
 
-def test_of_a_key_that_is_there_twice_the_last_counts(renderer: ChatRenderer) -> None:
+def test_the_last_of_duplicate_keys_counts(renderer: ChatRenderer) -> None:
     (call,) = call_with(renderer, '{"x": 1, "x": 2}').tool_calls
     assert (call.arguments, call.status) == ({"x": 2}, "ok")
 
@@ -184,7 +184,7 @@ NO_IDS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind: str) -> None:
+def test_an_object_that_is_not_an_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind: str) -> None:
     junk, kept = NO_IDS[kind], ids_of(renderer, KEPT)
     for ids in (junk, junk[:1], [*junk, *kept], [*kept[:-1], *junk, *kept[-1:]], [*kept, *junk]):
         parsed = renderer.parse_response(ids)
@@ -198,7 +198,7 @@ def test_what_is_no_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_a_prompt_of_no_ids_is_as_none(renderer: ChatRenderer, kind: str) -> None:
+def test_a_prompt_of_objects_that_are_not_ids_is_like_no_prompt(renderer: ChatRenderer, kind: str) -> None:
     kept = ids_of(renderer, KEPT)
     expected = renderer.parse_response(kept)
     for prompt in (NO_IDS[kind], NO_IDS[kind][:1]):
@@ -206,13 +206,13 @@ def test_a_prompt_of_no_ids_is_as_none(renderer: ChatRenderer, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_in_a_prompt_does_not_hide_the_rest(renderer: ChatRenderer, kind: str) -> None:
+def test_an_object_that_is_not_an_id_in_a_prompt_does_not_hide_the_rest(renderer: ChatRenderer, kind: str) -> None:
     prompt = [*NO_IDS[kind], *ids_of(renderer, "<|turn|>assistant\n<|think|>")]
     parsed = renderer.parse_response(ids_of(renderer, "Hm."), prompt_ids=prompt)
     assert (parsed.reasoning_content, parsed.reasoning_complete) == ("Hm.", False)
 
 
-def test_booleans_are_the_integers_that_they_are_to_python(renderer: ChatRenderer) -> None:
+def test_booleans_are_integers(renderer: ChatRenderer) -> None:
     expected = renderer.parse_response([1, 0, 1])
     for ids in ([True, False, True], [True, 0, 1]):
         assert renderer.parse_response(ids) == expected
@@ -220,7 +220,7 @@ def test_booleans_are_the_integers_that_they_are_to_python(renderer: ChatRendere
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint64", "object"])
-def test_arrays_are_read_as_lists(renderer: ChatRenderer, dtype: str) -> None:
+def test_arrays_are_parsed_like_lists(renderer: ChatRenderer, dtype: str) -> None:
     ids = ids_of(renderer, KEPT)
     prompt = ids_of(renderer, "<|turn|>assistant\n<|think|>")
     expected = renderer.parse_response(ids, prompt_ids=prompt)
@@ -237,14 +237,14 @@ def test_arrays_are_read_as_lists(renderer: ChatRenderer, dtype: str) -> None:
     [np.zeros((2, 3), int), np.array([0.5, 1.0]), np.array(["a", "b"]), np.array([None, 1]), np.array([1j])],
     ids=lambda ids: str(ids.dtype),
 )
-def test_arrays_of_something_else_are_read_as_well(renderer: ChatRenderer, ids: np.ndarray[Any, Any]) -> None:
+def test_arrays_of_other_types_are_accepted(renderer: ChatRenderer, ids: np.ndarray[Any, Any]) -> None:
     assert renderer.parse_response(ids).parts[-1].end == len(ids)
     kept = ids_of(renderer, KEPT)
     assert renderer.parse_response(kept, prompt_ids=ids) == renderer.parse_response(kept)
 
 
 @pytest.mark.parametrize("ids", [[], (), np.array([], int), range(0)], ids=lambda ids: type(ids).__name__)
-def test_nothing_says_nothing(renderer: ChatRenderer, ids: Any) -> None:
+def test_an_empty_completion_gives_an_empty_response(renderer: ChatRenderer, ids: Any) -> None:
     parsed = renderer.parse_response(ids, prompt_ids=ids)
     assert (parsed.content, parsed.parts, parsed.state.region) == ("", (), "start")
     parser = renderer.stream()
@@ -277,7 +277,7 @@ def test_calls_are_counted_from_the_first_that_ends_in_the_completion(renderer: 
     assert [call.name for call in parser.close().tool_calls] == ["b"]
 
 
-def test_a_control_token_without_text_is_no_header() -> None:
+def test_a_special_token_without_text_is_not_a_header() -> None:
     vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
     compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
     assert find_prefill(compiled, [0, 1]) == []
@@ -292,7 +292,7 @@ def test_a_control_token_without_text_is_no_header() -> None:
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 @pytest.mark.parametrize("marks", [True, False], ids=["tokens", "bytes"])
-def test_time_is_linear_in_what_is_repeated(key: str, marks: bool) -> None:
+def test_time_is_linear_in_repetitions(key: str, marks: bool) -> None:
     reader = reader_of_bytes(grammar_of(key), marks=marks)
     words = [*markers_within(grammar_of(key)), "\n", " ", "é", "{", '{"name": "a"};', "<", '"']
     opened = "".join(pair[0] for pair in (TOOL_FORMATS[key].section, TOOL_FORMATS[key].call) if pair)
@@ -311,7 +311,7 @@ def test_time_is_linear_in_very_many_calls() -> None:
 
 
 def _seconds(reader: Reader, ids: list[int]) -> float:
-    """Returns the least of the times that reading takes."""
+    """Return the shortest of several parsing times."""
     times = []
     for _ in range(2):
         started = time.process_time()

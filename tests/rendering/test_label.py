@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED, Conventions, create_renderer, load_tokenizer
+from renderers import EMBEDDED, SamplingConventions, create_renderer, load_tokenizer
 from renderers.core.channels import channel_of
 from renderers.core.spans import Channel
 from renderers.rendering.label import label
@@ -49,7 +49,7 @@ def sampled(
     source: str,
     *messages: dict[str, Any],
     stops: frozenset[str] = frozenset(),
-    conventions: Conventions | None = None,
+    conventions: SamplingConventions | None = None,
     **switches: Any,
 ) -> list[str]:
     """Returns the stretches of text that are sampled."""
@@ -61,7 +61,7 @@ def sampled(
         messages,
         turn_format=format_of(source, arguments=arguments, special_tokens=CONTROL),
         stop_tokens=stops,
-        conventions=conventions or Conventions(),
+        conventions=conventions or SamplingConventions(),
     )
     assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
     assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
@@ -260,7 +260,7 @@ def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
 def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
     turn = assistant("A", reasoning_content="R")
     assert sampled(THINKS, user("Q"), turn) == ["R\n</think>\nA<end>"]
-    theirs = Conventions(sampled_from="<think>")
+    theirs = SamplingConventions(sampled_from="<think>")
     assert sampled(THINKS, user("Q"), turn, conventions=theirs) == ["<think>\nR\n</think>\nA<end>"]
     assert sampled(PLAIN, user("Q"), assistant("A"), conventions=theirs) == ["A<end>"]
 
@@ -268,9 +268,11 @@ def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
 def test_a_convention_counts_headers_as_given_and_never_a_body() -> None:
     turn = assistant("<call>final</call>A")
     assert sampled(HEADERS, user("Q"), turn) == ["<call>final</call><call>final</call>A<end>"]
-    theirs = Conventions(given="<call>.*?</call>")
+    theirs = SamplingConventions(prompted="<call>.*?</call>")
     assert sampled(HEADERS, user("Q"), turn, conventions=theirs) == ["<call>final</call>A<end>"]
-    assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=Conventions(given=r"\A\n")) == ["\nA<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=SamplingConventions(prompted=r"\A\n")) == [
+        "\nA<end>"
+    ]
 
 
 def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> list[tuple[Channel, str]]:
@@ -348,9 +350,9 @@ def test_names_and_ids_of_a_tools_message_are_no_content(hub: object) -> None:
 
 def test_conventions_are_checked() -> None:
     with pytest.raises(ValueError, match="given is not a pattern"):
-        Conventions(given="(")
+        SamplingConventions(prompted="(")
     with pytest.raises(ValueError, match="cannot be empty"):
-        Conventions(sampled_from="")
+        SamplingConventions(sampled_from="")
     wrong: Any = {"sampled_from": "x"}
-    with pytest.raises(TypeError, match="conventions must be Conventions, not a dict"):
+    with pytest.raises(TypeError, match="conventions must be SamplingConventions, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), conventions=wrong)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from renderers import ChatRenderer, Conventions, MessageError, RenderedTokens, TemplateError
+from renderers import ChatRenderer, MessageError, RenderedTokens, SamplingConventions, TemplateError
 from renderers.core.spans import Channel
 from renderers.families import FAMILIES
 from tests.support.conversations import CONVERSATIONS
@@ -169,7 +169,7 @@ _THINK = re.compile(r"<think>\n{0,2}(?:</think>\n{0,2})?")
 _HEADS = ("assistant\n", "<|assistant|>\n", "]~b]ai\n")
 
 
-CONVENTIONS = {one.key: one.conventions for one in FAMILIES.values() if one.conventions != Conventions()}
+CONVENTIONS = {one.key: one.conventions for one in FAMILIES.values() if one.conventions != SamplingConventions()}
 """How families of the incumbent draw the borders of what is sampled, where that is not our rule."""
 
 

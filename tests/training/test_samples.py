@@ -150,7 +150,7 @@ def test_a_message_that_is_masked_is_not_trained_in_any_way() -> None:
 
 
 def test_tokens_of_an_unknown_message_are_an_error() -> None:
-    with pytest.raises(ValueError, match="gives tokens to message 2"):
+    with pytest.raises(ValueError, match="attributes tokens to message 2"):
         build_training_sample(Given(lists()), spoken("user", "assistant"))
     with pytest.raises(ValueError, match="message_indices"):
         built(lists(message_indices=[]), role_to_mask=lambda message: True)

@@ -15,24 +15,24 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     arguments = _parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a character gets its escape, not an error.
+        # Escape characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        print(_answer(arguments), flush=True)
+        print(_output(arguments), flush=True)
     except (TokenizerLoadError, UnencodableTextError, UnknownFamilyError) as error:
         print(f"renderers: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever reads, as `head` does, has seen enough; nothing is left to be written when Python ends.
+        # A reader such as `head` has closed the pipe. Python must not flush into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _answer(arguments: argparse.Namespace) -> str:
-    """Returns what a command prints; what only one of them needs is imported by it alone."""
+def _output(arguments: argparse.Namespace) -> str:
+    """Return the output of a command. Imports are local, so that each command loads only its own modules."""
     if arguments.command == "demo":
         from renderers.cli.demo import demo
 
@@ -50,11 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="renderers", description="Chat messages to exact tokens, and back.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("demo", help="run the main job on the model that comes with the package")
-    inspect = commands.add_parser("inspect", help="show what a tokenizer's files say")
+    commands.add_parser("demo", help="render and parse a conversation with the embedded model")
+    inspect = commands.add_parser("inspect", help="show the facts in a tokenizer's files")
     inspect.add_argument("model", nargs="?", default=str(EMBEDDED), help="a directory, a file or a repository")
     inspect.add_argument("--revision", help="a branch, tag or commit of the repository")
-    inspect.add_argument("--text", help="a text to show the tokens of")
-    models = commands.add_parser("models", help="show the families of models that are known, or one of them")
+    inspect.add_argument("--text", help="a text to tokenize")
+    models = commands.add_parser("models", help="list the known model families, or show one of them")
     models.add_argument("name", nargs="?", help="a family, or the name of a model")
     return parser

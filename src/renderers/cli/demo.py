@@ -1,4 +1,4 @@
-"""`renderers demo`: the main job, on the model that comes with the package."""
+"""`renderers demo`: render and parse a conversation with the embedded model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHUNK = 7
 
 
 def demo() -> str:
-    """Renders a conversation with the embedded model, shows what every token is, and reads a completion as it comes."""
+    """Render a conversation with attribution, then parse a completion in chunks. Returns the output."""
     tokenizer = load_tokenizer(EMBEDDED)
     renderer = create_renderer(tokenizer)
     trace = renderer.trace(_MESSAGES, tools=[_TOOL], add_generation_prompt=True)
@@ -57,7 +57,7 @@ def demo() -> str:
 
 
 def _streamed(renderer: ChatRenderer, prompt: list[int]) -> Iterator[str]:
-    """Yields what a parser tells of a completion, and whether reading it at once gives the same."""
+    """Yield the events of a streamed completion, and whether `parse_response` gives the same result."""
     completion = renderer.tokenizer.encode(_SAMPLED)
     parser = renderer.stream(tools=[_TOOL], prompt_ids=prompt)
     for at in range(0, len(completion), _CHUNK):

@@ -1,4 +1,4 @@
-"""`renderers inspect`: what a tokenizer's files say, and the tokens of a text."""
+"""`renderers inspect`: the facts in a tokenizer's files, and the tokens of a text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from renderers import LoadedTokenizer, load_tokenizer
 
 __all__ = ["describe", "inspect", "show_tokens"]
 
-_SHOWN = 12
+_MAX_LISTED = 12
 
 
 def inspect(model: str, *, revision: str | None, text: str | None) -> str:
-    """Returns a description of a tokenizer and, where a text is given, of the text's tokens."""
+    """Return a description of a tokenizer, and the tokens of `text` if it is given."""
     tokenizer = load_tokenizer(model, revision=revision)
     parts = [describe(tokenizer)]
     if text is not None:
@@ -19,7 +19,7 @@ def inspect(model: str, *, revision: str | None, text: str | None) -> str:
 
 
 def describe(tokenizer: LoadedTokenizer) -> str:
-    """Returns a table of what is known about a tokenizer."""
+    """Return a table of facts about a tokenizer."""
     source = tokenizer.source
     at = f" at {source.commit}" if source.commit else ""
     stops = tokenizer.stop_token_ids
@@ -47,17 +47,17 @@ def describe(tokenizer: LoadedTokenizer) -> str:
 
 
 def show_tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
-    """Returns a line for each token: position, id, and the text that it stands for.
+    """Return a line per token: position, id, and decoded text.
 
-    A token that is only a part of a character shows U+FFFD for it.
+    A token that is only a part of a character is shown as U+FFFD.
     """
     return "\n".join(f"{at:>4}  {number:>7}  {tokenizer.decode(number)!r}" for at, number in enumerate(ids))
 
 
 def _tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
-    shown = [f"{tokenizer.convert_ids_to_tokens(number)!r} {number}" for number in ids[:_SHOWN]]
-    rest = len(ids) - len(shown)
-    return ", ".join(shown) + (f", and {rest} more" if rest else "")
+    listed = [f"{tokenizer.convert_ids_to_tokens(number)!r} {number}" for number in ids[:_MAX_LISTED]]
+    rest = len(ids) - len(listed)
+    return ", ".join(listed) + (f", and {rest} more" if rest else "")
 
 
 def _yes_or_no(value: bool | None) -> str:

@@ -1,4 +1,4 @@
-"""`renderers models`: the families that are known, and how far each was checked."""
+"""`renderers models`: the known families, and how each was verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["models"]
 
 
 def models(name: str | None = None) -> str:
-    """Returns a table of all families, or all that is known of one, by its key or the name of a model.
+    """Return a table of all families, or the record of one, by its key or by the name of a model.
 
     Raises:
         UnknownFamilyError: There is no such family or model.

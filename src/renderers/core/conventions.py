@@ -1,32 +1,47 @@
-"""Where others draw the borders of what a model samples."""
+"""Conventions of other packages about which text of a turn is sampled."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-__all__ = ["Conventions"]
+__all__ = ["Conventions", "SamplingConventions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conventions:
-    """What counts as sampled other than by our rule: what follows a turn's exact head, up to its stop token.
+@dataclass(frozen=True, slots=True, init=False)
+class SamplingConventions:
+    """Differences from the default rule, by which everything between a turn's header and its stop token is sampled.
 
-    Only the text around the bodies is affected. The ids are not.
+    Only text around the bodies is affected. The ids are not.
 
-    >>> Conventions(sampled_from="<think>")
-    Conventions(sampled_from='<think>', given=None)
+    >>> SamplingConventions(sampled_from="<think>")
+    SamplingConventions(sampled_from='<think>', prompted=None)
     """
 
-    sampled_from: str | None = None
-    """Text of a head that counts as sampled, and so does what follows: reasoning that the generation prompt opens."""
-    given: str | None = None
-    """A pattern (of `re`) for text of a turn that counts as given: a line break after the head, a channel's header."""
+    sampled_from: str | None
+    """Text of the header that counts as sampled, with all that follows: reasoning that the generation prompt opens."""
+    prompted: str | None
+    """A pattern (of `re`) for text of a turn that counts as part of the prompt: a line break after the header."""
 
-    def __post_init__(self) -> None:
-        if self.sampled_from == "":
-            raise ValueError("sampled_from is a text of the head, such as '<think>', and cannot be empty")
+    def __init__(
+        self, *, sampled_from: str | None = None, prompted: str | None = None, given: str | None = None
+    ) -> None:
+        """`given` is the older name of `prompted`."""
+        if sampled_from == "":
+            raise ValueError("sampled_from is a text of the header, such as '<think>', and cannot be empty")
+        pattern = given if prompted is None else prompted
         try:
-            re.compile(self.given or "")
+            re.compile(pattern or "")
         except re.error as error:
-            raise ValueError(f"given is not a pattern: {error}") from error
+            raise ValueError(f"prompted is not a pattern: {error}") from error
+        object.__setattr__(self, "sampled_from", sampled_from)
+        object.__setattr__(self, "prompted", pattern)
+
+    @property
+    def given(self) -> str | None:
+        """The older name of `prompted`."""
+        return self.prompted
+
+
+Conventions = SamplingConventions
+"""The older name of `SamplingConventions`."""

@@ -1,4 +1,4 @@
-"""Rendered tokens as a text for a terminal: whose they are, what they are, and which the model sampled."""
+"""Format rendered tokens for a terminal: message, channel, sampling flag and text of each run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def explain_runs(
     *,
     colours: bool = False,
 ) -> str:
-    """Returns a line for each run of tokens: which they are, their message, their channel, and their text.
+    """Return a line per run of tokens: positions, message, channel, and text.
 
-    What the model sampled has a mark, and is bold where the terminal has colours.
+    Sampled runs have an asterisk, and are bold with `colours`.
 
     >>> from renderers.core.spans import Channel
     >>> print(explain_runs([72, 105], [TokenRun(2, 0, Channel.CONTENT, False, True)], ["user"], lambda _: "Hi"))

@@ -1,7 +1,8 @@
-"""Messages and tools: their types, and plain JSON data from whatever callers send.
+"""Types of messages and tools, and their normalisation to plain JSON data.
 
-What is done here does not depend on the template: objects become dicts, subclasses exact types, other names for
-reasoning the ones that templates read. The caller's objects are never changed. `adapt.py` does what depends on it.
+Normalisation does not depend on the template: objects become dicts, subclasses become exact types, and reasoning gets
+the keys that templates read. The caller's objects are never changed. `adapt.py` does the part that depends on the
+template.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ __all__ = [
 
 
 class TextPart(TypedDict):
-    """A part of a message's content that is text."""
+    """A text part of a message's content."""
 
     type: Literal["text"]
     text: str
 
 
 class ThinkingPart(TypedDict):
-    """A part of a message's content that is the model's reasoning."""
+    """A reasoning part of a message's content."""
 
     type: Literal["thinking"]
     thinking: str
 
 
 class ImagePart(TypedDict, total=False):
-    """A part of a message's content that is an image, in one of the forms that callers use."""
+    """An image part of a message's content, in any of the common forms."""
 
     type: Literal["image", "image_url"]
     image: Any
@@ -63,7 +64,7 @@ class ImagePart(TypedDict, total=False):
 
 
 class VideoPart(TypedDict, total=False):
-    """A part of a message's content that is a video."""
+    """A video part of a message's content."""
 
     type: Literal["video", "video_url"]
     video: Any
@@ -77,22 +78,22 @@ Content = str | Sequence[ContentPart] | None
 
 
 class ToolCallFunction(TypedDict):
-    """What a tool call calls: a name, and arguments as an object or as its JSON text."""
+    """The function of a tool call: its name, and its arguments as an object or as JSON text."""
 
     name: str
     arguments: dict[str, Any] | str
 
 
 class ToolCall(TypedDict, total=False):
-    """A tool call of an assistant's message."""
+    """A tool call of an assistant message."""
 
     function: ToolCallFunction
     id: str
     type: Literal["function"]
 
 
-# Parts and calls require no key, as in release 0.1. What is written as a text, as annotations here are, cannot say at
-# run time which keys are not required, so those that are have classes of their own.
+# Parts and calls require no key, as in release 0.1. Annotations are strings in this module, so `NotRequired` has no
+# effect at run time: required keys have classes of their own.
 class _Role(TypedDict):
     role: str
 
@@ -102,7 +103,7 @@ class _Name(TypedDict):
 
 
 class Message(_Role, total=False):
-    """A message. Templates may read other keys as well; all are passed on."""
+    """A message. Other keys are passed to the template too."""
 
     content: Content
     reasoning_content: str | None
@@ -120,30 +121,29 @@ class ToolSpec(_Name, total=False):
 
 
 MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio")
-"""Types of content parts that are not text, and the keys under which they hold what they are."""
+"""Types of content parts that are not text. A part holds its medium under the key of the same name."""
 
 REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
-"""The keys of a message that callers give reasoning in, the first that there is counting."""
+"""The keys of a message that may hold reasoning. The first that is set counts."""
 
 MAX_JSON_DEPTH = 100
-"""How many levels JSON data may be nested, whether a caller sends it or a model wrote it."""
+"""How many levels JSON data of a caller or of a model may be nested."""
 
 _NOT_A_MESSAGE = "must be a dict with a role and a content, not a {}"
 _NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
 
 
 def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Returns messages as plain JSON data of their own.
+    """Return messages as plain JSON data that shares nothing with the caller's objects.
 
-    Pydantic models, OpenAI SDK objects and dataclasses become dicts without the keys that are None, except
-    for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is
-    not JSON data may only stand in a content part that is not text, at any depth, and becomes a string
-    there: templates ask whether an image is there, not what it is. Reasoning that is given as
-    `reasoning_content`, `thinking` or `reasoning` is passed on as `reasoning_content` and `thinking`, as
-    transformers does.
+    Pydantic models, OpenAI SDK objects and dataclasses become dicts. Their fields that are None are left out, except
+    for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is not JSON data
+    is only allowed in a media part, at any depth, and becomes a string: templates test for an image, but do not read
+    it. Reasoning in `reasoning_content`, `thinking` or `reasoning` is copied to `reasoning_content` and `thinking`, as
+    in transformers.
 
     Raises:
-        MessageError: Something cannot be rendered; says which message and where in it.
+        MessageError: A message cannot be rendered by any template. Names the message and the field.
 
     >>> normalise_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
     'They greet.'
@@ -191,7 +191,7 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
 
 
 def media_kind(part: Any) -> str | None:
-    """Returns what a content part is that is not text, by its type or else by the key that it has; None for others.
+    """Return the media type of a content part, by its `type` or else by its keys. None for other parts.
 
     >>> media_kind({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}})
     'image_url'
@@ -204,7 +204,7 @@ def media_kind(part: Any) -> str | None:
 
 
 def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
-    """Returns which parts of a message's content are not text, by their number.
+    """Return the media types of the content parts that are not text, by position.
 
     >>> media_parts({"role": "user", "content": [{"type": "text", "text": "Look:"}, {"type": "image"}]})
     {1: 'image'}
@@ -215,7 +215,10 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
 
 
 def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
-    """Returns tools as plain JSON data; None where there are none.
+    """Return tools as plain JSON data. None if there are none.
+
+    Raises:
+        MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
 
     >>> normalise_tools(({"name": "search"},))
     [{'name': 'search'}]
@@ -235,12 +238,12 @@ def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
 
 
 def normalise_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what else a template is given (`documents`, `enable_thinking`, ...) as plain JSON data."""
+    """Return other arguments of a template (`documents`, `enable_thinking`, ...) as plain JSON data."""
     return {name: _normalise(value, None, (name,), ()) for name, value in arguments.items()}
 
 
 def normalise_data(value: Any, *, message: int, path: Path) -> Any:
-    """Returns a value that is to stand in a message as plain JSON data."""
+    """Return a value at a path of a message as plain JSON data."""
     return _normalise(value, message, path, ())
 
 
@@ -306,14 +309,14 @@ def _not_a_string(value: object, message: int | None, path: Path) -> MessageErro
 
 
 def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:
-    """Returns a value as exact JSON types; of other objects, where media may be, the name of their type.
+    """Return a value as exact JSON types. With `media`, an object that is not JSON data becomes the name of its type.
 
-    `around` are the identities of all that the value is in.
+    `around` has the identities of all containers of the value.
     """
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
         return value
-    # Not str(value), which asks a method that a subclass may have changed.
+    # str(value) would call a method that a subclass may override.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -334,8 +337,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
         return [_normalise(item, message, (*path, at), around, media=media) for at, item in enumerate(value)]
     fields = _fields(value)
     if fields is not None:
-        said = {name: item for name, item in fields.items() if item is not None or name == "content"}
-        return _normalise(said, message, path, around, media=media)
+        kept = {name: item for name, item in fields.items() if item is not None or name == "content"}
+        return _normalise(kept, message, path, around, media=media)
     if hasattr(value, "dtype") and callable(getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
         return _normalise(value.item(), message, path, around, media=media)
     if media:
@@ -348,7 +351,7 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
 
 
 def _media_keys(part: Mapping[Any, Any]) -> Collection[Any]:
-    """Returns the keys of a content part under which there may be media: none in a text."""
+    """Return the keys of a content part that may hold media. A text part has none."""
     kind = part.get("type")
     if kind is None:
         return MEDIA_KINDS
@@ -356,7 +359,7 @@ def _media_keys(part: Mapping[Any, Any]) -> Collection[Any]:
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """Returns the fields of a pydantic model or a dataclass by their names; None for anything else."""
+    """Return the fields of a pydantic model or a dataclass by name. None for anything else."""
     if isinstance(value, type):
         return None
     if dataclasses.is_dataclass(value):

@@ -1,4 +1,4 @@
-"""What an object must have to be used as a tokenizer or as a renderer, and by what one that takes images is known."""
+"""Protocols of tokenizers and renderers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The least that a tokenizer of a caller's own must have."""
+    """The minimum of a custom tokenizer."""
 
     @property
     def name_or_path(self) -> str: ...
@@ -36,7 +36,7 @@ class Tokenizer(Protocol):
 
 @runtime_checkable
 class OffsetTokenizer(Tokenizer, Protocol):
-    """A tokenizer that also says which characters each token stands for."""
+    """A tokenizer that also returns character offsets."""
 
     def __call__(self, text: str, *, add_special_tokens: bool, return_offsets_mapping: bool) -> Any: ...
 
@@ -50,7 +50,7 @@ class ChatTemplateTokenizer(Tokenizer, Protocol):
 
 @runtime_checkable
 class Renderer(Protocol):
-    """Turns messages into the tokens of one model, and back: what `create_renderer` gives, or a class of a user's."""
+    """Converts messages to the tokens of one model and back: the result of `create_renderer`, or a custom class."""
 
     @property
     def is_prefix_stable(self) -> bool: ...
@@ -66,14 +66,14 @@ class Renderer(Protocol):
 
 @runtime_checkable
 class MultimodalRenderer(Renderer, Protocol):
-    """A renderer of a model that takes images."""
+    """A renderer of a model that accepts images."""
 
     @property
     def mm_token_type_id_map(self) -> Mapping[int, int]: ...
 
 
 def is_multimodal(renderer: object) -> bool:
-    """Says whether a renderer, or a pool of it, is one of a model that takes images.
+    """Return True if a renderer, or a pool of renderers, is for a model that accepts images.
 
     >>> is_multimodal(object())
     False

@@ -1,4 +1,4 @@
-"""`RenderedTokens`: token ids, and for each token its message, its channel and whether the model sampled it."""
+"""`RenderedTokens`: token ids with the message, the channel and the sampling flag of each token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = {channel: number for number, channel in enumerate(Channel)}
 
 
 class TokenRun(NamedTuple):
-    """Tokens that follow each other and have the same attribution; `end` is the number of the token after them."""
+    """Consecutive tokens with the same attribution. `end` is the position after the last."""
 
     end: int
     message: int
@@ -31,7 +31,7 @@ class TokenRun(NamedTuple):
 
 
 class TokenArrays(NamedTuple):
-    """Ids and attribution as numpy arrays; `channels` has the number of each token's channel in `list(Channel)`."""
+    """Ids and attribution as numpy arrays. `channels` has indices into `list(Channel)`."""
 
     token_ids: np.ndarray[Any, np.dtype[np.uint32]]
     message_indices: np.ndarray[Any, np.dtype[np.int32]]
@@ -41,7 +41,7 @@ class TokenArrays(NamedTuple):
 
 
 class InjectedText(NamedTuple):
-    """Control text that stands in what a caller gave: in which field of which message, and which tokens it is in."""
+    """The text of a special token inside a caller's field: the field, and the tokens that cover it."""
 
     message: int
     """-1 for tools and documents."""
@@ -49,12 +49,12 @@ class InjectedText(NamedTuple):
     text: str
     start: int
     end: int
-    """The number of the token after it."""
+    """The position after the last of its tokens."""
 
 
 @dataclass
 class PlaceholderRange:
-    """Where the placeholder tokens of an image, a video or audio are: `length` tokens from `offset` on."""
+    """The placeholder tokens of an image, a video or audio: `length` tokens from `offset` on."""
 
     offset: int
     length: int
@@ -62,7 +62,7 @@ class PlaceholderRange:
 
 @dataclass
 class MultiModalData:
-    """What an engine is given beside the tokens, by modality: hashes, placeholders and processed items."""
+    """The input of an engine beside the tokens, by modality: hashes, placeholders and processed items."""
 
     mm_hashes: dict[str, list[str]] = field(default_factory=dict)
     mm_placeholders: dict[str, list[PlaceholderRange]] = field(default_factory=dict)
@@ -101,18 +101,18 @@ class RenderedTokens:
 
     token_ids: list[int] = field(default_factory=list)
     message_indices: list[int] = field(default_factory=list)
-    """Each token's message; -1 for what belongs to none."""
+    """The message of each token. -1 for tokens of no message."""
     sampled_mask: list[bool] = field(default_factory=list)
-    """Whether the model writes the token, where it is the one that speaks."""
+    """Whether the model samples the token."""
     is_content: list[bool] = field(default_factory=list)
-    """Whether the token is part of a message's body; in an assistant's message, whether it is sampled."""
+    """Whether the token is part of a message's body. In an assistant message: whether it is sampled."""
     message_roles: list[str] = field(default_factory=list)
     message_tool_names: list[str | None] = field(default_factory=list)
     multi_modal_data: MultiModalData | None = None
     channels: list[Channel] = field(default_factory=list)
-    """What each token is: content, reasoning, a tool's name, scaffold, ..."""
+    """The channel of each token: content, reasoning, tool name, scaffold, ..."""
     injected: list[InjectedText] = field(default_factory=list)
-    """Control text in the bodies, in order; as tokens of control or of text, as the renderer was told."""
+    """Texts of special tokens in the bodies, in order. `content_tokens` decides how they are encoded."""
 
     @classmethod
     def of_runs(
@@ -126,7 +126,7 @@ class RenderedTokens:
         message_tool_names: list[str | None],
         decode: Callable[[list[int]], str] | None = None,
     ) -> RenderedTokens:
-        """Makes one of ids, which are kept, of runs that cover all of them, and of tokens that straddle a border."""
+        """Create an instance from ids, which are not copied, runs that cover them, and straddling tokens."""
         made = cls.__new__(cls)
         made.__dict__.update(
             {"token_ids" if isinstance(ids, list) else "_ids": ids},
@@ -141,16 +141,16 @@ class RenderedTokens:
         return made
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is not there yet is asked for here.
+        # Python calls this only for attributes that are not set.
         make = _LAZY.get(name)
         if make is None or "_runs" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        # Another thread may have been faster, and all have to see the same list.
+        # Another thread may have built the list first: all have to get the same one.
         return self.__dict__.setdefault(name, make(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _LAZY and "_runs" in self.__dict__:
-            # From now on the lists are what counts.
+            # The lists are the truth from now on.
             for other in _LAZY:
                 getattr(self, other)
             for kept in ("_ids", "_runs", "_straddling"):
@@ -221,20 +221,20 @@ class RenderedTokens:
         )
 
     def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
-        """Prints the tokens with their messages and channels, and marks those that the model sampled.
+        """Print the tokens with their messages and channels. Sampled tokens are marked.
 
-        `decode` turns ids into text; what a renderer gave knows its own, until it is pickled or copied.
+        `decode` turns ids into text. The result of a renderer has one already; its copies and pickles do not.
 
         Raises:
-            TypeError: It is needed, and not given.
+            TypeError: `decode` is missing.
         """
         from renderers.core.explain import explain_runs
 
         decode = decode or self.__dict__.get("_decode")
         if decode is None:
-            raise TypeError("these tokens do not know their tokenizer: pass its decode")
-        shown = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
-        print(shown)  # noqa: T201
+            raise TypeError("these tokens have no tokenizer. Pass its decode method as decode=")
+        explanation = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
+        print(explanation)  # noqa: T201
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_decode"}
@@ -256,7 +256,7 @@ class RenderedTokens:
     # ==================
 
     def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
-        """Returns how many tokens each message has, of the first `n_messages` or of all."""
+        """Return the number of tokens of each message, of the first `n_messages` or of all."""
         counts = [0] * len(self.message_roles[:n_messages])
         for index, counted in zip(self.message_indices, self._counted(sampled_only=sampled_only), strict=False):
             if counted and 0 <= index < len(counts):
@@ -264,7 +264,7 @@ class RenderedTokens:
         return counts
 
     def message_token_spans(self) -> list[tuple[int, int] | None]:
-        """Returns each message's first token and the one after its last; None for a message without any."""
+        """Return the span of each message: its first token and the position after its last. None if it has no token."""
         count = len(self.message_roles) or max(self.message_indices, default=-1) + 1
         spans: list[tuple[int, int] | None] = [None] * count
         for at, index in enumerate(self.message_indices):
@@ -274,7 +274,7 @@ class RenderedTokens:
         return spans
 
     def role_token_spans(self) -> dict[str, list[tuple[int, int]]]:
-        """Returns the spans of all messages that have tokens, by role."""
+        """Return the spans of all messages with tokens, by role."""
         spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
             if span is not None:
@@ -282,14 +282,14 @@ class RenderedTokens:
         return spans
 
     def tokens_by_role(self, *, sampled_only: bool = False) -> dict[str, int]:
-        """Returns how many tokens the messages of each role have."""
+        """Return the number of tokens of the messages of each role."""
         totals = dict.fromkeys(self.message_roles, 0)
         for role, count in zip(self.message_roles, self.tokens_per_message(sampled_only=sampled_only), strict=True):
             totals[role] += count
         return totals
 
     def content_token_spans_by_role(self) -> dict[str, list[tuple[int, int]]]:
-        """Returns the stretches of content within each message's span, by role; nothing where content is not known."""
+        """Return the spans of content within each message, by role. Empty if `is_content` is not given."""
         if len(self.is_content) != len(self.token_ids) or not self.token_ids:
             return {}
         stretches: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
@@ -303,7 +303,7 @@ class RenderedTokens:
         return stretches
 
     def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
-        """Returns for every token whether it is content of a message with one of the roles."""
+        """Return a mask of the tokens that are content of a message with one of the roles."""
         if not len(self.is_content) == len(self.message_indices) == len(self.token_ids):
             return [False] * len(self.token_ids)
         wanted = [role in roles for role in self.message_roles]
@@ -324,7 +324,7 @@ def _or(values: list[Any], count: int, default: Any) -> Iterable[Any]:
 
 
 def _expanded(rendered: RenderedTokens, at: int) -> list[Any]:
-    """Returns one field of all runs as a list with an entry for each token."""
+    """Return one field of the runs as a list with an entry per token."""
     values: list[Any] = []
     start = 0
     for run in rendered.__dict__["_runs"]:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.options import ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
@@ -75,7 +75,7 @@ class Family:
     """The key of the program that replaces the template. None if the template is correct."""
     normalisations: tuple[str, ...] = ()
     """The losses of a message that is rendered and parsed back, by their names in the tests."""
-    conventions: Conventions = field(default_factory=Conventions)
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
     """Which tokens count as sampled in release 0.1, where that differs from the exact rule."""
     media: tuple[Media, ...] = ()
     """The media types that its messages may contain."""

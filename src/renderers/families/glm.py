@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
@@ -44,7 +44,7 @@ _GLM45 = Family(
     retains=(_WITHOUT_THINKING,),
     syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
-    conventions=Conventions(sampled_from="<think>", given=r"\A\n"),
+    conventions=SamplingConventions(sampled_from="<think>", prompted=r"\A\n"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
@@ -41,7 +41,7 @@ _GPT_OSS = Family(
     syntax="harmony",
     program="harmony",
     normalisations=("calls_content_reasoning", "keeps_first_call"),
-    conventions=Conventions(given=r"<\|channel\|>.*?<\|message\|>"),
+    conventions=SamplingConventions(prompted=r"<\|channel\|>.*?<\|message\|>"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, TemplateSwitch
 
@@ -29,7 +29,7 @@ _MINIMAX_M2 = Family(
     # Each release has its own default.
     switches=(TemplateSwitch("model_identity", str),),
     syntax="minimax",
-    conventions=Conventions(sampled_from="<think>"),
+    conventions=SamplingConventions(sampled_from="<think>"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
@@ -17,7 +17,7 @@ _RETAINS = (
     RetentionRule("enable_thinking", False, "all"),
 )
 _NORMALISATIONS = ("drops_blank_reasoning", "trims_end_of_content")
-_CONVENTIONS = Conventions(sampled_from="<think>")
+_CONVENTIONS = SamplingConventions(sampled_from="<think>")
 
 _NEMOTRON_3 = Family(
     key="nemotron-3",

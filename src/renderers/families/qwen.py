@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch
 
@@ -19,7 +19,7 @@ _PRESERVING = (
     _WITHOUT_THINKING,
     RetentionRule("preserve_thinking", False, "tool_cycle"),
 )
-_PREFILLED_THINK = Conventions(sampled_from="<think>")
+_PREFILLED_THINK = SamplingConventions(sampled_from="<think>")
 
 _QWEN25 = Family(
     key="qwen2.5",

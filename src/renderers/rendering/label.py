@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.patterns import compile_alternation
@@ -21,7 +21,7 @@ from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import LEXEME
 from renderers.probing.turn_format import TurnFormat, TurnHeader
 
-_DEFAULT_CONVENTIONS = Conventions()
+_DEFAULT_CONVENTIONS = SamplingConventions()
 _CONTENT = frozenset({Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA})
 """The channels that count as content in messages other than the assistant's. Names and ids do not."""
 
@@ -32,7 +32,7 @@ def label(
     *,
     turn_format: TurnFormat,
     stop_tokens: frozenset[str] = frozenset(),
-    conventions: Conventions = _DEFAULT_CONVENTIONS,
+    conventions: SamplingConventions = _DEFAULT_CONVENTIONS,
     inline_reasoning: bool = True,
 ) -> tuple[LabelledSpan, ...]:
     """Return the spans of a trace with their channels and sampled flags.
@@ -76,12 +76,12 @@ class _Turn(NamedTuple):
         return within and not (template_text and any(first <= start and end <= last for first, last in self.prompted))
 
 
-def _apply_conventions(turn: _Turn, conventions: Conventions, text: str) -> _Turn:
+def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str) -> _Turn:
     if conventions.sampled_from is not None:
         position = text.find(conventions.sampled_from, turn.first, turn.start)
         turn = turn._replace(start=position if position >= 0 else turn.start)
-    if conventions.given is not None:
-        matches = re.finditer(conventions.given, text[turn.start : turn.end])
+    if conventions.prompted is not None:
+        matches = re.finditer(conventions.prompted, text[turn.start : turn.end])
         prompted = tuple((turn.start + match.start(), turn.start + match.end()) for match in matches)
         turn = turn._replace(prompted=prompted)
     return turn

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from renderers.core.conventions import Conventions
+from renderers.core.conventions import SamplingConventions
 from renderers.core.options import ContentTokens, Prefill
 from renderers.templating import LIMITS, Limits
 from renderers.templating.chat import normalise_template_kwargs
@@ -33,7 +33,7 @@ class RenderSettings:
     """Compare every run of the template with a run without tracing."""
     content_tokens: ContentTokens = "template"
     """How special tokens in messages, tools and documents are encoded."""
-    conventions: Conventions = field(default_factory=Conventions)
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
     """Where sampled text starts and ends."""
     prefill: Prefill = "template"
     """Whether turns of the history keep the empty reasoning of their generation prompt."""

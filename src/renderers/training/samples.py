@@ -1,4 +1,4 @@
-"""Training samples and steps of trajectories: the ids of a conversation, what of them is trained, and how much."""
+"""Training samples and trajectory steps: the ids of a conversation with loss masks and weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LISTS = ("message_indices", "sampled_mask", "is_content", "channels")
 
 
 class _Renders(Protocol):
-    """What is needed of a renderer here."""
+    """The methods of a renderer that this module uses."""
 
     def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any: ...
     def render_ids(
@@ -43,7 +43,7 @@ class _Renders(Protocol):
 
 @dataclass(frozen=True)
 class RenderedTrainingSample:
-    """The tokens of a conversation, whether each is trained, and how much it counts.
+    """The tokens of a conversation with their loss mask and loss weights.
 
     >>> RenderedTrainingSample([5, 6, 7], [False, True, True]).loss_weights
     [0.0, 1.0, 1.0]
@@ -51,13 +51,13 @@ class RenderedTrainingSample:
 
     token_ids: list[int]
     loss_mask: list[bool]
-    """Whether a token is trained."""
+    """Whether a token is trained on."""
     multi_modal_data: MultiModalData | None = None
-    """What an engine is given beside the tokens; None where that is nothing."""
+    """The media of the conversation. None if there are none."""
     mm_token_type_ids: list[int] | None = None
-    """1 for placeholders of images, 2 for those of videos, 0 for the rest; None where there are none."""
+    """1 for placeholders of images, 2 for those of videos, 0 for other tokens. None without placeholders."""
     loss_weights: list[float] = field(default_factory=list)
-    """How much a token counts: 0.0 where it is not trained; where it is, 1.0 if nothing else was said."""
+    """The weight of each token in the loss. 0.0 for tokens that are not trained on. By default 1.0 for others."""
 
     def __post_init__(self) -> None:
         if not self.loss_weights:
@@ -75,28 +75,28 @@ def build_training_sample(
     message_loss_mask: Sequence[float] | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> RenderedTrainingSample:
-    """Renders a conversation, and says of every token whether it is trained and how much it counts.
+    """Render a conversation, and return its ids with loss mask and loss weights.
 
-    Trained is what the model samples: for an assistant's message its body and the token that stops it. What belongs
-    to no message never is. No option but `ensure_final_stop` changes the ids, and that one only appends.
+    By default the sampled tokens are trained on: the body of each assistant message and its stop token. Tokens of no
+    message never are. Only `ensure_final_stop` changes the ids, and it only appends.
 
     Args:
-        renderer: Any renderer. One that does not say what is sampled needs `role_to_mask`, which then decides alone.
+        renderer: Any renderer. One without `sampled_mask` needs `role_to_mask`, which then decides alone.
         messages: The conversation.
-        role_to_mask: Says of a message whether what is sampled in it is trained; all of it where this is not given.
-        tools: The tools that the conversation has.
-        content_sft_roles: Roles whose messages are trained by their content: the body and nothing around it, sampled
-            or not, whatever `role_to_mask` says. For a renderer that does not say what content is, they are as others.
-        ensure_final_stop: Appends the first stop token if the last message is an assistant's that `role_to_mask` does
-            not leave out, and the last trained token is no stop token.
-        message_loss_mask: An entry for each message: False or 0 leaves it out, a float is its weight.
-        weights: What channels (`"reasoning"`, `"tool_arguments"`, ...) and roles (`"assistant"`, ...) count.
-            Markers and stop tokens are of the channel `"scaffold"`. A token's weight is that of its message, times that
-            of its role, times that of its channel, each 1.0 where it is not given. A weight of 0 leaves out;
-            no weight makes a token trained that is not.
+        role_to_mask: Returns True for a message to train on. By default all messages are.
+        tools: The tools of the conversation.
+        content_sft_roles: Roles to train on by content: the body and nothing around it, sampled or not. Overrides
+            `role_to_mask`. Has no effect with a renderer without `is_content`.
+        ensure_final_stop: Append the first stop token if the last message is an assistant message to train on, and
+            the last trained token is not a stop token.
+        message_loss_mask: An entry per message. False or 0 leaves the message out, a float is its weight.
+        weights: Weights of channels (`"reasoning"`, `"tool_arguments"`, ...) and roles (`"assistant"`, ...). Markers
+            and stop tokens are in the channel `"scaffold"`. The weight of a token is the product of the weights of its
+            message, its role and its channel, 1.0 by default. A weight of 0 leaves the token out of the loss mask.
 
     Raises:
-        ValueError: An option is wrong, or the renderer does not say what is needed for it.
+        MessageError: A message or a tool has a wrong shape.
+        ValueError: An option is invalid, or the renderer lacks the attribution that it needs.
 
     >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
     >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
@@ -115,11 +115,11 @@ def build_training_sample(
     known = _attribution(rendered, messages=len(given))
     if not known.sampled and role_to_mask is None:
         raise ValueError(
-            "role_to_mask is required: the renderer does not say which tokens are sampled (sampled_mask). "
-            'Pass one, such as lambda message: message["role"] == "assistant"'
+            "role_to_mask is required: the renderer gives no sampled_mask. "
+            'Pass a function such as lambda message: message["role"] == "assistant".'
         )
     if not known.channels and set(by_channel.values()) != {1.0}:
-        raise ValueError("weights of channels need a renderer that says which channel a token is in (channels)")
+        raise ValueError("weights of channels are not possible: the renderer gives no channels")
 
     @functools.cache
     def wanted(message: int) -> bool:
@@ -169,7 +169,7 @@ def build_training_sample(
 
 
 class _Attribution(NamedTuple):
-    """What a render says of its tokens, and whether it says which are sampled, which are content, which channel."""
+    """The runs of a render, and whether it has sampling flags, content flags and channels."""
 
     runs: tuple[TokenRun, ...]
     sampled: bool
@@ -185,12 +185,12 @@ def _attribution(rendered: Any, *, messages: int) -> _Attribution:
         lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
         count = len(rendered.token_ids)
         if len(lists["message_indices"]) != count:
-            raise ValueError("the renderer does not say which message each token is of (message_indices)")
+            raise ValueError("the renderer gives no message_indices, or not one per token")
         runs = RenderedTokens(token_ids=rendered.token_ids, **lists).runs
         known = _Attribution(runs, *(len(lists[name]) == count for name in _LISTS[1:]))
     highest = max((run.message for run in known.runs), default=-1)
     if highest >= messages:
-        raise ValueError(f"the renderer gives tokens to message {highest}, and there are {messages}, counted from 0")
+        raise ValueError(f"the renderer attributes tokens to message {highest}, but there are only {messages} messages")
     return known
 
 
@@ -220,14 +220,14 @@ def _message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
     if len(mask) != count:
         raise ValueError(f"message_loss_mask must have one entry per message: {len(mask)} for {count} messages")
     for at, entry in enumerate(mask):
-        # A whole number that is no truth value is more likely a mistake than a weight.
+        # An integer other than 0 and 1 is more likely a mistake than a weight.
         if isinstance(entry, numbers.Integral) and entry not in (0, 1):
             raise ValueError(f"message_loss_mask[{at}] is {entry!r}: whole numbers are 0 or 1, a weight is a float")
     return [_checked_weight(entry, f"message_loss_mask[{at}]") for at, entry in enumerate(mask)]
 
 
 def _checked_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, float], dict[Channel, float]]:
-    """Returns the weights of roles and those of channels."""
+    """Return the weights of roles and the weights of channels."""
     by_role: dict[Any, float] = {}
     by_channel = dict.fromkeys(Channel, 1.0)
     for name, weight in (weights or {}).items():
@@ -238,8 +238,8 @@ def _checked_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, flo
             by_channel[Channel(name)] = checked
         else:
             raise ValueError(
-                f"weights has {name!r}, which is no channel and no role: channels are {', '.join(Channel)}; "
-                f"roles are {', '.join(_ROLES)}"
+                f"weights has {name!r}, which is neither a channel nor a role. Channels are {', '.join(Channel)}. "
+                f"Roles are {', '.join(_ROLES)}."
             )
     return by_role, by_channel
 
@@ -263,7 +263,7 @@ def _checked_roles(roles: Collection[str] | None) -> frozenset[str]:
 
 @dataclass
 class RenderedConversation:
-    """A prompt's ids, and a completion with what is known of it.
+    """The ids of a prompt and its completion, with logprobs and the parsed message.
 
     >>> RenderedConversation([1, 2]).with_completion([3], completion_logprobs=[-0.5]).token_ids
     [1, 2, 3]
@@ -288,7 +288,7 @@ class RenderedConversation:
         completion_logprobs: Iterable[float] | None = None,
         parsed_completion: ParsedResponse | None = None,
     ) -> RenderedConversation:
-        """Returns one with the same prompt and another completion, which shares no list with this one."""
+        """Return a conversation with the same prompt and another completion. It shares no list with this one."""
         return RenderedConversation(
             prompt_ids=list(self.prompt_ids),
             completion_ids=list(completion_ids),
@@ -305,11 +305,11 @@ def build_trajectory_step(
     *,
     tools: Iterable[Any] | None = None,
 ) -> dict[str, Any]:
-    """Returns the tokens of a conversation as a step of a trajectory: its prompt, and all that follows as completion.
+    """Return the tokens of a conversation as a trajectory step: a prompt and a completion.
 
-    The prompt is what a render of the prompt's messages, up to where the assistant speaks, has in common with that of
-    all messages. All of the completion is in its mask, whoever wrote it; logprobs are 0.0. `multi_modal_data` is a
-    key where there is some.
+    The prompt is the common prefix of two renders: the prompt messages with a generation prompt, and all messages. The
+    mask covers the whole completion, sampled or not. Logprobs are 0.0. The key `multi_modal_data` is only there if
+    there are media.
 
     >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
     >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
