@@ -21,10 +21,10 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.bridging.bridge import Prior
-from renderers.core.completions import CompletionState, Region
-from tests.parsing.test_totality import NO_IDS
-from tests.tokenizer.encoding.test_alignment import Bare
-from tests.tokenizer.encoding.test_encode import Letters
+from renderers.parse.response import CompletionState, Region
+from tests.test_alignment import Bare
+from tests.test_encode import Letters
+from tests.test_totality import NO_IDS
 
 ASK = [{"role": "user", "content": "Hi"}]
 

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Turn, skeletons, stand_in
-from renderers.core.completions import StateCall, Thought
+from renderers.parse.response import StateCall, Thought
 
 
 def turn(*calls: StateCall, thought: Thought = Thought.NONE, said: str = "") -> Turn:

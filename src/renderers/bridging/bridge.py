@@ -26,15 +26,14 @@ from renderers.bridging.proofs import (
     words_of,
 )
 from renderers.bridging.sample_histories import SAID, Turn, stand_in
-from renderers.core.completions import CompletionState, Region
-from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
 from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
-from renderers.programs.base import REJECTIONS as NOT_TAKEN
+from renderers.parse.response import CompletionState, Region
+from renderers.programs.input_formats import NOT_TAKEN, Data
 from renderers.questions import ask
 
 __all__ = ["Bridge", "Prior", "extend_prior"]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from renderers.bridging.proofs import Write, end_of_turn, stop_at
 from renderers.bridging.sample_histories import Turn, skeletons, stand_in
-from renderers.core.completions import StateCall, Thought
-from renderers.programs.base import REJECTIONS as NOT_TAKEN
+from renderers.parse.response import StateCall, Thought
+from renderers.programs.input_formats import NOT_TAKEN
 
 __all__ = ["CallEdges", "edges_of_calls"]
 

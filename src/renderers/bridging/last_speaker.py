@@ -9,7 +9,7 @@ from renderers.bridging.proofs import Write, end_of_turn, stop_at
 from renderers.bridging.sample_histories import Feature, skeletons
 from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Path
-from renderers.programs.base import REJECTIONS as NOT_TAKEN
+from renderers.programs.input_formats import NOT_TAKEN
 
 __all__ = ["Heads", "follows_itself", "heads_of"]
 

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from renderers.core.jsontypes import JsonObject as Data
 from renderers.probing.literals import Searches
+from renderers.programs.input_formats import Data
 
 __all__ = ["Kind", "kind_of"]
 

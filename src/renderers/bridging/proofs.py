@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
-from renderers.core.completions import Region, Thought
-from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
 from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Channel, LabelledSpan, Path, Trace
 from renderers.core.text import first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
-from renderers.programs.base import REJECTIONS as NOT_TAKEN
+from renderers.parse.response import Region, Thought
+from renderers.programs.input_formats import NOT_TAKEN, Data
 
 __all__ = [
     "BridgeReason",
@@ -183,7 +182,7 @@ def prove(
             outcomes.append(_examined(write, history, turn, said, new, suffixes, markers=markers, control=control))
         except NOT_TAKEN as error:
             words.append(words_of(error, len(history.skeleton.messages)))
-    return Proof(tuple(outcomes), tuple(map(quote_short, suffixes)), tuple(words))
+    return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
 
 
 def words_of(error: MessageError | TemplateError, at: int) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from renderers.bridging.sample_histories import EARLIER_THOUGHT, Feature, skeletons
-from renderers.core.jsontypes import JsonObject as Data
 from renderers.core.options import ThinkingRetention
 from renderers.families import Family
 from renderers.probing.turn_format import THINKING_SWITCHES
+from renderers.programs.input_formats import Data
 
 __all__ = ["find_contradiction", "retention_of"]
 

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.completions import StateCall, Thought
-from renderers.core.jsontypes import JsonObject as Data
+from renderers.parse.response import StateCall, Thought
+from renderers.programs.input_formats import Data
 
 __all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in", "stand_ins"]
 

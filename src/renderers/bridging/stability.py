@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.sample_histories import SAID, THOUGHT, Turn, skeletons, stand_in
-from renderers.core.completions import StateCall, Thought
-from renderers.core.jsontypes import JsonObject as Data
-from renderers.core.probes import TOOL
 from renderers.core.text import first_difference, quote_short
-from renderers.programs.base import REJECTIONS as NOT_TAKEN
+from renderers.parse.response import StateCall, Thought
+from renderers.programs.input_formats import NOT_TAKEN, TOOL, Data
 
 __all__ = ["PrefixStability", "RenderSmall", "prefix_stability"]
 
