@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from renderers.bridging.bridge import Bridge as Bridge
-    from renderers.bridging.proofs import BridgeReason as BridgeReason
-    from renderers.bridging.proofs import BridgeRefusal as BridgeRefusal
-    from renderers.bridging.proofs import Evidence as Evidence
+    from renderers.bridging.refusal import BridgeEvidence as BridgeEvidence
+    from renderers.bridging.refusal import BridgeReason as BridgeReason
+    from renderers.bridging.refusal import BridgeRefusal as BridgeRefusal
+    from renderers.bridging.refusal import Evidence as Evidence
     from renderers.bridging.stability import PrefixStability as PrefixStability
     from renderers.compat.bridge_helpers import reject_assistant_in_extension as reject_assistant_in_extension
     from renderers.compat.bridge_helpers import trim_to_turn_close as trim_to_turn_close
@@ -109,6 +110,7 @@ __all__ = [
     "EXAMPLE_MODEL",
     "MODEL_RENDERER_MAP",
     "Bridge",
+    "BridgeEvidence",
     "BridgeReason",
     "BridgeRefusal",
     "ChatRenderer",
@@ -202,7 +204,7 @@ _HOMES = {
     ),
     "renderers.parsing.parser": "ResponseParser",
     "renderers.pool": "RendererPool create_renderer_pool",
-    "renderers.bridging.proofs": "BridgeReason BridgeRefusal Evidence",
+    "renderers.bridging.refusal": "BridgeEvidence BridgeReason BridgeRefusal Evidence",
     "renderers.core.protocols": (
         "ChatTemplateTokenizer MultimodalRenderer OffsetTokenizer Renderer Tokenizer is_multimodal"
     ),

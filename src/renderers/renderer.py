@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, get_args
 
-from renderers.bridging.bridge import Bridge, Prior, extend_prior
-from renderers.bridging.context import Program
-from renderers.bridging.proofs import BridgeReason, BridgeRefusal
+from renderers.bridging.bridge import Bridge, Prior, extend
+from renderers.bridging.context import BridgeContext, pipeline_key
+from renderers.bridging.refusal import BridgeReason, BridgeRefusal
 from renderers.bridging.retention import find_contradiction, retention_of
-from renderers.bridging.stability import PrefixStability, prefix_stability
+from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
 from renderers.core.conventions import SamplingConventions
@@ -331,8 +331,8 @@ class ChatRenderer:
         parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
         prior = Prior(prompt, completion, parsed.state, parsed.content)
         _refuse_media(new, process_multimodal=process_multimodal)
-        program = Program(self._writer, listed, self.resolution.grammar.header)
-        return extend_prior(program, prior, new, retention=self.thinking_retention or self._kept)
+        context = BridgeContext(self._writer, listed, self.resolution.grammar.header)
+        return extend(context, prior, new, retention=self.thinking_retention or self._kept)
 
     def bridge_to_next_turn(
         self,
@@ -381,10 +381,15 @@ class ChatRenderer:
 
     @lazy
     def _stability(self) -> PrefixStability:
-        return prefix_stability(self._written)
+        keys = tuple(pipeline_key(self._writer, with_tools=tools) for tools in (False, True))
+        programs = {self._writer.program(with_tools=tools) for tools in (False, True)}
+        reads_tools = len(programs) > 1 or any(program.mentions("tools") for program in programs)
+        return learn_prefix_stability(keys, self._render_sample, reads_tools=reads_tools)
 
-    def _written(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> tuple[str, list[int]]:
-        trace = self.trace(messages, tools=tools)
+    def _render_sample(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
+    ) -> tuple[str, list[int]]:
+        trace = self._writer.run(messages, tools=tools, add_generation_prompt=False).trace
         return trace.text, self._writer.ids(trace)
 
     def get_stop_token_ids(self) -> list[int]:

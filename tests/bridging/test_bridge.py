@@ -22,7 +22,7 @@ from renderers import (
     create_renderer_pool,
     load_tokenizer,
 )
-from renderers.questions import forget_answers
+from renderers.bridging.context import clear_proof_caches
 from renderers.templating import ChatTemplate
 from tests.support.bridging import (
     EACH_ONCE,
@@ -269,7 +269,7 @@ def test_a_template_that_does_not_just_go_on_is_not_extended(reason: BridgeReaso
 def test_text_that_would_change_is_shown() -> None:
     template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
     detail = refused(embedded(chat_template=template + PROMPT), "A<|end|>").detail
-    assert detail == "after a question: 'Fluss' would be left out of 'FLUSS'"
+    assert detail == "after a question: '{content}' would be left out of '{content}'"
 
 
 def test_a_reason_is_logged_for_those_who_look(caplog: pytest.LogCaptureFixture) -> None:
@@ -341,7 +341,7 @@ def test_a_kind_of_turn_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
         runs += 1
         return run(*args, **kwargs)
 
-    forget_answers()
+    clear_proof_caches()
     monkeypatch.setattr(ChatTemplate, "run", counted)
     added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
     first, runs = runs, 0

@@ -21,10 +21,10 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.bridging.bridge import Prior
-from renderers.parse.response import CompletionState, Region
-from tests.test_alignment import Bare
-from tests.test_encode import Letters
-from tests.test_totality import NO_IDS
+from renderers.core.completions import CompletionState, Region
+from tests.parsing.test_totality import NO_IDS
+from tests.tokenizer.encoding.test_alignment import Bare
+from tests.tokenizer.encoding.test_encode import Letters
 
 ASK = [{"role": "user", "content": "Hi"}]
 
@@ -88,7 +88,7 @@ def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, clo
     assert isinstance(refused, BridgeRefusal)
     assert (refused.reason, refused.detail) == (
         BridgeReason.HISTORY_REWRITTEN,
-        "after a question: 'Fluss<|/call|>' would become 'Fluss'",
+        "after a question: '{content}<|/call|>' would become '{content}'",
     )
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)

@@ -1,28 +1,28 @@
-"""A turn that is but a call is known by what the template writes around calls."""
+"""A turn that consists of calls alone is recognised by the delimiters of the template."""
 
 from __future__ import annotations
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
-from renderers.bridging.call_shape import CallEdges
-from renderers.bridging.context import Program
+from renderers.bridging.call_shape import CallDelimiters
+from renderers.bridging.context import BridgeContext
 
 
-def test_what_is_between_the_edges_is_but_a_call() -> None:
-    edges = CallEdges("<call>", ("</call>", "</call><end>"))
-    assert edges.around("<call>f{}</call>")
-    assert edges.around("<call>f{}</call><end>")
-    assert not edges.around("I look.<call>f{}</call>")
-    assert not edges.around("<call>f{}</call>I look.")
+def test_what_is_between_the_delimiters_consists_of_calls() -> None:
+    delimiters = CallDelimiters("<call>", ("</call>", "</call><end>"))
+    assert delimiters.encloses("<call>f{}</call>")
+    assert delimiters.encloses("<call>f{}</call><end>")
+    assert not delimiters.encloses("I look.<call>f{}</call>")
+    assert not delimiters.encloses("<call>f{}</call>I look.")
 
 
-def test_without_edges_nothing_is_but_a_call() -> None:
-    assert not CallEdges().around("f{}")
-    assert not CallEdges("", ("}",)).around("f{}")
+def test_without_delimiters_no_turn_consists_of_calls() -> None:
+    assert not CallDelimiters().encloses("f{}")
+    assert not CallDelimiters("", ("}",)).encloses("f{}")
 
 
-def test_the_edges_are_those_of_the_template() -> None:
+def test_the_delimiters_are_those_of_the_template() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
-    assert Program(renderer._writer, None, "").call_edges == CallEdges(
+    assert BridgeContext(renderer._writer, None, "").call_delimiters == CallDelimiters(
         '<|call|>{"name": "', ("}<|/call|><|end|>", "}<|/call|>")
     )
 
@@ -30,4 +30,4 @@ def test_the_edges_are_those_of_the_template() -> None:
 def test_a_template_that_writes_no_calls_has_none() -> None:
     template = "{% for message in messages %}{{ message.content }}<|end|>{% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    assert Program(renderer._writer, None, "").call_edges == CallEdges()
+    assert BridgeContext(renderer._writer, None, "").call_delimiters == CallDelimiters()

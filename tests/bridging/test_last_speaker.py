@@ -1,4 +1,4 @@
-"""Whose message is before a turn is told by what messages begin with."""
+"""The role of the message before a turn is found by the headers of messages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
-from renderers.bridging.context import Program
-from renderers.bridging.last_speaker import Heads, follows_itself
+from renderers.bridging.context import BridgeContext
+from renderers.bridging.last_speaker import RoleHeaders, ends_with_assistant_message
 
-HEADS = Heads(own=(1, 2), others=((1, 3), (4,)))
+HEADERS = RoleHeaders(assistant=(1, 2), others=((1, 3), (4,)))
 ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}
 CALL = {**ANSWER, "tool_calls": [{"type": "function", "id": "c", "function": {"name": "get", "arguments": {"x": 1}}}]}
 RESULT = {"role": "tool", "tool_call_id": "c", "name": "get", "content": "R " * 400}
@@ -32,15 +32,15 @@ RESULT = {"role": "tool", "tool_call_id": "c", "name": "get", "content": "R " * 
     ],
 )
 def test_the_last_message_is_found_however_long_it_is(prompt: list[Any], own: bool) -> None:
-    assert follows_itself(prompt, HEADS) is own
+    assert ends_with_assistant_message(prompt, HEADERS) is own
 
 
 @given(st.lists(st.integers(0, 5), max_size=200))
 def test_it_is_that_of_the_last_two_heads(prompt: list[int]) -> None:
     found = []
     for at in range(len(prompt)):
-        found += [head for head in (HEADS.own, *HEADS.others) if tuple(prompt[at : at + len(head)]) == head]
-    assert follows_itself(prompt, HEADS) is (found[-2:] == [HEADS.own, HEADS.own])
+        found += [head for head in (HEADERS.assistant, *HEADERS.others) if tuple(prompt[at : at + len(head)]) == head]
+    assert ends_with_assistant_message(prompt, HEADERS) is (found[-2:] == [HEADERS.assistant, HEADERS.assistant])
 
 
 def prompts(renderer: ChatRenderer) -> dict[bool, list[list[int]]]:
@@ -65,13 +65,13 @@ def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) 
     if name != EMBEDDED:
         request.getfixturevalue("hub")
     renderer = create_renderer(load_tokenizer(name))
-    heads = Program(renderer._writer, None, renderer.resolution.grammar.header).heads
-    assert heads is not None
+    headers = BridgeContext(renderer._writer, None, renderer.resolution.grammar.header).role_headers
+    assert headers is not None
     for own, found in prompts(renderer).items():
-        assert [follows_itself(prompt, heads) for prompt in found] == [own] * len(found)
+        assert [ends_with_assistant_message(prompt, headers) for prompt in found] == [own] * len(found)
 
 
 def test_without_control_tokens_nothing_is_said() -> None:
     template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    assert Program(renderer._writer, None, "assistant: ").heads is None
+    assert BridgeContext(renderer._writer, None, "assistant: ").role_headers is None

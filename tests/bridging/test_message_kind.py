@@ -1,21 +1,68 @@
-"""Messages that a template writes alike are of a kind."""
+"""Messages that a template cannot tell apart are of one kind."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from renderers.bridging.message_kind import kind_of
-from renderers.probing.literals import Searches
+import pytest
+
+from renderers.bridging.message_kind import FieldRules, MessageKind, SampleTexts, classify_call, classify_message
+from renderers.core.completions import StateCall
+from renderers.templating.literals import TemplateLiterals
+
+LITERALS = TemplateLiterals(frozenset({"<x>"}), frozenset({"wipe"}))
+FIELDS = frozenset({"urgent", "meta", "level"})
 
 
-def test_words_are_of_no_account_unless_the_template_looks_for_them() -> None:
-    def kind(content: Any, **other: Any) -> Any:
-        return kind_of({"role": "user", "content": content, **other}, Searches(frozenset({"<x>"}), frozenset({"wipe"})))
+def kind(content: Any = "one", *, fields: frozenset[str] | None = FIELDS, **other: Any) -> MessageKind:
+    rules = FieldRules(fields, LITERALS)
+    return classify_message({"role": "user", "content": content, **other}, rules, SampleTexts())
 
-    assert kind("one") == kind("another")
-    assert len({kind("one"), kind("a<x>b"), kind(" one"), kind(""), kind(["one"]), kind("one", name="Ada")}) == 6
-    assert kind([{"type": "text", "text": "a<x>"}]).words == kind("a<x>").words
-    assert kind("a<x>") != kind("<x>a")
-    assert kind("wipe") != kind("wiped") == kind("one")
-    assert kind("one", name="Ada") == kind("one", name="Eve") != kind("one", name="wipe")
-    assert kind("one", tool_call_id="c1") == kind("one", tool_call_id="c2")
+
+def keys(*kinds: MessageKind) -> int:
+    """Return the number of different kinds."""
+    return len({kind.key for kind in kinds})
+
+
+def test_free_text_counts_only_if_a_test_of_the_template_may_match_it() -> None:
+    assert keys(kind("one"), kind("another"), kind("wiped")) == 1
+    assert keys(kind("one"), kind("a<x>b"), kind(" one"), kind("one\n"), kind(""), kind(" "), kind(["one"])) == 7
+    assert keys(kind("a<x>"), kind("<x>a"), kind("wipe"), kind("one")) == 4
+    assert kind("a<x>").sample["content"] == "a<x>"
+
+
+def test_names_and_ids_are_free_text() -> None:
+    assert keys(kind(name="Ada"), kind(name="Eve")) == 1
+    assert keys(kind(name="Ada"), kind(name="wipe"), kind(name=None), kind()) == 4
+    assert keys(kind(tool_call_id="c1"), kind(tool_call_id="c2")) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False, None, 0, 1, 1.0, "", "yes", [], {}],
+        [{"a": True}, {"a": False}, {"b": True}, [{"a": True}]],
+        ["high", "low", "something else"],
+    ],
+)
+def test_the_values_of_other_fields_count_exactly(values: list[Any]) -> None:
+    assert keys(*(kind(urgent=value) for value in values)) == len(values)
+
+
+def test_a_field_that_the_template_cannot_read_does_not_count() -> None:
+    assert keys(kind(timestamp=1), kind(timestamp=2), kind()) == 1
+    assert keys(kind(timestamp=1, fields=None), kind(timestamp=2, fields=None), kind(fields=None)) == 3
+    assert "timestamp" not in kind(timestamp=1).sample
+
+
+def test_equal_texts_stay_equal_and_others_different() -> None:
+    rules, texts = FieldRules(FIELDS, LITERALS), SampleTexts()
+    call = classify_call(StateCall("c1", "get"), rules, texts)
+    first, second = (
+        classify_message({"role": "tool", "content": "R", "tool_call_id": number, "name": "get"}, rules, texts).sample
+        for number in ("c1", "c2")
+    )
+    assert (call.id, call.name) == (first["tool_call_id"], first["name"])
+    assert first["content"] == second["content"]
+    assert first["tool_call_id"] != second["tool_call_id"]
+    assert classify_call(StateCall(None, None), rules, texts) == StateCall(None, None)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from renderers import BridgeReason, BridgeRefusal, MessageError, TemplateRefusalError, TemplateRunError
-from renderers.bridging.proofs import Outcome, Proof, choose, words_of
-from renderers.bridging.sample_histories import Feature, skeletons
+from renderers.bridging.proofs import Outcome, Proof, choose_outcome, describe_error
+from renderers.bridging.sample_histories import HistoryFeature, sample_histories
 
 USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
 TOOL: list[dict[str, Any]] = [{"role": "tool", "content": "R"}]
-HISTORIES = {one.features: one for one in skeletons()}
-PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({Feature.RESULT})]
-TWICE = HISTORIES[frozenset({Feature.OWN})]
+HISTORIES = {one.features: one for one in sample_histories()}
+PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({HistoryFeature.RESULT})]
+TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 
 
 def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
@@ -23,13 +23,19 @@ def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None,
 
 def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:
     proof = Proof(outcomes, ("one", "other"), ("No.",))
-    return choose(proof, has=lambda text: text in prior.split(), doubled=lambda: doubled, new=new, retention=retention)
+    return choose_outcome(
+        proof,
+        has_token=lambda text: text in prior.split(),
+        after_assistant=lambda: doubled,
+        new=new,
+        retention=retention,
+    )
 
 
 def test_histories_that_agree_are_evidence() -> None:
     first, evidence = chosen(outcome(), outcome(CYCLE))
-    assert first.skeleton is PLAIN
-    assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool's result", None)]
+    assert first.history is PLAIN
+    assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool result", None)]
 
 
 def test_without_a_history_that_the_template_takes_its_words_are_the_reason() -> None:
@@ -38,7 +44,7 @@ def test_without_a_history_that_the_template_takes_its_words_are_the_reason() ->
 
 def test_what_differs_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
-    assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool's result: other")
+    assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool result: other")
 
 
 def test_a_history_whose_tokens_are_not_there_does_not_count() -> None:
@@ -83,4 +89,4 @@ def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retentio
     ],
 )
 def test_errors_are_told_by_the_numbers_of_the_new_messages(error: Any, words: str) -> None:
-    assert words_of(error, 1) == words
+    assert describe_error(error, 1) == words

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from renderers.bridging.retention import find_contradiction, retention_of
-from renderers.bridging.sample_histories import EARLIER_THOUGHT
+from renderers.core.probe_words import PROBE_EARLIER_REASONING
 from renderers.families import FAMILIES
 
 
@@ -16,7 +16,7 @@ def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | 
     """Stands for a template that keeps reasoning with `keep`, and fails with `broken`."""
     if switches.get("broken"):
         return None
-    return EARLIER_THOUGHT if switches.get("keep") else ""
+    return PROBE_EARLIER_REASONING if switches.get("keep") else ""
 
 
 @pytest.mark.parametrize(

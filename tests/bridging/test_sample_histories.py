@@ -1,16 +1,17 @@
-"""Small conversations stand for histories and turns."""
+"""Sample conversations stand for histories and turns."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Any
 
-from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Turn, skeletons, stand_in
-from renderers.parse.response import StateCall, Thought
+from renderers.bridging.sample_histories import HistoryFeature, Turn, sample_histories, substitute_turn
+from renderers.core.completions import StateCall, Thought
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 
 
-def turn(*calls: StateCall, thought: Thought = Thought.NONE, said: str = "") -> Turn:
-    return Turn(thought, said, calls)
+def turn(*calls: StateCall, thought: Thought = Thought.NONE, content: str = "") -> Turn:
+    return Turn(thought, content, calls)
 
 
 def result(number: str | None, **other: Any) -> dict[str, Any]:
@@ -22,22 +23,22 @@ def called(message: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_every_feature_is_in_a_history_and_the_first_has_none() -> None:
-    found = list(skeletons())
-    assert not found[0].features
-    assert frozenset(itertools.chain.from_iterable(one.features for one in found)) == set(Feature)
-    assert len({one.features for one in found}) == len(found)
-    for one in found:
-        assert (one.messages[-1]["role"] == "assistant") is (Feature.OWN in one.features)
+    histories = list(sample_histories())
+    assert not histories[0].features
+    assert frozenset(itertools.chain.from_iterable(one.features for one in histories)) == set(HistoryFeature)
+    assert len({one.features for one in histories}) == len(histories)
+    for one in histories:
+        assert (one.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in one.features)
 
 
 def test_a_turn_says_and_thinks_what_the_completion_does() -> None:
-    assert stand_in(turn(said=SAID), ()) == {"role": "assistant", "content": SAID}
-    assert stand_in(turn(thought=Thought.SOME), ())["reasoning_content"] == THOUGHT
-    assert stand_in(turn(thought=Thought.EMPTY), ())["reasoning_content"] == ""
+    assert substitute_turn(turn(content=PROBE_CONTENT), ()) == {"role": "assistant", "content": PROBE_CONTENT}
+    assert substitute_turn(turn(thought=Thought.SOME), ())["reasoning_content"] == PROBE_REASONING
+    assert substitute_turn(turn(thought=Thought.EMPTY), ())["reasoning_content"] == ""
 
 
 def test_calls_have_the_ids_that_the_model_gave_them() -> None:
-    assert called(stand_in(turn(StateCall("a", "f"), StateCall("b", "g")), [result("x"), result("y")])) == [
+    assert called(substitute_turn(turn(StateCall("a", "f"), StateCall("b", "g")), [result("x"), result("y")])) == [
         ("a", "f"),
         ("b", "g"),
     ]
@@ -45,11 +46,11 @@ def test_calls_have_the_ids_that_the_model_gave_them() -> None:
 
 def test_ids_are_those_of_the_results_where_the_model_gave_none() -> None:
     calls = turn(StateCall(None, "f"), StateCall(None, "g"))
-    assert called(stand_in(calls, [result("x"), result("y")])) == [("x", "f"), ("y", "g")]
+    assert called(substitute_turn(calls, [result("x"), result("y")])) == [("x", "f"), ("y", "g")]
     # In another order, which the names tell.
-    assert called(stand_in(calls, [result("y", name="g"), result("x", name="f")])) == [("x", "f"), ("y", "g")]
+    assert called(substitute_turn(calls, [result("y", name="g"), result("x", name="f")])) == [("x", "f"), ("y", "g")]
 
 
 def test_calls_that_could_not_be_read_are_those_that_the_results_are_of() -> None:
-    assert called(stand_in(turn(), [result("x", name="f"), result(None)])) == [("x", "f"), ("call00001", "f")]
-    assert called(stand_in(turn(), [{"role": "user", "content": "Hi"}])) == []
+    assert called(substitute_turn(turn(), [result("x", name="f"), result(None)])) == [("x", "f"), ("call00001", "f")]
+    assert called(substitute_turn(turn(), [{"role": "user", "content": "Hi"}])) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -38,26 +40,26 @@ UNSTABLE = {
     "qwen3.5-think": "'<think>\\n\\n</think>\\n\\n' is left out",
     "qwen3.5-nothink": "'<think>\\n\\n</think>\\n\\n' is left out",
     "qwen3.6": "'<think>\\n\\n</think>\\n\\n' is left out",
-    "glm-4.5": "'Gipfel' is left out",
-    "glm-4.6": "'Gipfel' is left out",
-    "glm-4.7-flash": "'<think>Gipfel' is left out",
+    "glm-4.5": "'probereason' is left out",
+    "glm-4.6": "'probereason' is left out",
+    "glm-4.7-flash": "'<think>probereason' is left out",
     "glm-5.1": "'<think>' is left out",
-    "minimax-m2": "'<think>\\nGipfel\\n</think>\\n\\n' is left out",
-    "nemotron-3-nano": "'\\nGipfel\\n' is left out",
-    "nemotron-3-super": "'\\nGipfel\\n' is left out",
-    "nemotron-3-ultra": "'\\nGipfel",
-    "nemotron-3.5-lightning": "'\\nGipfel",
+    "minimax-m2": "'<think>\\nprobereason\\n</think>\\n\\n' is left out",
+    "nemotron-3-nano": "'\\nprobereason\\n' is left out",
+    "nemotron-3-super": "'\\nprobereason\\n' is left out",
+    "nemotron-3-ultra": "'\\nprobereason",
+    "nemotron-3.5-lightning": "'\\nprobereason",
     # Reasoning stays until an answer without a call follows.
-    "kimi-k2.5": "'Gipfel' is left out",
+    "kimi-k2.5": "'probereason' is left out",
     # The last answer ends with another token than those before.
     "gpt-oss": "'<|return|>' becomes '<|end|>",
     # Reasoning beside a call is left out when another question follows; text beside it comes after the result.
-    "gemma-4": "'<|channel>thought\\nGipfel\\n<channel|>' is left out",
+    "gemma-4": "'<|channel>thought\\nprobereason\\n<channel|>' is left out",
     # A system message goes to the front, wherever it comes. An earlier package calls V3 and R1 stable, and writes such
     # a message where it comes, which the template does not.
-    "deepseek-v3": "'Hafen' is added before '<｜User｜>",
-    "deepseek-r1-distill": "'Hafen' is added before '<｜User｜>",
-    "deepseek-v3.1": "'Hafen' is added before '<｜User｜>",
+    "deepseek-v3": "'probelatesystem' is added before '<｜User｜>",
+    "deepseek-r1-distill": "'probelatesystem' is added before '<｜User｜>",
+    "deepseek-v3.1": "'probelatesystem' is added before '<｜User｜>",
     # Tools are told before the last question.
     "mistral-small-3.2": "'[AVAILABLE_TOOLS]",
     # The generation prompt is written even where none is asked for.
@@ -180,11 +182,11 @@ def test_a_template_that_drops_reasoning_is_shown_the_smallest_pair() -> None:
     renderer = renderer_for(DROPS)
     found = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
-    assert found.change == "'Gipfel' is left out before '|Fluss\\n'"
+    assert found.change == "'probereason' is left out before '|probecontent\\n'"
     assert found.before is not None
     assert found.after is not None
     assert [message["role"] for message in found.after] == ["user", "assistant", "user"]
-    assert found.before[-1]["reasoning_content"] == "Gipfel"
+    assert found.before[-1]["reasoning_content"] == "probereason"
     assert changes(renderer, found)
 
 
@@ -192,10 +194,8 @@ def test_a_template_that_changes_only_with_tools_is_not_stable() -> None:
     renderer = renderer_for("{% if tools %}{{ messages | length }}{% endif %}" + APPEND_ONLY)
     found = renderer.prefix_stability()
     assert found.tools
-    assert (
-        found.change
-        == "'2<user>|Kiesel\\n<assistant>|Fluss\\n' becomes '3<user>|Kiesel\\n<assistant>|Fluss\\n<user>|Ufer\\n'"
-    )
+    before = "<user>|probequestion\\n<assistant>|probecontent\\n"
+    assert found.change == f"'2{before}' becomes '3{before}<user>|probenext\\n'"
     assert changes(renderer, found)
 
 
@@ -209,7 +209,9 @@ def test_a_text_that_stays_but_ends_with_other_tokens_is_not_stable() -> None:
         return text, [*ids, -1]
 
     assert prefix_stability(render).stable
-    assert prefix_stability(merge).change == "'KieselFluss' ends with other tokens where 'Ufer' follows"
+    assert (
+        prefix_stability(merge).change == "'probequestionprobecontent' ends with other tokens where 'probenext' follows"
+    )
 
 
 def test_a_template_that_takes_nothing_is_not_stable() -> None:
@@ -217,7 +219,7 @@ def test_a_template_that_takes_nothing_is_not_stable() -> None:
     found = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
     assert (found.before, found.after, found.tried) == (None, None, ())
-    assert found.change.startswith("the template takes none of the conversations that were tried: ")
+    assert found.change.startswith("the template rejects all sample conversations: ")
     assert "closed today" in found.change
     assert found.refused > 500
 
@@ -239,7 +241,7 @@ def test_a_template_without_end_is_an_error_and_no_verdict() -> None:
 def test_it_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(APPEND_ONLY)
     found = renderer.prefix_stability()
-    monkeypatch.setattr(ChatRenderer, "trace", None)
+    monkeypatch.setattr(ChatRenderer, "_render_sample", None)
     assert renderer.is_prefix_stable
     assert renderer.prefix_stability() is found
 
@@ -257,3 +259,34 @@ def test_a_pool_says_it_as_well() -> None:
     with pool.checkout() as renderer:
         assert pool.is_prefix_stable is renderer.is_prefix_stable is True
         assert pool.prefix_stability() is renderer.prefix_stability()
+
+
+def test_equal_renderers_learn_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = renderer_for(DROPS).prefix_stability()
+    monkeypatch.setattr(ChatRenderer, "_render_sample", None)
+    again = renderer_for(DROPS).prefix_stability()
+    assert again == first
+    assert again.before is not first.before
+
+
+def test_a_template_that_reads_no_tools_is_rendered_once_for_both_pairs() -> None:
+    counts = {}
+    for reads_tools in (True, False):
+        runs: list[object] = []
+
+        def render(messages: list[dict[str, Any]], tools: object, runs: list[object] = runs) -> tuple[str, list[int]]:
+            runs.append(tools)
+            text = "|".join(message["content"] for message in messages)
+            return text, [ord(character) for character in text]
+
+        assert prefix_stability(render, reads_tools=reads_tools).stable
+        counts[reads_tools] = len(runs)
+    assert counts[True] == 2 * counts[False]
+
+
+def test_importing_the_module_makes_no_conversations() -> None:
+    script = (
+        "import renderers.renderer, renderers.bridging.stability as s; print(s._sample_pairs.cache_info().currsize)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "0"

@@ -1,195 +1,221 @@
-"""`Bridge`: a rollout whose tokens stay as they are, with what the next turn adds to it."""
+"""Extend a rollout: keep the token ids of its prompt and completion, and append those of new messages."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.bridging.context import Program
-from renderers.bridging.last_speaker import follows_itself
-from renderers.bridging.message_kind import kind_of
+from renderers.bridging.context import BridgeContext
+from renderers.bridging.last_speaker import ends_with_assistant_message
+from renderers.bridging.message_kind import SampleTexts, classify_call, classify_message
 from renderers.bridging.proofs import (
-    BridgeReason,
-    BridgeRefusal,
-    Evidence,
     Outcome,
     Proof,
-    choose,
-    closing_of,
+    choose_outcome,
+    closing_text,
+    describe_error,
     end_of_turn,
-    fault_in,
-    histories_of,
+    find_fault,
     prove,
-    turn_in,
-    words_of,
+    scaffold_from_turn,
 )
-from renderers.bridging.sample_histories import SAID, Turn, stand_in
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
+from renderers.bridging.sample_histories import Turn, substitute_turn
+from renderers.core.completions import CompletionState, Region
+from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
 from renderers.core.patterns import compile_alternation
+from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
-from renderers.parse.response import CompletionState, Region
-from renderers.programs.input_formats import NOT_TAKEN, Data
-from renderers.questions import ask
+from renderers.programs.base import REJECTIONS
 
-__all__ = ["Bridge", "Prior", "extend_prior"]
+__all__ = ["Bridge", "Prior", "extend"]
 
-_NOBODYS = (-1, Channel.SCAFFOLD, False, False)
-_NEAR = 8
-"""How many tokens are looked at where a text is joined to them."""
-_OTHERWISE = BridgeRefusal(BridgeReason.SUFFIX_VARIES, "the template writes the same messages in several ways")
+_NO_MESSAGE = (-1, Channel.SCAFFOLD, False, False)
+_BOUNDARY = 8
+"""The number of tokens that are decoded to check whether a text after them changes the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A rollout with what the next turn adds to it."""
+    """A rollout that is extended by new messages."""
 
     tokens: RenderedTokens
-    """All tokens, up to where the assistant's next turn begins."""
-    keeps: bool
-    """Whether the template is known to keep a history of this kind as it is, and the turn as it would write it itself.
+    """All tokens, up to the start of the next assistant turn."""
+    matches_rerender: bool
+    """True if rendering the whole conversation is proven to give these ids, provided that the model wrote its turn
+    exactly as the template would."""
+    evidence: tuple[BridgeEvidence, ...]
 
-    A model may write otherwise than its template would: other spaces, other JSON, markers in other tokens.
-    """
-    evidence: tuple[Evidence, ...]
+    @property
+    def keeps(self) -> bool:
+        """The name of `matches_rerender` in earlier releases."""
+        return self.matches_rerender
 
 
 class Prior(NamedTuple):
-    """A rollout as far as it goes, and what its completion is."""
+    """A rollout to extend."""
 
     prompt: list[Any]
     completion: list[Any]
     state: CompletionState
-    said: str
-    """The completion's content, beside reasoning and calls."""
+    content: str
+    """The content of the completion, beside reasoning and calls."""
 
     @property
-    def at_stop(self) -> tuple[list[Any], list[Any]]:
-        """What of the completion is before the stop token that ended it, and what is after it."""
+    def around_stop(self) -> tuple[list[Any], list[Any]]:
+        """The ids of the completion before its stop token, and those after it."""
         stop, place = self.state.stop, len(self.completion)
         if stop is not None:
-            place = next((at for at, one in enumerate(self.completion) if type(one) is int and one == stop), place)
+            places = (at for at, token in enumerate(self.completion) if type(token) is int and token == stop)
+            place = next(places, place)
         return self.completion[:place], self.completion[place + 1 :]
 
     def has(self, token: int | None) -> bool:
-        """Says whether a token is in it."""
-        return token is not None and (_holds(self.completion, token) or _holds(self.prompt, token))
+        """Return True if a token is in the rollout."""
+        return token is not None and (_contains(self.completion, token) or _contains(self.prompt, token))
 
 
-def _holds(ids: Sequence[Any], token: int) -> bool:
+def _contains(ids: Sequence[Any], token: int) -> bool:
     try:
         return token in ids
     except Exception:
-        # What is no id may raise anything when it is compared.
-        return any(type(one) is int and one == token for one in ids)
+        # An object that is not an id may raise anything when it is compared.
+        return any(type(other) is int and other == token for other in ids)
 
 
-def extend_prior(
-    program: Program, prior: Prior, new: Sequence[Data], *, retention: ThinkingRetention | None
+def extend(
+    context: BridgeContext, prior: Prior, new: Sequence[JsonObject], *, retention: ThinkingRetention | None
 ) -> Bridge | BridgeRefusal:
-    """Extends a rollout with new messages, or says why not."""
+    """Extend a rollout by new messages, or return the refusal.
+
+    The result depends on the arguments alone: a proof is made with sample messages that are determined by the kinds of
+    the real ones, so it does not matter which messages of a kind were bridged first.
+    """
     state = prior.state
     for at, message in enumerate(new):
         if message["role"] == "assistant":
-            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, f"new message {at}")
+            detail = f"new message {at} is the assistant's. Pass the tokens of the model as the completion instead."
+            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
     if state.region is Region.REASONING and state.stop is not None:
         return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
-    found: list[_Added] = []
-    for turn in _turns(program, prior, new):
-        added = _added(program, prior, turn, new, retention=retention)
-        if isinstance(added, BridgeRefusal):
-            return added
-        found.append(added)
-    texts = {added.trace.text: quote_short(added.trace.text) for added in found}
+    suffixes: list[_Suffix] = []
+    for turn in _possible_turns(context, prior, new):
+        suffix = _find_suffix(context, prior, turn, new, retention=retention)
+        if isinstance(suffix, BridgeRefusal):
+            return suffix
+        suffixes.append(suffix)
+    texts = {suffix.trace.text: quote_short(suffix.trace.text) for suffix in suffixes}
     if len(texts) > 1:
-        detail = "{} if the turn is but a call; else {}".format(*texts.values())
+        detail = "{} if the turn consists of calls alone, else {}".format(*texts.values())
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
-    near = [*prior.prompt[-_NEAR:], *prior.completion[-_NEAR:]][-_NEAR:]
-    if not found[0].led and not program.joins(near, found[0].trace.text):
-        detail = "a turn ends with text, and with what follows its last token would be another one"
+    first = suffixes[0]
+    boundary = [*prior.prompt[-_BOUNDARY:], *prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
+    if not first.begins_with_stop and not _keeps_last_token(context, boundary, first.trace.text):
+        detail = "the turn ends with text, and the text after it would change its last token"
         return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    evidence = tuple(one for added in found for one in added.evidence)
-    # No template writes a call that was cut off.
-    whole = state.stop is not None or state.region not in (Region.CALL, Region.CALLS)
-    keeps = whole and all(one.change is None for one in evidence)
-    return Bridge(_joined(program, prior, new, found[0]), keeps, evidence)
+    evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
+    # No template renders a call that was cut off.
+    complete = state.stop is not None or state.region not in (Region.CALL, Region.CALLS)
+    matches = complete and all(item.change is None for item in evidence)
+    return Bridge(_join_tokens(context, prior, new, first), matches, evidence)
 
 
-class _Added(NamedTuple):
-    """What new messages add, and whose it is, after a token that stands for what is before, if there is one."""
+class _Suffix(NamedTuple):
+    """The text that new messages add, with its labels."""
 
     trace: Trace
     labels: list[LabelledSpan]
-    led: bool
-    evidence: tuple[Evidence, ...]
+    begins_with_stop: bool
+    """True if the first token is the stop token of the turn, which the completion contains."""
+    evidence: tuple[BridgeEvidence, ...]
 
 
-def _turns(program: Program, prior: Prior, new: Sequence[Data]) -> Iterator[Turn]:
-    """Yields the turns that a completion may be."""
+def _possible_turns(context: BridgeContext, prior: Prior, new: Sequence[JsonObject]) -> Iterator[Turn]:
+    """Yield the turns that a completion may be."""
     state = prior.state
     if not state.calls and any(message["role"] == "tool" for message in new):
-        # Calls that are not read as such may be all that there is, or not.
+        # Calls that could not be parsed may be the whole turn, or follow other content.
         yield Turn(state.thought, "", ())
-        said = prior.said.strip()
-        if not said or program.call_edges.around(said):
+        content = prior.content.strip()
+        if not content or context.call_delimiters.encloses(content):
             return
-    yield Turn(state.thought, prior.said, state.calls)
+    yield Turn(state.thought, prior.content, state.calls)
 
 
-def _added(
-    program: Program, prior: Prior, turn: Turn, new: Sequence[Data], *, retention: ThinkingRetention | None
-) -> _Added | BridgeRefusal:
-    kinds = tuple(kind_of(message, program.searches) for message in new)
-    own = kind_of({"role": "assistant", "content": turn.said}, program.searches)
-    if not own.words:
-        # Its words only count where the template looks for something in them.
-        turn = turn._replace(said="" if own.blank else SAID)
-    made: list[Proof] = []
+class _Sample(NamedTuple):
+    """A turn and new messages as they are rendered in a proof."""
 
-    def find() -> Proof:
-        made.append(_proof(program, turn, new))
-        return made[0]
-
-    proof = ask(("proof", program.key, turn.thought, own, _known(turn, new), kinds), find)
-    added = _extended(program, prior, turn, new, proof, kinds=kinds, retention=retention)
-    if made or isinstance(added, _Added) or (added and added.reason is BridgeReason.HISTORY_REWRITTEN):
-        return added or _OTHERWISE
-    # It was proven with other words: those of a refusal are to be these, and a template may go by more than is known.
-    proof = _proof(program, turn, new)
-    return _extended(program, prior, turn, new, proof, kinds=kinds, retention=retention) or _OTHERWISE
+    turn: Turn
+    new: list[JsonObject]
+    key: tuple[str, ...] | None
+    """The key of the sample; None for the real messages, whose proofs are not kept."""
 
 
-def _known(turn: Turn, new: Sequence[Data]) -> Hashable:
-    """Returns what is known of calls and their results, beside names and ids themselves."""
-    results = [message for message in new if message["role"] == "tool"]
-    return tuple(
-        (
-            (call.id is None, call.name is None),
-            *((call.id == one.get("tool_call_id"), call.name == one.get("name")) for one in results),
-        )
-        for call in turn.calls
+def _sample_of(context: BridgeContext, turn: Turn, new: Sequence[JsonObject]) -> _Sample:
+    """Return a turn and messages of the same kinds."""
+    rules, texts = context.field_rules, SampleTexts()
+    calls = tuple(classify_call(call, rules, texts) for call in turn.calls)
+    kinds = [classify_message(message, rules, texts) for message in new]
+    sample = turn._replace(calls=calls)
+    return _Sample(sample, [kind.sample for kind in kinds], (repr(sample), *(kind.key for kind in kinds)))
+
+
+def _find_suffix(
+    context: BridgeContext, prior: Prior, turn: Turn, new: Sequence[JsonObject], *, retention: ThinkingRetention | None
+) -> _Suffix | BridgeRefusal:
+    if not context.field_rules.literals.may_match(turn.content):
+        turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
+    sample = _sample_of(context, turn, new)
+    proof = context.remember(("proof", sample.key), lambda: _prove_sample(context, sample))
+    suffix = _suffix_by_proof(context, prior, turn, new, sample, proof, retention=retention)
+    if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
+        return suffix
+    # The template renders these messages otherwise than the samples, or a refusal has to quote the real messages.
+    real = _Sample(turn, list(new), None)
+    proof = _prove_sample(context, real)
+    return _suffix_by_proof(context, prior, turn, new, real, proof, retention=retention) or BridgeRefusal(
+        BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
     )
 
 
-def _extended(
-    program: Program,
+def _prove_sample(context: BridgeContext, sample: _Sample) -> Proof:
+    return prove(
+        context.render,
+        context.histories,
+        sample.turn,
+        sample.new,
+        markers=context.think_markers,
+        control=context.pipeline.settings.tokenizer.vocab.reserved_texts,
+    )
+
+
+def _suffix_by_proof(
+    context: BridgeContext,
     prior: Prior,
     turn: Turn,
-    new: Sequence[Data],
+    new: Sequence[JsonObject],
+    sample: _Sample,
     proof: Proof,
     *,
-    kinds: Hashable,
     retention: ThinkingRetention | None,
-) -> _Added | BridgeRefusal | None:
-    """Extends a turn by a proof; None where what is written now is not as it was proven."""
-    chosen = choose(
+) -> _Suffix | BridgeRefusal | None:
+    """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
+    token_ids = context.pipeline.settings.tokenizer.added_tokens
+
+    def after_assistant() -> bool:
+        headers = context.role_headers
+        return headers is not None and ends_with_assistant_message(prior.prompt, headers)
+
+    chosen = choose_outcome(
         proof,
-        has=lambda text: prior.has(program.token_of.get(text)),
-        doubled=lambda: program.heads is not None and follows_itself(prior.prompt, program.heads),
+        has_token=lambda text: prior.has(token_ids.get(text)),
+        after_assistant=after_assistant,
         new=new,
         retention=retention,
     )
@@ -197,131 +223,143 @@ def _extended(
         return chosen
     outcome, evidence = chosen
     try:
-        closing = _closing(program, outcome, turn, new, prior, kinds=kinds)
+        closing = _closing(context, outcome, sample, prior)
         if isinstance(closing, BridgeRefusal):
             return closing
-        written = _written(program, outcome, turn, new, closing=closing)
-    except NOT_TAKEN as error:
-        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, words_of(error, len(outcome.skeleton.messages)))
-    return written and _Added(*written, outcome.stop in program.token_of, evidence)
+        rendered = _render_suffix(context, outcome, turn, new, closing=closing)
+    except REJECTIONS as error:
+        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
+    return rendered and _Suffix(*rendered, outcome.stop in token_ids, evidence)
 
 
-def _proof(program: Program, turn: Turn, new: Sequence[Data]) -> Proof:
-    # What is written of a history alone is the same for all proofs; the words of tools are in it.
-    histories = ask(
-        ("histories", program.key, repr(program.tools)), lambda: histories_of(program.write, control=program.control)
-    )
-    return prove(program.write, histories, turn, new, markers=program.think_markers, control=program.control)
-
-
-def _closing(
-    program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], prior: Prior, *, kinds: Hashable
-) -> str | BridgeRefusal:
-    """Returns what a turn has to be closed with."""
-    stop, region, token_of = prior.state.stop, prior.state.region, program.token_of
-    ends = {token_of[text] for text in (outcome.stop, outcome.last_stop) if text in token_of}
-    if any(_holds(prior.completion[-1:], one) for one in ends):
+def _closing(context: BridgeContext, outcome: Outcome, sample: _Sample, prior: Prior) -> str | BridgeRefusal:
+    """Return the text that the turn has to be closed with; empty if it is closed."""
+    stop, region, token_ids = prior.state.stop, prior.state.region, context.pipeline.settings.tokenizer.added_tokens
+    ends = {token_ids[text] for text in (outcome.stop, outcome.last_stop) if text in token_ids}
+    if any(_contains(prior.completion[-1:], token) for token in ends):
         return ""
     if stop is not None:
         if not outcome.stop:
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
-        if stop not in ends and outcome.stop in token_of and _holds(prior.at_stop[0][-1:], token_of[outcome.stop]):
+        before, _ = prior.around_stop
+        if stop not in ends and outcome.stop in token_ids and _contains(before[-1:], token_ids[outcome.stop]):
             detail = (
                 f"the turn ends with {outcome.stop!r}, and the template does not write the stop token {stop} after it"
             )
             return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-        # What follows a stop token that begins the next message would be of that message.
+        # Text after a stop token that begins the next message would belong to that message.
         return "" if stop in ends and not outcome.stop_is_next else outcome.stop
-    if not outcome.stop and any(message["role"] == "tool" for message in new):
-        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "where the turn ends that called the tool cannot be told")
-    closing = ask(
-        ("closing", program.key, outcome.skeleton.features, outcome.stop, turn.thought, region, kinds),
-        lambda: closing_of(program.write, outcome, turn, new, region, stops=program.stops),
-    )
+    if not outcome.stop and any(message["role"] == "tool" for message in sample.new):
+        detail = "the turn that called the tool was cut off, and the template does not end a turn with a special token"
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    closing = _closing_text(context, outcome, sample, region)
     if closing is None:
-        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the template writes no such turn, so it cannot be closed")
+        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the template renders no such turn, so it cannot be closed")
     if closing and not outcome.stop:
-        detail = f"the template ends a turn with {closing!r}, which is no token: whether it is there cannot be told"
+        detail = f"the template ends a turn with {closing!r}, which is not a special token and may be in the completion"
         return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     return closing
 
 
-def _written(
-    program: Program, outcome: Outcome, turn: Turn, new: Sequence[Data], *, closing: str
-) -> tuple[Trace, list[LabelledSpan]] | None:
-    """Returns what is written after a turn, and whose it is, after the token that it ends with, if there is one.
+def _closing_text(context: BridgeContext, outcome: Outcome, sample: _Sample, region: Region) -> str | None:
+    def compute() -> str | None:
+        stops = context.pipeline.settings.tokenizer.vocab.stop_texts
+        return closing_text(context.render, outcome, sample.turn, sample.new, region, stops=stops)
 
-    None where the template does not write the turn as it was proven.
+    if sample.key is None:
+        return compute()
+    return context.remember(("closing", sample.key, outcome.history.features, outcome.stop, region), compute)
+
+
+def _render_suffix(
+    context: BridgeContext, outcome: Outcome, turn: Turn, new: Sequence[JsonObject], *, closing: str
+) -> tuple[Trace, list[LabelledSpan]] | None:
+    """Return the text and the labels from the stop token of the turn on.
+
+    None if the scaffold differs from the one that was proven.
     """
-    at = len(outcome.skeleton.messages)
-    whole = program.write([*outcome.skeleton.messages, stand_in(turn, new), *new], True)
-    end = end_of_turn(whole, at)
-    if end is None or fault_in(whole, at, end, new) is not None or turn_in(whole, at) != outcome.turn:
+    at = len(outcome.history.messages)
+    rendered = context.render([*outcome.history.messages, substitute_turn(turn, new), *new], True)
+    end = end_of_turn(rendered, at)
+    if end is None or find_fault(rendered, at, end, new) is not None:
         return None
-    # What follows a control token does not depend on what is before it.
+    if scaffold_from_turn(rendered, at, end) != outcome.scaffold:
+        return None
+    # The tokens after a special token do not depend on the text before it.
     lead = outcome.stop + closing
     moved = len(lead) - end
     spans = [
         Span(max(span.start, end) + moved, span.end + moved, max(span.message - at - 1, -1), span.path)
-        for span in whole.trace.spans
+        for span in rendered.trace.spans
         if span.end > end
     ]
     labels = [
-        one._replace(
-            start=max(one.start, end) + moved,
-            end=one.end + moved,
-            message=max(one.message - at - 1, -1),
+        label._replace(
+            start=max(label.start, end) + moved,
+            end=label.end + moved,
+            message=max(label.message - at - 1, -1),
             sampled=False,
-            content=one.content and one.message > at,
+            content=label.content and label.message > at,
         )
-        for one in whole.labels
-        if one.end > end
+        for label in rendered.labels
+        if label.end > end
     ]
     if lead:
         spans.insert(0, Span(0, len(lead), -1, ()))
         labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
-    return Trace(lead + whole.trace.text[end:], tuple(spans)), labels
+    return Trace(lead + rendered.trace.text[end:], tuple(spans)), labels
 
 
-def _joined(program: Program, prior: Prior, new: Sequence[Data], added: _Added) -> RenderedTokens:
-    """Returns the tokens of a rollout and what is added to it."""
-    ids, runs, injected = program.encode(added.trace, added.labels)
-    first = 1 + _already_there(program, prior, added.trace.text, ids) if added.led else 0
+def _keeps_last_token(context: BridgeContext, ids: Sequence[Any], text: str) -> bool:
+    """Return True if the last of some ids stay the same with a text after them."""
+    if not all(type(token) is int and token >= 0 for token in ids):
+        return False
+    joined = [*ids[-2:], *context.encode(text)]
+    return context.encode(context.pipeline.settings.tokenizer.decode(ids) + text)[-len(joined) :] == joined
+
+
+def _join_tokens(context: BridgeContext, prior: Prior, new: Sequence[JsonObject], suffix: _Suffix) -> RenderedTokens:
+    """Return the tokens of a rollout and its suffix."""
+    encoded, injected = context.pipeline.encode(suffix.trace, suffix.labels)
+    first = 1 + _tokens_after_stop(context, prior, suffix.trace.text, encoded.ids) if suffix.begins_with_stop else 0
     before = len(prior.prompt) + len(prior.completion)
-    # Adding two lists makes one of just the right size: a long prompt is copied once, and not moved again.
-    new_ids = [*prior.completion, *ids[first:]]
+    # The sum of two lists has exactly the right size, so a long prompt is copied only once.
+    new_ids = [*prior.completion, *encoded.ids[first:]]
     all_ids = prior.prompt + new_ids
     roles, names = [message["role"] for message in new], _tool_names(prior.state, new)
-    if not runs:
+    if not encoded.runs:
         return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)
     moved = before - first
     return RenderedTokens.of_runs(
         all_ids,
-        [TokenRun(before, *_NOBODYS), *(run._replace(end=run.end + moved) for run in runs if run.end > first)],
-        injected=[one._replace(start=one.start + moved, end=one.end + moved) for one in injected],
+        [
+            TokenRun(before, *_NO_MESSAGE),
+            *(run._replace(end=run.end + moved) for run in encoded.runs if run.end > first),
+        ],
+        injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
         message_roles=roles,
         message_tool_names=names,
-        decode=program.decode,
+        decode=context.pipeline.settings.tokenizer.decode,
     )
 
 
-def _already_there(program: Program, prior: Prior, added: str, ids: Sequence[int]) -> int:
-    """Returns how many of the tokens that are added after a stop token the completion has after its own.
+def _tokens_after_stop(context: BridgeContext, prior: Prior, added: str, ids: Sequence[int]) -> int:
+    """Return how many tokens of the suffix after the stop token the completion already contains.
 
-    A completion that was cut out of a render has the line break that the template writes there. It has to be all that
-    stands between that stop token and the next control token, as it would otherwise be in other tokens. `ids` are
-    those of what is added, from the stop token on.
+    A completion that was cut out of a render contains the line break that the template writes after the stop token. It
+    must be all the text up to the next special token, as the text would otherwise have other tokens. `ids` are those
+    of the suffix, from the stop token on.
     """
-    if prior.state.stop is None or _holds(prior.completion[-1:], prior.state.stop):
+    if prior.state.stop is None or _contains(prior.completion[-1:], prior.state.stop):
         return 0
-    tokens = compile_alternation(program.control)
-    places = [found.span() for found in itertools.islice(tokens.finditer(added), 2)] if tokens else []
-    between = program.ids(added[places[0][1] : places[1][0]]) if len(places) == 2 else []
-    there = prior.at_stop[1] == between and list(ids[1 : 1 + len(between)]) == between
-    return len(between) if there else 0
+    pattern = compile_alternation(context.pipeline.settings.tokenizer.vocab.reserved_texts)
+    tokens = [match.span() for match in itertools.islice(pattern.finditer(added), 2)] if pattern else []
+    between = context.encode(added[tokens[0][1] : tokens[1][0]]) if len(tokens) == 2 else []
+    _, after = prior.around_stop
+    return len(between) if after == between and list(ids[1 : 1 + len(between)]) == between else 0
 
 
-def _tool_names(state: CompletionState, new: Sequence[Data]) -> list[str | None]:
-    """Returns the name of the tool of each new message that is a result, if it or the model's call says so."""
+def _tool_names(state: CompletionState, new: Sequence[JsonObject]) -> list[str | None]:
+    """Return the tool name of each new message that is a result, from the message or from the call of the model."""
     calls = [{"id": call.id, "function": {"name": call.name}} for call in state.calls if call.id and call.name]
     return extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *new])[1:]

@@ -1,42 +1,51 @@
-"""What a template writes around calls: a turn whose calls are not read is told by that from one that says more."""
+"""`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
+
+They show whether a turn whose calls cannot be parsed consists of calls alone.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from renderers.bridging.proofs import Write, end_of_turn, stop_at
-from renderers.bridging.sample_histories import Turn, skeletons, stand_in
-from renderers.parse.response import StateCall, Thought
-from renderers.programs.input_formats import NOT_TAKEN
+from renderers.bridging.proofs import RenderHistory, end_of_turn, stop_at
+from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
+from renderers.core.completions import StateCall, Thought
+from renderers.programs.base import REJECTIONS
 
-__all__ = ["CallEdges", "edges_of_calls"]
+__all__ = ["CallDelimiters", "probe_call_delimiters"]
 
 
-class CallEdges(NamedTuple):
-    """What a turn that is but a call begins with, and what it may end with."""
+class CallDelimiters(NamedTuple):
+    """The text that a turn of calls alone begins with, and the texts that it may end with."""
 
     before: str = ""
     after: tuple[str, ...] = ()
 
-    def around(self, said: str) -> bool:
-        """Says whether what is said is but a call."""
-        return bool(self.before) and said.startswith(self.before) and said.endswith(self.after)
+    def encloses(self, content: str) -> bool:
+        """Return True if a turn with this content consists of calls alone."""
+        return bool(self.before) and content.startswith(self.before) and content.endswith(self.after)
 
 
-def edges_of_calls(write: Write, *, markers: tuple[str, str] | None, control: frozenset[str]) -> CallEdges:
-    """Returns what the template begins and ends a turn with that is but a call; empty where that is not known."""
-    ask, turn = next(skeletons()).messages, stand_in(Turn(Thought.NONE, "", (StateCall(None, None),)), ())
+def probe_call_delimiters(
+    render: RenderHistory, *, markers: tuple[str, str] | None, control: frozenset[str]
+) -> CallDelimiters:
+    """Return the delimiters of a turn that consists of a call; empty if the template writes no calls.
+
+    `markers` enclose reasoning, `control` are the texts of special tokens.
+    """
+    question = next(sample_histories()).messages
+    turn = substitute_turn(Turn(Thought.NONE, "", (StateCall(None, None),)), ())
     try:
-        written = write([*ask, turn], False)
-    except NOT_TAKEN:
-        return CallEdges()
-    start = min((one.start for one in written.labels if one.message == 1 and one.sampled), default=0)
-    end = end_of_turn(written, 1)
-    calls = [span for span in written.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
+        rendered = render([*question, turn], False)
+    except REJECTIONS:
+        return CallDelimiters()
+    start = min((label.start for label in rendered.labels if label.message == 1 and label.sampled), default=0)
+    end = end_of_turn(rendered, 1)
+    calls = [span for span in rendered.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
     if end is None or not calls:
-        return CallEdges()
-    before, after = written.trace.text[start : calls[0].start], written.trace.text[calls[-1].end : end]
-    # The template may write of reasoning that there is none.
+        return CallDelimiters()
+    before, after = rendered.trace.text[start : calls[0].start], rendered.trace.text[calls[-1].end : end]
+    # The template may write markers around empty reasoning.
     before = before.rpartition(markers[1])[2] if markers else before
-    # The stop token is in what is said where the model is not known to stop with it.
-    return CallEdges(before.strip(), (after.strip(), after.removesuffix(stop_at(written, end, control)).strip()))
+    # The stop token is part of the content if the model is not known to stop with it.
+    return CallDelimiters(before.strip(), (after.strip(), after.removesuffix(stop_at(rendered, end, control)).strip()))

@@ -1,112 +1,147 @@
-"""`Program`: a chat template with the tools of a conversation, as a bridge is proven with it."""
+"""`BridgeContext`: the template, tools and arguments that a bridge is proven with, and the proofs made with them."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from renderers.bridging.call_shape import CallEdges, edges_of_calls
-from renderers.bridging.last_speaker import Heads, heads_of
-from renderers.bridging.proofs import Written
+from renderers.bridging.call_shape import CallDelimiters, probe_call_delimiters
+from renderers.bridging.last_speaker import RoleHeaders, probe_role_headers
+from renderers.bridging.message_kind import FieldRules
+from renderers.bridging.proofs import History, RenderedHistory, render_histories
+from renderers.core.bounded_table import BoundedTable
+from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.spans import LabelledSpan, Trace
-from renderers.core.tokens import InjectedText, TokenRun
-from renderers.probing.literals import Searches, searches_of
-from renderers.probing.turn_format import Ways, think_markers
-from renderers.programs.input_formats import Data
-from renderers.questions import ask
-from renderers.rendering.pipeline import Writer
+from renderers.probing.turn_format import TurnFormat
+from renderers.rendering.pipeline import RenderPipeline
 
-__all__ = ["Program"]
+__all__ = ["BridgeContext", "clear_proof_caches", "pipeline_key"]
+
+_CONTEXTS_KEPT = 128
+_PROOFS_KEPT = 64
+"""How many proofs of a context are kept at least: one for each kind of turn and new messages."""
+
+Result = TypeVar("Result")
+_PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=_CONTEXTS_KEPT)
+"""The proofs of each context, by its key."""
+
+
+def clear_proof_caches() -> None:
+    """Drop all proofs of bridges, as in a new process."""
+    _PROOFS.clear()
+
+
+def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
+    """Return everything that determines how a pipeline renders messages, except the content of the tools."""
+    settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
+    return (
+        pipeline.turn_format(with_tools=with_tools).key,
+        # Lists and long texts among the arguments are not in the probe key.
+        repr(pipeline.arguments),
+        settings.content_tokens,
+        settings.conventions,
+        settings.prefill,
+        vocab.stop_texts,
+        vocab.fingerprint,
+    )
 
 
 @dataclass(frozen=True)
-class Program:
-    """What writes messages with some tools, and makes tokens of what is written."""
+class BridgeContext:
+    """A render pipeline with the tools of a conversation.
 
-    writer: Writer
-    tools: list[Data] | None
+    Its key is everything that a proof can depend on beside the turn and the new messages. Contexts with equal keys
+    share their proofs.
+    """
+
+    pipeline: RenderPipeline
+    tools: list[JsonObject] | None
     header: str
-    """What an assistant's turn begins with."""
+    """The text that an assistant turn begins with."""
 
     @lazy
     def key(self) -> Hashable:
-        """All that decides how it writes, beside messages and the words of tools."""
-        writer, tokenizer = self.writer, self.writer.tokenizer
-        # The ways are the same for switches that are lists, or long texts.
-        template = self._ways, repr(writer.switches), writer.content_tokens, writer.conventions, writer.prefill
-        return (*template, tokenizer.control_texts, tokenizer.stop_texts, tokenizer.known_by)
+        """Everything that determines the output of the template, except the messages."""
+        return pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
 
     @lazy
-    def _ways(self) -> Ways:
-        return self.writer.ways(tools=self.tools is not None)
+    def _proofs(self) -> BoundedTable[Any]:
+        return _PROOFS.get(self.key, lambda: BoundedTable(keep=_PROOFS_KEPT))
+
+    def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """Return a result that depends on this context and on `key` alone, computed once."""
+        return cast(Result, self._proofs.get(key, compute))
+
+    def render(self, messages: Sequence[JsonObject], add_generation_prompt: bool) -> RenderedHistory:
+        """Render messages with the tools of this context."""
+        run = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=add_generation_prompt)
+        return RenderedHistory(run.trace, lambda: run.labels)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a text, without special tokens around it."""
+        return self.pipeline.settings.tokenizer.encode(text, add_special_tokens=False)
+
+    @lazy
+    def turn_format(self) -> TurnFormat:
+        """The delimiters of turns with these tools."""
+        return self.pipeline.turn_format(with_tools=self.tools is not None)
 
     @property
     def think_markers(self) -> tuple[str, str] | None:
-        """What reasoning stands between, if the template writes any."""
-        return think_markers(self._ways)
+        """The markers around reasoning; None if the template writes no reasoning."""
+        return self.turn_format.think_markers
+
+    @lazy
+    def field_rules(self) -> FieldRules:
+        """The rules that reduce a new message to its kind."""
+        return self.remember("field rules", self._find_field_rules)
+
+    def _find_field_rules(self) -> FieldRules:
+        program = self.turn_format.key.program
+        arguments = {**self.pipeline.settings.tokenizer.special_tokens_map, **self.pipeline.arguments}
+        literals = program.literals.with_texts(frozenset(_texts_in(arguments)))
+        return FieldRules(program.readable_fields, literals)
 
     @property
-    def control(self) -> frozenset[str]:
-        """The texts of control tokens."""
-        return self.writer.tokenizer.reserved_texts
-
-    @property
-    def stops(self) -> frozenset[str]:
-        """The texts of the tokens that the model is known to stop with."""
-        return self.writer.tokenizer.stop_texts
-
-    @property
-    def searches(self) -> Searches:
-        """What the template looks for in messages."""
-        return searches_of(self._ways.source)
-
-    @property
-    def token_of(self) -> Mapping[str, int]:
-        """The control tokens by their texts."""
-        return self.writer.tokenizer.added_tokens
-
-    @property
-    def heads(self) -> Heads | None:
-        """What messages begin with, if that can be told."""
-        return ask(
-            ("heads", self.key, self.header),
-            lambda: heads_of(self.write, header=self.header, control=self.control, encode=self.ids),
+    def histories(self) -> tuple[History, ...]:
+        """The sample histories as the template renders them."""
+        return self.remember(
+            "histories",
+            lambda: render_histories(self.render, control=self.pipeline.settings.tokenizer.vocab.reserved_texts),
         )
 
     @property
-    def call_edges(self) -> CallEdges:
-        """What a turn that is but a call begins and ends with."""
-        return ask(
-            ("edges of calls", self.key),
-            lambda: edges_of_calls(self.write, markers=self.think_markers, control=self.control),
+    def role_headers(self) -> RoleHeaders | None:
+        """The headers of messages; None if they are not determined."""
+        return self.remember(
+            "role headers",
+            lambda: probe_role_headers(
+                self.render,
+                header=self.header,
+                control=self.pipeline.settings.tokenizer.vocab.reserved_texts,
+                encode=self.encode,
+            ),
         )
 
-    def write(self, messages: Sequence[Data], prompt: bool) -> Written:
-        """Writes messages, with a generation prompt or without."""
-        run = self.writer.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
-        return Written(run.trace, functools.partial(self.writer.labels, run))
+    @property
+    def call_delimiters(self) -> CallDelimiters:
+        """The delimiters of a turn that consists of tool calls."""
+        return self.remember(
+            "call delimiters",
+            lambda: probe_call_delimiters(
+                self.render, markers=self.think_markers, control=self.pipeline.settings.tokenizer.vocab.reserved_texts
+            ),
+        )
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of ids."""
-        return self.writer.tokenizer.decode(ids)
 
-    def ids(self, text: str) -> list[int]:
-        """Returns the ids of a text."""
-        return self.writer.tokenizer.encode(text, add_special_tokens=False)
-
-    def joins(self, ids: Sequence[Any], text: str) -> bool:
-        """Says whether the last of some ids stay as they are where a text follows them."""
-        if not all(type(number) is int and number >= 0 for number in ids):
-            return False
-        joined = [*ids[-2:], *self.ids(text)]
-        return self.ids(self.decode(ids) + text)[-len(joined) :] == joined
-
-    def encode(
-        self, trace: Trace, labels: Sequence[LabelledSpan]
-    ) -> tuple[Sequence[int], Sequence[TokenRun], Sequence[InjectedText]]:
-        """Returns the ids of a text, their attribution where that is known, and control text of a caller's."""
-        encoded, injected = self.writer.encoded(trace, labels)
-        return encoded.ids, encoded.runs, injected
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in the values of nested data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)

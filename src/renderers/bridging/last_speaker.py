@@ -1,109 +1,114 @@
-"""Whose message is the last one of a prompt: what begins messages is looked for in its ids, from the end on."""
+"""`RoleHeaders`: the headers of messages as token ids, to find the role of the last message in a prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from renderers.bridging.proofs import Write, end_of_turn, stop_at
-from renderers.bridging.sample_histories import Feature, skeletons
+from renderers.bridging.proofs import RenderHistory, end_of_turn, stop_at
+from renderers.bridging.sample_histories import HistoryFeature, sample_histories
 from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Path
-from renderers.programs.input_formats import NOT_TAKEN
+from renderers.programs.base import REJECTIONS
 
-__all__ = ["Heads", "follows_itself", "heads_of"]
+__all__ = ["RoleHeaders", "ends_with_assistant_message", "probe_role_headers"]
 
-_AT_ONCE = 512
-"""How many ids are looked at at once."""
+_CHUNK = 512
+"""How many ids of a prompt are searched at a time, from its end on."""
 _NO_ID = -1
-_OF_ROLES: tuple[Path, ...] = ((), ("role",))
-"""What is written around a message, and not from the rest of it."""
+_HEADER_PATHS: tuple[Path, ...] = ((), ("role",))
 
 
-class Heads(NamedTuple):
-    """The ids that messages begin with, each from a control token on."""
+class RoleHeaders(NamedTuple):
+    """The ids of message headers, each from a special token on."""
 
-    own: tuple[int, ...]
+    assistant: tuple[int, ...]
     others: tuple[tuple[int, ...], ...]
-    """Those of users and of tools."""
+    """The headers of user messages and tool results."""
 
 
-def heads_of(
-    write: Write, *, header: str, control: frozenset[str], encode: Callable[[str], Sequence[int]]
-) -> Heads | None:
-    """Returns what messages begin with; None where that cannot be told, as where no control token begins them.
+def probe_role_headers(
+    render: RenderHistory, *, header: str, control: frozenset[str], encode: Callable[[str], Sequence[int]]
+) -> RoleHeaders | None:
+    """Return the headers of messages; None if no special token begins them or two of them are equal.
 
-    `header` is what an assistant's turn begins with.
+    `header` is the text that an assistant turn begins with.
     """
     pattern = compile_alternation(control)
-    begun = pattern.search(header) if pattern else None
-    if pattern is None or begun is None:
+    first_token = pattern.search(header) if pattern else None
+    if pattern is None or first_token is None:
         return None
     texts = []
-    for skeleton in skeletons():
-        if skeleton.features in ({Feature.TURN}, {Feature.RESULT}):
+    for history in sample_histories():
+        if history.features in ({HistoryFeature.TURN}, {HistoryFeature.RESULT}):
             try:
-                written = write(skeleton.messages, False)
-            except NOT_TAKEN:
+                rendered = render(history.messages, False)
+            except REJECTIONS:
                 continue
-            end = end_of_turn(written, 1)
-            bodies = [one.start for one in written.trace.spans if one.path not in _OF_ROLES and one.start >= (end or 0)]
+            end = end_of_turn(rendered, 1)
+            bodies = [
+                span.start
+                for span in rendered.trace.spans
+                if span.path not in _HEADER_PATHS and span.start >= (end or 0)
+            ]
             if end is not None and bodies:
-                following = written.trace.text[end : bodies[0]]
-                first = pattern.search(following)
-                # The token that begins it may be that which stops the turn before.
-                texts.append(following[first.start() :] if first else stop_at(written, end, control) + following)
-    # Space at the end may be part of a token with what follows.
-    own, *others = (tuple(encode(text.rstrip())) for text in (header[begun.start() :], *texts))
-    others = [_sure(head, own) for head in others]
-    return Heads(own, tuple(others)) if all(others) and own not in others else None
+                following = rendered.trace.text[end : bodies[0]]
+                token = pattern.search(following)
+                # The token that ends the turn may begin the next message as well.
+                texts.append(following[token.start() :] if token else stop_at(rendered, end, control) + following)
+    # Whitespace at the end may be in a token with the text after it.
+    assistant, *others = (tuple(encode(text.rstrip())) for text in (header[first_token.start() :], *texts))
+    others = [_certain_part(other, assistant) for other in others]
+    return RoleHeaders(assistant, tuple(others)) if all(others) and assistant not in others else None
 
 
-def _sure(head: tuple[int, ...], own: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns a head without its last token, which may be another with what follows, if it can be told without it."""
-    return head[:-1] if head[:-1] != own[: len(head) - 1] else head
+def _certain_part(header: tuple[int, ...], assistant: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a header without its last token, which may merge with the text after it, unless it is needed."""
+    return header[:-1] if header[:-1] != assistant[: len(header) - 1] else header
 
 
-def follows_itself(prompt: Sequence[Any], heads: Heads) -> bool:
-    """Says whether the message before the turn that a prompt opens is the assistant's as well.
+def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> bool:
+    """Return True if the message before the open assistant turn is also an assistant message.
 
-    >>> heads = Heads(own=(1, 2), others=((1, 3),))
-    >>> follows_itself([1, 3, 9, 1, 2, 8, 1, 2], heads), follows_itself([1, 2, 8, 1, 3, 9, 1, 2], heads)
-    (True, False)
+    >>> headers = RoleHeaders(assistant=(1, 2), others=((1, 3),))
+    >>> ends_with_assistant_message([1, 3, 9, 1, 2, 8, 1, 2], headers)
+    True
+    >>> ends_with_assistant_message([1, 2, 8, 1, 3, 9, 1, 2], headers)
+    False
     """
-    end, own = len(prompt), 0
-    longest = max(map(len, (heads.own, *heads.others)))
+    end, assistant_headers = len(prompt), 0
+    longest = max(map(len, (headers.assistant, *headers.others)))
     while end > 0:
-        start = max(0, end - _AT_ONCE)
-        # Those that begin before the end may go on after it.
-        part = prompt[start : end + longest - 1]
+        start = max(0, end - _CHUNK)
+        # A header that begins before the end of the chunk may extend beyond it.
+        chunk = prompt[start : end + longest - 1]
         try:
-            places = _places(part, heads)
+            places = _header_places(chunk, headers)
         except Exception:
-            # What is no id may raise anything when it is compared.
-            part = [one if type(one) is int else _NO_ID for one in part]
-            places = _places(part, heads)
+            # An object that is not an id may raise anything when it is compared.
+            chunk = [token if type(token) is int else _NO_ID for token in chunk]
+            places = _header_places(chunk, headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
-            if not _begins(part, place, heads.own):
+            if not _begins_with(chunk, place, headers.assistant):
                 return False
-            own += 1
-            if own == 2:
+            assistant_headers += 1
+            if assistant_headers == 2:
                 return True
         end = start
     return False
 
 
-def _places(ids: Sequence[Any], heads: Heads) -> set[int]:
-    """Returns where messages begin."""
+def _header_places(ids: Sequence[Any], headers: RoleHeaders) -> set[int]:
+    """Return the positions of all headers."""
     places = set()
-    for head in {heads.own, *heads.others}:
+    for header in {headers.assistant, *headers.others}:
         place = -1
-        for _ in range(ids.count(head[0])):
-            place = ids.index(head[0], place + 1)
-            if _begins(ids, place, head):
+        for _ in range(ids.count(header[0])):
+            place = ids.index(header[0], place + 1)
+            if _begins_with(ids, place, header):
                 places.add(place)
     return places
 
 
-def _begins(ids: Sequence[Any], place: int, head: tuple[int, ...]) -> bool:
-    return tuple(ids[place : place + len(head)]) == head
+def _begins_with(ids: Sequence[Any], place: int, header: tuple[int, ...]) -> bool:
+    return tuple(ids[place : place + len(header)]) == header

@@ -1,51 +1,108 @@
-"""Kinds of messages: what of a message decides about how a template writes it and what follows it."""
+"""`MessageKind`: a message reduced to the values that can change how a template renders it.
+
+A kind is a sample message. Fields that the template cannot read are left out, and free text that no test of the
+template may match is replaced with a probe word. All other values stay: roles, flags, numbers, enum-like texts, and
+the structure of lists and objects. A proof that is made with the samples is a function of the kinds alone, so it is
+the same for all messages of these kinds.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renderers.probing.literals import Searches
-from renderers.programs.input_formats import Data
+from renderers.core.completions import StateCall
+from renderers.core.jsontypes import JsonObject
+from renderers.core.messages import REASONING_NAMES
+from renderers.core.probe_words import PROBE_ID, PROBE_TEXT
+from renderers.templating.literals import TemplateLiterals
 
-__all__ = ["Kind", "kind_of"]
+__all__ = ["FieldRules", "MessageKind", "SampleTexts", "classify_call", "classify_message"]
 
-_REFERENCES = ("name", "tool_call_id")
-"""What a message refers to others with."""
-
-
-class Kind(NamedTuple):
-    """What of a message decides about how a template writes it, beside its words."""
-
-    role: str
-    given: frozenset[str]
-    """The fields that there are."""
-    forms: tuple[str, ...]
-    """The types of the content's parts."""
-    blank: bool
-    trimmed: bool
-    words: bytes
-    """The fingerprint of the fields that hold something that the template looks for; empty where none does."""
+_ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})
+"""The fields that are read outside the template as well, to adapt a message and to match results with calls."""
+_FREE_TEXT = frozenset({"content", "text", "name", "tool_call_id", "id", *REASONING_NAMES})
+_IDS = frozenset({"tool_call_id", "id"})
+_ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
+"""A value from a small set, such as a priority or the type of a content part."""
 
 
-def kind_of(message: Data, searches: Searches) -> Kind:
-    """Returns the kind of a message, for a template that looks for some texts in it."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
-    text = "\n".join(one for one in texts if isinstance(one, str))
-    forms = tuple(str(part.get("type")) if isinstance(part, dict) else type(part).__name__ for part in parts)
-    return Kind(
-        message["role"],
-        frozenset(key for key, value in message.items() if value is not None),
-        (*forms, "alone") if parts is not content else forms,
-        not text.strip(),
-        text.strip() == text,
-        _fingerprint({"content": text, **{key: message[key] for key in _REFERENCES if key in message}}, searches),
+class FieldRules(NamedTuple):
+    """The rules that reduce a message to its kind, for one template."""
+
+    fields: frozenset[str] | None
+    """The fields that the template can read; None for all fields."""
+    literals: TemplateLiterals
+
+    def reads(self, field: str) -> bool:
+        """Return True if a field of a message can change the output."""
+        return self.fields is None or field in self.fields or field in _ALWAYS_READ
+
+
+class MessageKind(NamedTuple):
+    """Everything in a message that can change the output of a template."""
+
+    sample: JsonObject
+    """A message of this kind."""
+
+    @property
+    def key(self) -> str:
+        """A text that is equal for equal kinds alone: `True`, `1` and `1.0` are different values."""
+        return repr(self.sample)
+
+
+class SampleTexts:
+    """The probe words that replace texts: equal texts get the same word, so that comparisons of texts stay."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, str] = {}
+
+    def word(self, text: str, *, is_id: bool) -> str:
+        """Return the probe word for a text. The first place where a text occurs decides its form."""
+        number = len(self._words)
+        return self._words.setdefault(text, f"{PROBE_ID}{number:02}" if is_id else f"{PROBE_TEXT}{number}")
+
+
+def classify_message(message: JsonObject, rules: FieldRules, texts: SampleTexts) -> MessageKind:
+    """Return the kind of a message. The messages of one bridge share `texts`."""
+    return MessageKind(
+        {
+            field: value if field == "role" else _sample_value(value, field, rules, texts)
+            for field, value in message.items()
+            if rules.reads(field)
+        }
     )
 
 
-def _fingerprint(fields: Mapping[str, Any], searches: Searches) -> bytes:
-    telling = {key: text for key, text in fields.items() if isinstance(text, str) and searches.matter(text)}
-    return hashlib.sha256(repr(telling).encode()).digest() if telling else b""
+def classify_call(call: StateCall, rules: FieldRules, texts: SampleTexts) -> StateCall:
+    """Return a call with the words for its name and its id that its result has in its sample."""
+    name, number = (
+        value and _sample_text(value, field, rules, texts) for field, value in (("name", call.name), ("id", call.id))
+    )
+    return call._replace(id=number, name=name)
+
+
+def _sample_value(value: Any, field: str, rules: FieldRules, texts: SampleTexts) -> Any:
+    if isinstance(value, str):
+        return _sample_text(value, field, rules, texts)
+    if isinstance(value, dict):
+        return {key: _sample_value(item, key, rules, texts) for key, item in value.items()}
+    if isinstance(value, list):
+        return _sample_items(value, field, rules, texts)
+    return value
+
+
+def _sample_items(items: Sequence[Any], field: str, rules: FieldRules, texts: SampleTexts) -> list[Any]:
+    return [_sample_value(item, field, rules, texts) for item in items]
+
+
+def _sample_text(text: str, field: str, rules: FieldRules, texts: SampleTexts) -> str:
+    """Return a text that the template treats alike: the text itself if a test may match it."""
+    if rules.literals.may_match(text) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
+        return text
+    if not text.strip():
+        return text[:1]
+    # Templates strip whitespace at the ends, or test it by its first character.
+    start, end = (text[:1] if text[:1].isspace() else "", text[-1:] if text[-1:].isspace() else "")
+    return f"{start}{texts.word(text, is_id=field in _IDS)}{end}"

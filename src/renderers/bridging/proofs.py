@@ -1,96 +1,63 @@
-"""Proofs that a rollout can be extended: what the template writes after a turn, and that it keeps what is before.
+"""Proofs that a rollout can be extended.
 
-Of a rollout only the tokens are known. So small histories stand for the real one, with a turn in the place of the
-completion that is of the same kind, and the template writes each of them with the new messages after it. What it writes
-after the turn's stop token must be the same for all of them: that is what the next turn adds (the suffix proof). What
-it writes before must be what it wrote for the turn alone: else it would rewrite the history (the prefix proof).
+Only the token ids of a rollout are known. Sample histories stand for its messages, each with a
+substitute for the turn of the model and with the new messages after it. The text after the stop
+token of the turn must be equal for all of them: this is the suffix that the new messages add. The
+text before must equal the text of the turn alone, else the template would rewrite the history.
 """
 
 from __future__ import annotations
 
-import enum
 import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from renderers.bridging.sample_histories import SAID, THOUGHT, Feature, Skeleton, Turn, skeletons, stand_in, stand_ins
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
+from renderers.bridging.sample_histories import (
+    HistoryFeature,
+    SampleHistory,
+    Turn,
+    sample_histories,
+    substitute_turn,
+    substitute_turns,
+)
+from renderers.core.completions import Region, Thought
+from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
 from renderers.core.patterns import compile_alternation
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
 from renderers.core.spans import Channel, LabelledSpan, Path, Trace
 from renderers.core.text import first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
-from renderers.parse.response import Region, Thought
-from renderers.programs.input_formats import NOT_TAKEN, Data
+from renderers.programs.base import REJECTIONS
 
 __all__ = [
-    "BridgeReason",
-    "BridgeRefusal",
-    "Evidence",
     "History",
     "Outcome",
     "Proof",
-    "Write",
-    "Written",
-    "choose",
-    "closing_of",
+    "RenderHistory",
+    "RenderedHistory",
+    "choose_outcome",
+    "closing_text",
+    "describe_error",
     "end_of_turn",
-    "fault_in",
-    "histories_of",
+    "find_fault",
     "prove",
+    "render_histories",
+    "scaffold_from_turn",
     "stop_at",
-    "turn_in",
-    "words_of",
 ]
 
-_LONGEST = 256
-"""How many characters a control token has at most."""
-
-
-class BridgeReason(enum.StrEnum):
-    """Why a rollout is not extended."""
-
-    NO_PRIOR = "no_prior"
-    """There is no prompt before."""
-    NOTHING_NEW = "nothing_new"
-    """There are no new messages."""
-    ASSISTANT_MESSAGE = "assistant_message"
-    """A new message is the assistant's: only a model's own tokens can be that."""
-    UNSUPPORTED_ROLE = "unsupported_role"
-    """The template does not write a new message, or not after the turn."""
-    MESSAGE_REFUSED = "message_refused"
-    """The template refuses the new messages."""
-    REASONING_OPEN = "reasoning_open"
-    """The model stopped within its reasoning, or it cannot be closed."""
-    NO_STOP_TOKEN = "no_stop_token"
-    """The template does not end a turn with a token, so that it cannot be told where the turn ends."""
-    HISTORY_REWRITTEN = "history_rewritten"
-    """The template would write the tokens that are there in another way."""
-    SUFFIX_VARIES = "suffix_varies"
-    """What the template writes for the new messages depends on a history that is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeRefusal:
-    """A rollout is not extended: render the whole conversation instead."""
-
-    reason: BridgeReason
-    detail: str = ""
-    """What was found: the template's words, or the text that would change."""
-
-
-class Evidence(NamedTuple):
-    """A history that was tried, and what of it the template would rewrite; None where nothing."""
-
-    history: str
-    change: str | None
+_LONGEST_TOKEN = 256
+"""The length of the longest special token in characters."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a template wrote for messages, and what of it is sampled, which is found out when it is asked for."""
+class RenderedHistory:
+    """The output of a template for messages, with labels that are computed on first access."""
 
     trace: Trace
     label: Callable[[], Sequence[LabelledSpan]]
@@ -101,293 +68,330 @@ class Written:
         return self.label()
 
 
-Write = Callable[[Sequence[Data], bool], Written]
-"""Lets a template write messages, with a generation prompt or without; raises what `render` does."""
+RenderHistory = Callable[[Sequence[JsonObject], bool], RenderedHistory]
+"""Renders messages, with a generation prompt if the flag is True. Raises the errors of `render`."""
+
+Scaffold = tuple[tuple[int, Path | str], ...]
+"""The text of a template around the bodies of messages: the number of a message with a text, or with the path of a
+body."""
 
 
 class Outcome(NamedTuple):
-    """What was found with one history."""
+    """The result of a proof with one history."""
 
-    skeleton: Skeleton
+    history: SampleHistory
     required: frozenset[str]
-    """The control tokens that a prompt with such a history has."""
+    """The special tokens in every prompt with such a history."""
     stop: str
-    """The token that the turn ends with; empty where there is none."""
+    """The token that ends the turn; empty if it ends with text."""
     last_stop: str
-    """The token that it ends with where nothing follows."""
+    """The token that ends the turn if nothing follows it."""
     stop_is_next: bool
-    """Whether the next message begins with that token."""
-    turn: tuple[str, ...]
-    """What is written around the bodies of the history's last message and the turn."""
+    """True if the stop token is also the first token of the next message."""
+    scaffold: Scaffold
+    """The scaffold from the message before the turn on."""
     suffix: int
-    """The same number for all that write the same after the turn."""
+    """A number that is equal for equal texts after the turn."""
     change: str | None
-    """What of the history the template would rewrite; None where nothing."""
+    """The part of the history that the template would rewrite; None if it rewrites nothing."""
     fault: BridgeRefusal | None
 
 
 class Proof(NamedTuple):
-    """What was found with all histories that the template takes, and its words for those that it does not."""
+    """Outcomes for every history the template accepts, and its error for every one it rejects."""
 
     outcomes: tuple[Outcome, ...]
     suffixes: tuple[str, ...]
-    """What was written after the turn, by number."""
-    words: tuple[str, ...]
+    """The texts after the turn, in quotes, by their numbers."""
+    errors: tuple[str, ...]
 
 
 class History(NamedTuple):
-    """A history as the template writes it."""
+    """A sample history as the template renders it."""
 
-    skeleton: Skeleton
+    sample: SampleHistory
     prompt: str
-    """The text of it with a generation prompt."""
+    """The text of the history with a generation prompt."""
     required: frozenset[str]
-    """The control tokens in that."""
-    words: str | None
-    """Why the template does not take it."""
+    """The special tokens in the prompt."""
+    error: str | None
+    """The error if the template rejects the history."""
 
 
-def histories_of(write: Write, *, control: frozenset[str]) -> tuple[History, ...]:
-    """Lets the template write all histories that a turn may come after."""
+def render_histories(render: RenderHistory, *, control: frozenset[str]) -> tuple[History, ...]:
+    """Render all sample histories. `control` are the texts of special tokens."""
     pattern = compile_alternation(control)
     histories = []
-    for skeleton in skeletons():
+    for sample in sample_histories():
         try:
-            prompt = write(skeleton.messages, True).trace.text
-        except NOT_TAKEN as error:
-            histories.append(History(skeleton, "", frozenset(), words_of(error, len(skeleton.messages))))
+            prompt = render(sample.messages, True).trace.text
+        except REJECTIONS as error:
+            histories.append(History(sample, "", frozenset(), describe_error(error, len(sample.messages))))
         else:
             required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
-            histories.append(History(skeleton, prompt, required, None))
+            histories.append(History(sample, prompt, required, None))
     return tuple(histories)
 
 
 def prove(
-    write: Write,
+    render: RenderHistory,
     histories: Sequence[History],
     turn: Turn,
-    new: Sequence[Data],
+    new: Sequence[JsonObject],
     *,
     markers: tuple[str, str] | None,
     control: frozenset[str],
 ) -> Proof:
-    """Lets the template write a turn and new messages after histories."""
-    outcomes, words = [], []
+    """Render a turn and new messages after each history. `markers` enclose reasoning."""
+    outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    for history, said in itertools.product(histories, tuple(stand_ins(turn, new))):
-        if history.words is not None:
-            words.append(history.words)
+    for history, substitute in itertools.product(histories, tuple(substitute_turns(turn, new))):
+        if history.error is not None:
+            errors.append(history.error)
             continue
         try:
-            outcomes.append(_examined(write, history, turn, said, new, suffixes, markers=markers, control=control))
-        except NOT_TAKEN as error:
-            words.append(words_of(error, len(history.skeleton.messages)))
-    return Proof(tuple(outcomes), tuple(map(shown, suffixes)), tuple(words))
+            outcomes.append(
+                _prove_history(render, history, turn, substitute, new, suffixes, markers=markers, control=control)
+            )
+        except REJECTIONS as error:
+            errors.append(describe_error(error, len(history.sample.messages)))
+    return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), tuple(errors))
 
 
-def words_of(error: MessageError | TemplateError, at: int) -> str:
-    """Returns what an error says of messages after a turn, by their numbers among these.
+def describe_error(error: MessageError | TemplateError, turn: int) -> str:
+    """Return the text of an error, with the number of its message among the new ones, which follow message `turn`.
 
-    >>> words_of(MessageError("is a set, which is not JSON data", message=3, path=("content",)), 1)
+    >>> describe_error(MessageError("is a set, which is not JSON data", message=3, path=("content",)), 1)
     'new message 1: content is a set, which is not JSON data'
     """
     if isinstance(error, TemplateRefusalError):
-        said = error.reason
+        text = error.reason
     else:
-        said = str(MessageError(error.fault, path=error.path) if isinstance(error, MessageError) else error)
-    return said if error.message is None or error.message <= at else f"new message {error.message - at - 1}: {said}"
+        text = str(MessageError(error.fault, path=error.path) if isinstance(error, MessageError) else error)
+    text = redact_probe_words(text)
+    return text if error.message is None or error.message <= turn else f"new message {error.message - turn - 1}: {text}"
 
 
-def _examined(
-    write: Write,
+def _quote(text: str) -> str:
+    """Return a text of a sample conversation in quotes, without its probe words."""
+    return quote_short(redact_probe_words(text))
+
+
+def _prove_history(
+    render: RenderHistory,
     history: History,
     turn: Turn,
-    said: Data,
-    new: Sequence[Data],
+    substitute: JsonObject,
+    new: Sequence[JsonObject],
     suffixes: dict[str, int],
     *,
     markers: tuple[str, str] | None,
     control: frozenset[str],
 ) -> Outcome:
-    skeleton, prompt, required, _ = history
-    at = len(skeleton.messages)
-    last = write([*skeleton.messages, said], False)
-    whole = write([*skeleton.messages, said, *new], True)
-    end = end_of_turn(whole, at)
+    sample, prompt, required, _ = history
+    at = len(sample.messages)
+    alone = render([*sample.messages, substitute], False)
+    followed = render([*sample.messages, substitute, *new], True)
+    end = end_of_turn(followed, at)
     if end is None:
-        unwritten = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not write the turn before")
-        return Outcome(skeleton, required, "", "", False, (), -1, None, unwritten)
-    stop = stop_at(whole, end, control)
-    change = _change(prompt, last, whole, at, stop, turn, markers)
-    suffix = suffixes.setdefault(whole.trace.text[end:], len(suffixes))
-    fault = fault_in(whole, at, end, new)
-    (field, alone), (same, followed) = (_tail(one, at, stop) for one in (last, whole))
+        fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
+        return Outcome(sample, required, "", "", False, (), -1, None, fault)
+    stop = stop_at(followed, end, control)
+    change = _describe_change(prompt, alone, followed, at, stop, turn, markers)
+    suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
+    found_fault = find_fault(followed, at, end, new)
+    (field, tail), (followed_field, followed_tail) = (_tail(rendered, at, stop) for rendered in (alone, followed))
     last_stop = stop
-    if field == same and alone != followed:
-        last_stop = stop_at(last, end_of_turn(last, at) or 0, control)
-        if fault is None and not (stop and last_stop and alone == followed + last_stop):
-            detail = f"a turn ends with {quote_short(alone)}, and with {quote_short(followed)} where others follow"
-            fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    stop_is_next = any(span.message > at for span in whole.trace.spans_in(end - len(stop), end))
-    return Outcome(skeleton, required, stop, last_stop, stop_is_next, turn_in(whole, at), suffix, change, fault)
+    if field == followed_field and tail != followed_tail:
+        last_stop = stop_at(alone, end_of_turn(alone, at) or 0, control)
+        if found_fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
+            detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
+            found_fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    stop_is_next = any(span.message > at for span in followed.trace.spans_in(end - len(stop), end))
+    scaffold = scaffold_from_turn(followed, at, end)
+    return Outcome(sample, required, stop, last_stop, stop_is_next, scaffold, suffix, change, found_fault)
 
 
-def end_of_turn(written: Written, message: int) -> int | None:
-    """Returns where a message's turn ends."""
-    return max((one.end for one in written.labels if one.message == message and one.sampled), default=None)
+def end_of_turn(rendered: RenderedHistory, message: int) -> int | None:
+    """Return the offset at which the turn of a message ends; None if it is not rendered."""
+    return max((label.end for label in rendered.labels if label.message == message and label.sampled), default=None)
 
 
-def turn_in(written: Written, message: int) -> tuple[str, ...]:
-    """Returns what the template itself writes of a message's turn and of the message before it, around their bodies."""
-    end = end_of_turn(written, message) or 0
-    spans = [one for one in written.trace.spans if one.start < end and one.message in (message - 1, message)]
-    return tuple(written.trace.text[one.start : min(one.end, end)] if not one.path else "" for one in spans)
+def scaffold_from_turn(rendered: RenderedHistory, message: int, end: int) -> Scaffold:
+    """Return the scaffold of a turn that ends at an offset, of the message before it, and of everything after it.
+
+    Bodies count by their place. Adjacent spans of the same field are one body.
+    """
+    text = rendered.trace.text
+    entries: list[tuple[int, Path | str]] = []
+    for start, stop, owner, path in rendered.trace.spans:
+        if stop <= end and (owner < message - 1 or owner > message or start == end):
+            continue
+        if not path:
+            # A span that extends beyond the turn counts in both parts.
+            pieces = (text[start:end], text[end:stop]) if start < end < stop else (text[start:stop],)
+            entries += [(owner, piece) for piece in pieces]
+        elif not entries or entries[-1] != (owner, path):
+            entries.append((owner, path))
+    return tuple(entries)
 
 
-def _tail(written: Written, message: int, stop: str) -> tuple[Path, str]:
-    """Returns the last field of a turn, and what stands between it and the stop token."""
-    end = end_of_turn(written, message) or 0
-    # What follows may hold parts of it too: the name of the tool that gives a result.
-    own = [one for one in written.labels if one.message == message and one.start < one.end <= end]
-    bodies = [one for one in own if one.channel is not Channel.SCAFFOLD]
-    return (bodies[-1].path, written.trace.text[bodies[-1].end : end].removesuffix(stop)) if bodies else ((), "")
+def _tail(rendered: RenderedHistory, message: int, stop: str) -> tuple[Path, str]:
+    """Return the last field of a turn, and the text between it and the stop token."""
+    end = end_of_turn(rendered, message) or 0
+    # Later messages may contain parts of the turn, such as the name of the tool that returned a result.
+    own = [label for label in rendered.labels if label.message == message and label.start < label.end <= end]
+    bodies = [label for label in own if label.channel is not Channel.SCAFFOLD]
+    return (bodies[-1].path, rendered.trace.text[bodies[-1].end : end].removesuffix(stop)) if bodies else ((), "")
 
 
-def stop_at(written: Written, end: int, control: frozenset[str]) -> str:
-    """Returns the control token that ends at a place; empty where none does."""
+def stop_at(rendered: RenderedHistory, end: int, control: frozenset[str]) -> str:
+    """Return the special token that ends at an offset; empty if none does."""
     pattern = compile_alternation(control)
-    begin = max(0, end - _LONGEST)
-    found = (
-        [match[0] for match in pattern.finditer(written.trace.text, begin, end) if match.end() == end]
-        if pattern
-        else []
-    )
-    return found[0] if found else ""
+    if pattern is None:
+        return ""
+    matches = pattern.finditer(rendered.trace.text, max(0, end - _LONGEST_TOKEN), end)
+    return next((match[0] for match in matches if match.end() == end), "")
 
 
-def fault_in(whole: Written, at: int, end: int, new: Sequence[Data]) -> BridgeRefusal | None:
-    """Returns what is wrong with how new messages are written after a turn that ends at a place."""
-    owners = {span.message for span in whole.trace.spans}
+def find_fault(rendered: RenderedHistory, turn: int, end: int, new: Sequence[JsonObject]) -> BridgeRefusal | None:
+    """Return the refusal if new messages are not rendered after the turn that ends at an offset; None if they are."""
+    owners = {span.message for span in rendered.trace.spans}
     for number, message in enumerate(new):
-        if at + 1 + number not in owners:
+        if turn + 1 + number not in owners:
             detail = f"new message {number}: the template writes nothing for the role {message['role']!r} here"
             return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
-    for span in whole.trace.spans:
-        if span.message > at and span.path and span.start < min(span.end, end):
-            detail = f"new message {span.message - at - 1}: the template writes it before the turn that it follows"
+    for span in rendered.trace.spans:
+        if span.message > turn and span.path and span.start < min(span.end, end):
+            detail = f"new message {span.message - turn - 1}: the template writes it before the turn that it follows"
             return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
-        # Names and ids of calls are those of the real turn; its words are not known.
-        if span.message == at and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
-            detail = f"the template writes of the turn after it: {quote_short(whole.trace.text[end : span.end])}"
+        # Names and ids of calls are those of the model. Its content is replaced with a probe word.
+        if span.message == turn and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
+            text = _quote(rendered.trace.text[end : span.end])
+            detail = f"the template repeats {span.path[0]} of the turn after it: {text}"
             return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
     return None
 
 
-def _change(
+def _describe_change(
     prompt: str,
-    last: Written,
-    whole: Written,
+    alone: RenderedHistory,
+    followed: RenderedHistory,
     at: int,
     stop: str,
     turn: Turn,
     markers: tuple[str, str] | None,
 ) -> str | None:
-    """Returns what a template changes in a prompt and its turn when messages follow; None where nothing."""
-    text, end, own_end = whole.trace.text, end_of_turn(whole, at), end_of_turn(last, at)
+    """Return how a template changes a prompt and its turn if messages follow; None if it does not."""
+    text, end, own_end = followed.trace.text, end_of_turn(followed, at), end_of_turn(alone, at)
     if not text.startswith(prompt):
-        return (
-            f"the prompt ends with {quote_short(prompt[first_difference(prompt, text) :])}, which is not in the history"
-        )
-    if own_end is None or not last.trace.text.startswith(prompt):
-        dropped = prompt[first_difference(prompt, last.trace.text) :]
-        return f"the prompt ends with {quote_short(dropped)}, which is not in a turn that is the last"
-    before = last.trace.text[len(prompt) : own_end].removesuffix(stop)
+        return f"the prompt ends with {_quote(prompt[first_difference(prompt, text) :])}, which is not in the history"
+    if own_end is None or not alone.trace.text.startswith(prompt):
+        dropped = prompt[first_difference(prompt, alone.trace.text) :]
+        return f"the prompt ends with {_quote(dropped)}, which is not in a turn that is the last"
+    before = alone.trace.text[len(prompt) : own_end].removesuffix(stop)
     after = text[len(prompt) : end].removesuffix(stop)
     if turn.thought is Thought.NONE and markers is not None:
-        # The template may write of reasoning that there is none, which this turn does not.
+        # The template may write markers around empty reasoning, which this turn does not contain.
         before = re.sub(rf"{re.escape(markers[0])}\s*{re.escape(markers[1])}\s*", "", before, count=1)
-    said = (turn.said.strip(), THOUGHT if turn.thought is Thought.SOME else "")
-    lost = next((text for text in said if text not in after), None)
+    bodies = (turn.content.strip(), PROBE_REASONING if turn.thought is Thought.SOME else "")
+    lost = next((body for body in bodies if body not in after), None)
     if lost is not None:
-        return f"{quote_short(lost)} would be left out of {quote_short(after)}"
-    return None if before == after else f"{quote_short(before)} would become {quote_short(after)}"
+        return f"{_quote(lost)} would be left out of {_quote(after)}"
+    return None if before == after else f"{_quote(before)} would become {_quote(after)}"
 
 
-def choose(
+def choose_outcome(
     proof: Proof,
     *,
-    has: Callable[[str], bool],
-    doubled: Callable[[], bool],
-    new: Sequence[Data],
+    has_token: Callable[[str], bool],
+    after_assistant: Callable[[], bool],
+    new: Sequence[JsonObject],
     retention: ThinkingRetention | None,
-) -> tuple[Outcome, tuple[Evidence, ...]] | BridgeRefusal:
-    """Returns a history to extend with, and what was found; or why not.
+) -> tuple[Outcome, tuple[BridgeEvidence, ...]] | BridgeRefusal:
+    """Return the outcome to extend a rollout with and the evidence for it, or the refusal.
 
-    `has` says whether a control token is in the real history. A history with one that is not there is not the real one.
-    `doubled` says whether that ends with a turn.
+    `has_token` returns True if a special token is in the real history: a sample history that requires a token which is
+    not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message.
     """
     if not proof.outcomes:
-        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.words[0])
+        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.errors[0])
     first = proof.outcomes[0]
     likely = proof.outcomes
-    kept = retention == "all" or (retention == "tool_cycle" and all(one["role"] != "user" for one in new))
-    # The real history, which may be long, is only looked at where that can make a difference.
-    if any(_differs(one, first) or not (kept or one.change is None) for one in likely):
-        absent = _absent(proof.outcomes, has, doubled)
-        likely = tuple(one for one in likely if absent.isdisjoint(one.skeleton.features))
-    fault = next((one.fault for one in likely if one.fault is not None), None)
+    kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
+    # The real history, which may be long, is only searched if the result depends on it.
+    if any(_differs(outcome, first) or not (kept or outcome.change is None) for outcome in likely):
+        absent = _absent_features(proof.outcomes, has_token, after_assistant)
+        likely = tuple(outcome for outcome in likely if absent.isdisjoint(outcome.history.features))
+    fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:
         return fault
     other = next((one for one in likely if (one.stop, one.suffix) != (first.stop, first.suffix)), None)
     if other is not None:
-        one, two = (f"after {each.skeleton}: {proof.suffixes[each.suffix]}" for each in (first, other))
-        detail = f"{one}; {two}"
-        return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
-    evidence = tuple(Evidence(str(one.skeleton), one.change) for one in likely)
-    change = next((one for one in evidence if one.change is not None), None)
+        suffixes = [f"after {outcome.history}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
+        return BridgeRefusal(BridgeReason.SUFFIX_VARIES, "; ".join(suffixes))
+    evidence = tuple(BridgeEvidence(str(outcome.history), outcome.change) for outcome in likely)
+    change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
         return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
     return first, evidence
 
 
-def _absent(outcomes: Sequence[Outcome], has: Callable[[str], bool], doubled: Callable[[], bool]) -> frozenset[Feature]:
-    """Returns what the real history surely has not: that of which a token is missing that it always leaves."""
-    required = {one.skeleton.features: one.required for one in outcomes if Feature.OWN not in one.skeleton.features}
-    absent = set() if doubled() else {Feature.OWN}
-    for feature in Feature:
+def _absent_features(
+    outcomes: Sequence[Outcome], has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
+) -> frozenset[HistoryFeature]:
+    """Return the features that the real history cannot have, as a token is missing that they always leave."""
+    required = {
+        outcome.history.features: outcome.required
+        for outcome in outcomes
+        if HistoryFeature.OWN not in outcome.history.features
+    }
+    absent = set() if after_assistant() else {HistoryFeature.OWN}
+    for feature in HistoryFeature:
         having = [features for features in required if feature in features]
         without = [features - {feature} for features in having if features - {feature} in required]
         others = without or [features for features in required if feature not in features]
         if having and others:
             left = frozenset.intersection(*map(required.__getitem__, having))
-            if not all(map(has, left.difference(*map(required.__getitem__, others)))):
+            if not all(map(has_token, left.difference(*map(required.__getitem__, others)))):
                 absent.add(feature)
     return frozenset(absent)
 
 
-def _differs(one: Outcome, other: Outcome) -> bool:
-    return (one.stop, one.suffix, one.fault) != (other.stop, other.suffix, None)
+def _differs(outcome: Outcome, other: Outcome) -> bool:
+    return (outcome.stop, outcome.suffix, outcome.fault) != (other.stop, other.suffix, None)
 
 
-def closing_of(
-    write: Write, outcome: Outcome, turn: Turn, new: Sequence[Data], region: Region, *, stops: frozenset[str]
+def closing_text(
+    render: RenderHistory,
+    outcome: Outcome,
+    turn: Turn,
+    new: Sequence[JsonObject],
+    region: Region,
+    *,
+    stops: frozenset[str],
 ) -> str | None:
-    """Returns what the template closes a turn with that was cut off in a region; None where that cannot be told.
+    """Return the text that closes a turn which was cut off in a region; None if the template renders no such turn.
 
     `stops` are the tokens that the model is known to stop with.
     """
-    thinks = region is Region.REASONING
+    in_reasoning = region is Region.REASONING
     if region in (Region.CALL, Region.CALLS) or any(message["role"] == "tool" for message in new):
-        # A call may be closed with its turn; a result shows that there was one.
-        return None if thinks else outcome.stop
-    cut = Turn(Thought.SOME if thinks else turn.thought, said="" if thinks else SAID, calls=())
-    # Reasoning may be left out where messages follow.
-    written = write([*outcome.skeleton.messages, stand_in(cut, ()), *(() if thinks else new)], not thinks)
-    channel = Channel.REASONING if thinks else Channel.CONTENT
-    at = len(outcome.skeleton.messages)
-    bodies = [one.end for one in written.labels if one.message == at and one.channel is channel and one.start < one.end]
-    end = end_of_turn(written, at)
+        # The end of the turn may close a call, and a result shows that there was one.
+        return None if in_reasoning else outcome.stop
+    cut = Turn(Thought.SOME if in_reasoning else turn.thought, content="" if in_reasoning else PROBE_CONTENT, calls=())
+    # The template may leave out reasoning if messages follow.
+    following = () if in_reasoning else new
+    rendered = render([*outcome.history.messages, substitute_turn(cut, ()), *following], not in_reasoning)
+    channel = Channel.REASONING if in_reasoning else Channel.CONTENT
+    at = len(outcome.history.messages)
+    bodies = [
+        label.end
+        for label in rendered.labels
+        if label.message == at and label.channel is channel and label.start < label.end
+    ]
+    end = end_of_turn(rendered, at)
     if not bodies or end is None:
         return None
-    stop = stop_at(written, end, stops | {outcome.stop} - {""})
-    return written.trace.text[bodies[-1] : end].removesuffix(stop) + outcome.stop
+    stop = stop_at(rendered, end, stops | {outcome.stop} - {""})
+    return rendered.trace.text[bodies[-1] : end].removesuffix(stop) + outcome.stop

@@ -1,4 +1,4 @@
-"""Small conversations that stand for the history of a rollout, of which nothing but the tokens is known."""
+"""Sample conversations in place of the history of a rollout, of which only the token ids are known."""
 
 from __future__ import annotations
 
@@ -6,143 +6,149 @@ import enum
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.parse.response import StateCall, Thought
-from renderers.programs.input_formats import Data
+from renderers.core.completions import StateCall, Thought
+from renderers.core.jsontypes import JsonObject
+from renderers.core.probe_words import (
+    PROBE_EARLIER_CONTENT,
+    PROBE_EARLIER_REASONING,
+    PROBE_FOLLOW_UP,
+    PROBE_PLAN,
+    PROBE_QUESTION,
+    PROBE_REASONING,
+    PROBE_RESULT,
+    PROBE_SYSTEM,
+)
 
-__all__ = ["EARLIER_THOUGHT", "SAID", "THOUGHT", "Feature", "Skeleton", "Turn", "skeletons", "stand_in", "stand_ins"]
+__all__ = ["HistoryFeature", "SampleHistory", "Turn", "sample_histories", "substitute_turn", "substitute_turns"]
 
-SAID, THOUGHT = "Fluss", "Gipfel"
-"""What a turn that stands for another says, and what it thinks."""
-EARLIER_THOUGHT = "Tanne"
-"""What an earlier turn thinks."""
 _RESULT_ROLE = "tool"
-_ID = "x7k2m9q4w"
-"""The id of a call: of a form that all templates take, and that nobody's has."""
+_CALL_ID = "x7k2m9q4w"
+"""Nine letters and digits, which all templates accept as the id of a call."""
 
 
 class Turn(NamedTuple):
-    """What kind of turn a completion is."""
+    """The properties of a completion that a proof depends on."""
 
     thought: Thought
-    said: str
-    """What it says beside reasoning and calls, or what stands for it."""
+    content: str
+    """The content beside reasoning and calls, or a probe word in its place."""
     calls: tuple[StateCall, ...]
 
 
-class Feature(enum.StrEnum):
-    """What a history may have in it."""
+class HistoryFeature(enum.StrEnum):
+    """A message that a history may contain."""
 
     SYSTEM = "a system message"
     TURN = "an earlier turn"
     THOUGHT = "an earlier turn with reasoning"
     TOOLS = "an earlier tool cycle"
-    RESULT = "a tool's result"
-    PLAN = "a tool's result that was called for with reasoning"
-    OWN = "a turn just before"
+    RESULT = "a tool result"
+    PLAN = "a tool result after a call with reasoning"
+    OWN = "an assistant message just before"
 
 
-class Skeleton(NamedTuple):
-    """A history, and what it has in it beside a question."""
+class SampleHistory(NamedTuple):
+    """A history, and its features beside a question."""
 
-    features: frozenset[Feature]
-    messages: tuple[Data, ...]
+    features: frozenset[HistoryFeature]
+    messages: tuple[JsonObject, ...]
 
     def __str__(self) -> str:
         return ", ".join(sorted(self.features)) or "a question"
 
 
-def skeletons() -> Iterator[Skeleton]:
-    """Yields histories before a turn, those first that have the least in them."""
-    ask, again, system = _said("user", "Kiesel"), _said("user", "Ahorn"), _said("system", "Wolke")
-    answer = _said("assistant", "Birke")
-    thoughtful = {**answer, **_thinking(EARLIER_THOUGHT)}
-    called = {**_said("assistant", ""), "tool_calls": [_call("f", _ID)]}
-    planned = {**called, **_thinking("Moos")}
-    result = {"role": _RESULT_ROLE, "tool_call_id": _ID, "name": "f", "content": "Regen"}
-    led, turn, thought, tools, last, plan, own = Feature
-    histories: dict[tuple[Feature, ...], tuple[Data, ...]] = {
-        (): (ask,),
-        (led,): (system, ask),
-        (turn,): (ask, answer, again),
-        (led, turn, thought): (system, ask, thoughtful, again),
-        (last,): (ask, called, result),
-        (led, last): (system, ask, called, result),
-        (last, plan): (ask, planned, result),
-        (turn, tools): (ask, called, result, answer, again),
-        (led, turn, thought, tools): (system, ask, planned, result, thoughtful, again),
-        (own,): (ask, answer),
-        (own, thought): (ask, thoughtful),
+def sample_histories() -> Iterator[SampleHistory]:
+    """Yield histories before a turn, beginning with the one that has no features."""
+    question, follow_up = _message("user", PROBE_QUESTION), _message("user", PROBE_FOLLOW_UP)
+    system, answer = _message("system", PROBE_SYSTEM), _message("assistant", PROBE_EARLIER_CONTENT)
+    thoughtful = {**answer, **_reasoning(PROBE_EARLIER_REASONING)}
+    call = {**_message("assistant", ""), "tool_calls": [_call("f", _CALL_ID)]}
+    planned = {**call, **_reasoning(PROBE_PLAN)}
+    result = {"role": _RESULT_ROLE, "tool_call_id": _CALL_ID, "name": "f", "content": PROBE_RESULT}
+    led, turn, thought, tools, last, plan, own = HistoryFeature
+    histories: dict[tuple[HistoryFeature, ...], tuple[JsonObject, ...]] = {
+        (): (question,),
+        (led,): (system, question),
+        (turn,): (question, answer, follow_up),
+        (led, turn, thought): (system, question, thoughtful, follow_up),
+        (last,): (question, call, result),
+        (led, last): (system, question, call, result),
+        (last, plan): (question, planned, result),
+        (turn, tools): (question, call, result, answer, follow_up),
+        (led, turn, thought, tools): (system, question, planned, result, thoughtful, follow_up),
+        (own,): (question, answer),
+        (own, thought): (question, thoughtful),
     }
     for features, messages in histories.items():
-        yield Skeleton(frozenset(features), messages)
+        yield SampleHistory(frozenset(features), messages)
 
 
-def stand_in(turn: Turn, new: Sequence[Data]) -> Data:
-    """Returns the first of the messages that may stand for a completion which new messages follow."""
-    return next(stand_ins(turn, new))
+def substitute_turn(turn: Turn, new: Sequence[JsonObject]) -> JsonObject:
+    """Return the first assistant message that may stand for a completion before new messages."""
+    return next(substitute_turns(turn, new))
 
 
-def stand_ins(turn: Turn, new: Sequence[Data]) -> Iterator[Data]:
-    """Yields messages that may stand for a completion which new messages follow: two where its calls are not all known.
+def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Yield assistant messages that may stand for a completion: two if its calls are not fully determined.
 
-    Calls have the names and ids that the model gave them, else those of their results. A result is that of the call
-    with its id, or with its name if no other has it, or of the only one that is left. What is not known after that the
-    second message has otherwise: other names, other ids, the results the other way round, a call more.
+    A call has the name and the id that the model wrote, else those of its result. A result belongs to the call with
+    its id, or with its name if no other call has it, or to the only call that is left. The second message differs in
+    everything that is not determined by this: other names, other ids, results in reverse order, one call more.
 
-    >>> turn = Turn(Thought.NONE, said=SAID, calls=(StateCall(None, "get"),))
+    >>> turn = Turn(Thought.NONE, content="Hm", calls=(StateCall(None, "get"),))
     >>> result = {"role": "tool", "tool_call_id": "c7", "content": "x"}
-    >>> [one["tool_calls"][0]["id"] for one in stand_ins(turn, [result])]
+    >>> [message["tool_calls"][0]["id"] for message in substitute_turns(turn, [result])]
     ['c7']
     """
-    said = _said("assistant", turn.said)
+    message = _message("assistant", turn.content)
     if turn.thought is not Thought.NONE:
-        said |= _thinking(THOUGHT if turn.thought is Thought.SOME else "")
-    results = [one for one in new if one["role"] == _RESULT_ROLE]
+        message |= _reasoning(PROBE_REASONING if turn.thought is Thought.SOME else "")
+    results = [other for other in new if other["role"] == _RESULT_ROLE]
     made = [*turn.calls, *[StateCall(None, None)] * (len(results) - len(turn.calls))]
-    certain = _certain(made, results)
-    open_calls = [at for at in range(len(made)) if at not in certain]
-    left = [result for at, result in enumerate(results) if at not in certain.values()]
-    first: list[Data] | None = None
+    matched = _matched_results(made, results)
+    open_calls = [at for at in range(len(made)) if at not in matched]
+    left = [result for at, result in enumerate(results) if at not in matched.values()]
+    first: list[JsonObject] | None = None
     for name, number, order in (("f", "call", 1), ("g", "made", -1)):
-        of_call = {at: results[result] for at, result in certain.items()}
-        of_call |= zip(open_calls[::order], left, strict=False)
+        result_of = {at: results[result] for at, result in matched.items()}
+        result_of |= zip(open_calls[::order], left, strict=False)
         calls = [
             _call(
-                call.name or of_call.get(at, {}).get("name") or name,
-                call.id or of_call.get(at, {}).get("tool_call_id") or f"{number}{at:05}",
+                call.name or result_of.get(at, {}).get("name") or name,
+                call.id or result_of.get(at, {}).get("tool_call_id") or f"{number}{at:05}",
             )
             for at, call in enumerate(made)
         ]
         if first is not None and results and not turn.calls:
-            # There may have been more of them.
+            # The turn may contain more calls than results.
             calls.insert(0, _call(name, f"{number}{len(made):05}"))
         if calls != first:
-            yield {**said, "tool_calls": calls} if calls else said
+            yield {**message, "tool_calls": calls} if calls else message
         first = calls
 
 
-def _certain(calls: Sequence[StateCall], results: Sequence[Data]) -> dict[int, int]:
-    """Returns the results of calls that are known, both by their places."""
-    found: dict[int, int] = {}
+def _matched_results(calls: Sequence[StateCall], results: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the positions of the results that certainly belong to a call, by the position of the call."""
+    matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
-        given = [result.get(key) for result in results]
+        references = [result.get(key) for result in results]
         for at, value in enumerate(values):
-            if value and at not in found and values.count(value) == given.count(value) == 1:
-                result = given.index(value)
-                if result not in found.values():
-                    found[at] = result
-    left = [at for at in range(len(calls)) if at not in found]
-    others = [at for at in range(len(results)) if at not in found.values()]
-    return found | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else found
+            if value and at not in matched and values.count(value) == references.count(value) == 1:
+                result = references.index(value)
+                if result not in matched.values():
+                    matched[at] = result
+    left = [at for at in range(len(calls)) if at not in matched]
+    others = [at for at in range(len(results)) if at not in matched.values()]
+    return matched | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else matched
 
 
-def _said(role: str, content: str) -> Data:
+def _message(role: str, content: str) -> JsonObject:
     return {"role": role, "content": content}
 
 
-def _thinking(text: str) -> Data:
+def _reasoning(text: str) -> JsonObject:
     return {"reasoning_content": text, "thinking": text}
 
 
-def _call(name: str, number: str) -> Data:
+def _call(name: str, number: str) -> JsonObject:
     return {"id": number, "type": "function", "function": {"name": name, "arguments": {"x": "y"}}}

@@ -1,60 +1,87 @@
-"""`PrefixStability`: whether what a template has written of a conversation stays as it is when messages are appended.
+"""`PrefixStability`: whether the token ids of a conversation stay the same if messages are appended.
 
-Like the proofs for a bridge, it is found with small conversations: histories with every kind of turn after them, and
-what may follow such a turn. The template writes each of them without and with what follows, and the ids are compared.
+The result is found with sample conversations: each sample history with each kind of turn, and the
+messages that may follow it. Each conversation is rendered without and with the messages that follow,
+and the ids are compared.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.bridging.sample_histories import SAID, THOUGHT, Turn, skeletons, stand_in
+from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
+from renderers.core.bounded_table import BoundedTable
+from renderers.core.completions import StateCall, Thought
+from renderers.core.jsontypes import JsonObject
+from renderers.core.messages import normalise_messages
+from renderers.core.probe_words import (
+    PROBE_CONTENT,
+    PROBE_LATE_RESULT,
+    PROBE_LATE_SYSTEM,
+    PROBE_NEXT_CONTENT,
+    PROBE_NEXT_QUESTION,
+    PROBE_REASONING,
+)
+from renderers.core.probes import TOOL
 from renderers.core.text import first_difference, quote_short
-from renderers.parse.response import StateCall, Thought
-from renderers.programs.input_formats import NOT_TAKEN, TOOL, Data
+from renderers.programs.base import REJECTIONS
 
-__all__ = ["PrefixStability", "RenderSmall", "prefix_stability"]
+__all__ = ["PrefixStability", "RenderSample", "learn_prefix_stability", "prefix_stability"]
 
-_NEAR = 60
-"""How many characters are shown of what is before a border, and after it."""
+_CONTEXT = 60
+"""The number of characters that are quoted on each side of a boundary."""
+_KEPT = 64
+_LEARNED: BoundedTable[PrefixStability] = BoundedTable(keep=_KEPT)
+"""The results of this process, by everything that determines them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixStability:
-    """Whether appending messages to a conversation that ends in an assistant's leaves its ids unchanged, and why not.
+    """Whether appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
-    Both are rendered without a generation prompt.
+    Both conversations are rendered without a generation prompt.
     """
 
     stable: bool
-    before: list[Data] | None = None
-    """The smallest conversation that changes; None where none does."""
-    after: list[Data] | None = None
-    """The same with the messages that change it."""
-    tools: list[Data] | None = None
+    before: list[JsonObject] | None = None
+    """The smallest conversation that changes; None if none does."""
+    after: list[JsonObject] | None = None
+    """The same conversation with the messages that change it."""
+    tools: list[JsonObject] | None = None
     """The tools that both are rendered with."""
     change: str = ""
-    """What changes, in words."""
+    """A description of the change."""
     tried: tuple[str, ...] = ()
-    """The pairs of conversations that were compared, from the smallest on; the last one is that which changes."""
+    """The pairs of conversations that were compared, smallest first. The last one changes if the result is unstable."""
     refused: int = 0
-    """How many more the template does not take."""
+    """The number of further pairs that the template rejects."""
 
 
-RenderSmall = Callable[[list[Data], list[Data] | None], tuple[str, list[int]]]
-"""Gives the text and the ids of messages with tools, without a generation prompt; raises what `render` does."""
+RenderSample = Callable[[list[JsonObject], list[JsonObject] | None], tuple[str, list[int]]]
+"""Returns the text and the ids of plain messages with tools, without a generation prompt. Raises the errors of
+`render`."""
 
 
-def prefix_stability(render: RenderSmall) -> PrefixStability:
-    """Compares small conversations with the same ones when messages follow, up to the first that changes.
+def learn_prefix_stability(key: Hashable, render: RenderSample, *, reads_tools: bool) -> PrefixStability:
+    """Return the result of `prefix_stability`, computed once per process for each `key`.
 
-    A template that takes none of them is not stable: nothing speaks for it.
+    `key` is everything that determines the output of `render`. The caller owns the record and may change it.
+    """
+    return copy.deepcopy(_LEARNED.get(key, lambda: prefix_stability(render, reads_tools=reads_tools)))
+
+
+def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> PrefixStability:
+    """Compare sample conversations with the same ones when messages follow, up to the first that changes.
+
+    A template that rejects all of them is not stable. `reads_tools` is False if tools cannot change its output: a
+    conversation is then rendered once for both of its pairs.
 
     Raises:
-        TemplateLimitError: The template does not come to an end.
+        TemplateLimitError: The template does not terminate.
 
     >>> def render(messages, tools):
     ...     text = " ".join(message["content"] for message in messages)
@@ -62,96 +89,121 @@ def prefix_stability(render: RenderSmall) -> PrefixStability:
     >>> prefix_stability(render).stable
     True
     """
-    written: dict[str, tuple[str, list[int]]] = {}
+    rendered: dict[tuple[str, bool, int], tuple[str, list[int]] | str] = {}
+
+    def render_once(pair: _Pair, *, new: int) -> tuple[str, list[int]] | str:
+        """Return the text and the ids of a pair with its first new messages, or the error of the template."""
+        key = pair.name, reads_tools and pair.tools is not None, pair.number if new else -1
+        if key not in rendered:
+            try:
+                rendered[key] = render([*pair.before, *pair.new[:new]], pair.tools)
+            except REJECTIONS as error:
+                rendered[key] = str(error)
+        return rendered[key]
+
     tried: list[str] = []
-    refusals: list[str] = []
-    for pair in _PAIRS:
-        try:
-            if pair.name not in written:
-                written[pair.name] = render(list(pair.before), pair.tools)
-            text, ids = written[pair.name]
-            longer, longer_ids = render([*pair.before, *pair.new], pair.tools)
-        except NOT_TAKEN as error:
-            refusals.append(str(error))
+    errors: list[str] = []
+    for pair in _sample_pairs():
+        shorter = render_once(pair, new=0)
+        longer = render_once(pair, new=len(pair.new)) if not isinstance(shorter, str) else shorter
+        if isinstance(shorter, str) or isinstance(longer, str):
+            errors.append(str(longer))
             continue
         tried.append(str(pair))
+        (text, ids), (longer_text, longer_ids) = shorter, longer
         if longer_ids[: len(ids)] != ids:
-            # A copy: the caller may do with it what it likes.
+            # The samples are shared, so the record gets a copy.
             before, after, tools = copy.deepcopy((list(pair.before), [*pair.before, *pair.new], pair.tools))
             return PrefixStability(
                 stable=False,
                 before=before,
                 after=after,
                 tools=tools,
-                change=_change(text, longer),
+                change=_describe_change(text, longer_text),
                 tried=tuple(tried),
-                refused=len(refusals),
+                refused=len(errors),
             )
     if not tried:
-        change = f"the template takes none of the conversations that were tried: {refusals[0]}"
-        return PrefixStability(stable=False, change=change, refused=len(refusals))
-    return PrefixStability(stable=True, tried=tuple(tried), refused=len(refusals))
+        change = f"the template rejects all sample conversations: {errors[0]}"
+        return PrefixStability(stable=False, change=change, refused=len(errors))
+    return PrefixStability(stable=True, tried=tuple(tried), refused=len(errors))
 
 
 class _Pair(NamedTuple):
-    """A conversation that ends in an assistant's message, and what is appended."""
+    """A conversation that ends with an assistant message, and the messages that are appended."""
 
     name: str
-    before: tuple[Data, ...]
-    new: tuple[Data, ...]
-    tools: list[Data] | None
+    before: tuple[JsonObject, ...]
+    number: int
+    """The number of `new` among the messages that may follow."""
+    new: tuple[JsonObject, ...]
+    tools: list[JsonObject] | None
 
     def __str__(self) -> str:
-        return f"{self.name}, then {', '.join(message['role'] for message in self.new)}"
+        name = f"{self.name}, with a tool" if self.tools is not None else self.name
+        return f"{name}, then {', '.join(message['role'] for message in self.new)}"
 
     @property
     def size(self) -> tuple[int, int]:
-        return len(self.before) + len(self.new), _length([self.before, self.new, self.tools])
+        return len(self.before) + len(self.new), _text_length([self.before, self.new, self.tools])
 
 
-def _length(data: Any) -> int:
-    """Returns how many characters the texts in data have."""
+def _text_length(data: Any) -> int:
+    """Return the number of characters in the texts of nested data."""
     if isinstance(data, dict):
         data = list(data.values())
-    return sum(map(_length, data)) if isinstance(data, list | tuple) else len(data or "")
+    return sum(map(_text_length, data)) if isinstance(data, list | tuple) else len(data or "")
 
 
-def _pairs() -> Iterator[_Pair]:
-    words = {"user": "Ufer", "assistant": "Segel", "system": "Hafen"}
-    ask, answer, late = ({"role": role, "content": text} for role, text in words.items())
-    result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": "Hagel"}
-    turns = (ask,), (ask, answer), (ask, answer, ask), (answer,), (late,), (late, ask)
-    results = (result,), (result, ask), (result, answer), (result, answer, ask), (ask,)
-    for skeleton in skeletons():
-        for kind, turn in _TURNS.items():
-            said = stand_in(turn, (result,) if turn.calls else ())
-            name, before = f"after {skeleton}: {kind}", (*skeleton.messages, said)
-            for new in results if turn.calls else turns:
-                yield _Pair(name, before, new, None)
-                yield _Pair(f"{name}, with a tool", before, new, [TOOL])
+@functools.cache
+def _sample_pairs() -> tuple[_Pair, ...]:
+    """Return all pairs, smallest first."""
+    return tuple(sorted(_make_pairs(), key=lambda pair: pair.size))
 
 
-_CALL = (StateCall(None, "f"),)
-_TURNS = {
-    "a turn": Turn(Thought.NONE, SAID, ()),
-    "a turn with reasoning": Turn(Thought.SOME, SAID, ()),
-    "a turn with reasoning in its text": Turn(Thought.NONE, f"<think>\n{THOUGHT}\n</think>\n\n{SAID}", ()),
-    "a call": Turn(Thought.NONE, "", _CALL),
-    "a call with text": Turn(Thought.NONE, SAID, _CALL),
-    "a call with reasoning": Turn(Thought.SOME, "", _CALL),
-}
-_PAIRS = sorted(_pairs(), key=lambda pair: pair.size)
+def _make_pairs() -> Iterator[_Pair]:
+    call = (StateCall(None, "f"),)
+    inline_reasoning = f"<think>\n{PROBE_REASONING}\n</think>\n\n{PROBE_CONTENT}"
+    kinds = {
+        "a turn": Turn(Thought.NONE, PROBE_CONTENT, ()),
+        "a turn with reasoning": Turn(Thought.SOME, PROBE_CONTENT, ()),
+        "a turn with reasoning in its text": Turn(Thought.NONE, inline_reasoning, ()),
+        "a call": Turn(Thought.NONE, "", call),
+        "a call with text": Turn(Thought.NONE, PROBE_CONTENT, call),
+        "a call with reasoning": Turn(Thought.SOME, "", call),
+    }
+    question = {"role": "user", "content": PROBE_NEXT_QUESTION}
+    answer = {"role": "assistant", "content": PROBE_NEXT_CONTENT}
+    system = {"role": "system", "content": PROBE_LATE_SYSTEM}
+    result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": PROBE_LATE_RESULT}
+    after_turn = (
+        (question,),
+        (question, answer),
+        (question, answer, question),
+        (answer,),
+        (system,),
+        (system, question),
+    )
+    after_call = (result,), (result, question), (result, answer), (result, answer, question), (question,)
+    for history in sample_histories():
+        for kind, turn in kinds.items():
+            name = f"after {history}: {kind}"
+            before = (*history.messages, substitute_turn(turn, (result,) if turn.calls else ()))
+            plain = tuple(normalise_messages(before))
+            for number, new in enumerate(after_call if turn.calls else after_turn):
+                for tools in (None, [TOOL]):
+                    yield _Pair(name, plain, number, new, tools)
 
 
-def _change(before: str, after: str) -> str:
-    """Returns how the second text does not begin with the first, in words."""
+def _describe_change(before: str, after: str) -> str:
+    """Return in words how the second text does not begin with the first."""
     at = first_difference(before, after)
     lost, new = before[at:], after[at:]
     if not lost:
-        return f"{quote_short(before[-_NEAR:])} ends with other tokens where {quote_short(new[:_NEAR])} follows"
-    kept = next((size for size in range(len(lost)) if new.startswith(lost[size:])), None)
-    if kept is not None:
-        return f"{quote_short(lost[:kept])} is left out before {quote_short(lost[kept:])}"
+        return f"{quote_short(before[-_CONTEXT:])} ends with other tokens where {quote_short(new[:_CONTEXT])} follows"
+    dropped = next((size for size in range(len(lost)) if new.startswith(lost[size:])), None)
+    if dropped is not None:
+        return f"{quote_short(lost[:dropped])} is left out before {quote_short(lost[dropped:])}"
     if lost in new:
         return f"{quote_short(new[: new.index(lost)])} is added before {quote_short(lost)}"
     return f"{quote_short(lost)} becomes {quote_short(new)}"

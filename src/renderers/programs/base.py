@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
+from renderers.templating.literals import TemplateLiterals
 
 REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
 """The errors of a program that does not accept some messages. Probes expect them."""
@@ -62,6 +63,14 @@ class Program(Protocol):
 
     def mentions(self, name: str) -> bool:
         """Return True if the program may read an argument, a message field or a content type of this name."""
+
+    @property
+    def literals(self) -> TemplateLiterals:
+        """The constant texts that the format tests message texts against."""
+
+    @property
+    def readable_fields(self) -> frozenset[str] | None:
+        """The names of all message fields that the format can read; None if it can read any field."""
 
     def may_write(self, text: str) -> bool:
         """Return True if the definition of the format contains a text."""

@@ -14,6 +14,8 @@ from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
+from renderers.templating.field_reads import readable_fields
+from renderers.templating.literals import TemplateLiterals, template_literals
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,14 @@ class TemplateProgram:
 
     def mentions(self, name: str) -> bool:
         return mentions_variable(self.template.source, name)
+
+    @property
+    def literals(self) -> TemplateLiterals:
+        return template_literals(self.template.source)
+
+    @property
+    def readable_fields(self) -> frozenset[str] | None:
+        return readable_fields(self.template.source)
 
     def may_write(self, text: str) -> bool:
         return text in self.template.source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderers.probing.literals import Searches, searches_of
+from renderers.templating.literals import TemplateLiterals, template_literals
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ from renderers.probing.literals import Searches, searches_of
     ],
 )
 def test_what_is_compared_or_passed_on_is_looked_for(template: str, found: set[str]) -> None:
-    assert searches_of(template).within == found
+    assert template_literals(template).within == found
 
 
 @pytest.mark.parametrize("template", ["<|im_start|>{{ '<x>' ~ content }}", "{{ a.strip(' ') }}"])
 def test_what_is_written_and_spaces_are_not(template: str) -> None:
-    assert searches_of(template) == (frozenset(), frozenset())
+    assert template_literals(template) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_what_is_written_and_spaces_are_not(template: str) -> None:
 def test_a_name_counts_alone_unless_it_is_looked_for_within_a_text(
     template: str, within: set[str], whole: set[str]
 ) -> None:
-    assert searches_of(template) == Searches(frozenset(within), frozenset(whole))
+    assert template_literals(template) == TemplateLiterals(frozenset(within), frozenset(whole))

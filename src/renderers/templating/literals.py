@@ -1,0 +1,133 @@
+"""`TemplateLiterals`: the constant texts that a chat template tests other texts against.
+
+Free text can change the output of a template only through such a test.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from jinja2 import nodes
+
+from renderers.templating.sandbox import ChatEnvironment
+
+__all__ = ["TemplateLiterals", "constant_texts", "template_literals", "template_variables"]
+
+_COMPARED = frozenset({"in", "notin", "eq", "ne"})
+_CONTAINMENT = frozenset({"in", "notin"})
+_TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
+
+Variables = Mapping[str, list[nodes.Node]]
+
+
+class TemplateLiterals(NamedTuple):
+    """The constant texts that a template tests other texts against."""
+
+    within: frozenset[str]
+    """Literals that match anywhere in a text."""
+    whole: frozenset[str]
+    """Literals that match only a whole text: identifiers, such as role and field names."""
+
+    def may_match(self, text: str) -> bool:
+        """Return True if a test of the template may match a text."""
+        return text.strip() in self.whole or any(literal in text for literal in self.within)
+
+    def with_texts(self, texts: frozenset[str]) -> TemplateLiterals:
+        """Return the literals with other texts that the template may compare with, such as its arguments.
+
+        >>> TemplateLiterals(frozenset(), frozenset()).with_texts(frozenset({"Ada", "<s>", " "}))
+        TemplateLiterals(within=frozenset({'<s>'}), whole=frozenset({'Ada'}))
+        """
+        names = frozenset(text for text in texts if text.isidentifier())
+        return TemplateLiterals(
+            self.within | {text for text in texts - names if text.strip()}, self.whole | (names - self.within)
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def template_literals(source: str) -> TemplateLiterals:
+    """Return the texts that a template compares, looks up, or passes to a method, a filter or a test.
+
+    >>> literals = template_literals("{{ '<a>' in messages[0].content or messages[0].role == 'user' }}")
+    >>> literals.within, literals.whole
+    (frozenset({'<a>'}), frozenset({'user'}))
+    """
+    tree = ChatEnvironment().parse(source)
+    variables = template_variables(tree)
+    literals = {
+        (text, within)
+        for node in tree.find_all(_TESTING)
+        for text, within in _literals_of(node, variables)
+        if text.strip()
+    }
+    fields = frozenset(_read_fields(tree))
+    within = {text for text, partial in literals if not text.isidentifier() or (partial and text not in fields)}
+    return TemplateLiterals(frozenset(within), frozenset(text for text, _ in literals) - within)
+
+
+def template_variables(tree: nodes.Template) -> Variables:
+    """Return the expressions that each variable of a template is set to, or iterates over."""
+    variables: dict[str, list[nodes.Node]] = {}
+    for assign in tree.find_all(nodes.Assign):
+        if isinstance(assign.target, nodes.Name):
+            variables.setdefault(assign.target.name, []).append(assign.node)
+    for loop in tree.find_all(nodes.For):
+        if isinstance(loop.target, nodes.Name):
+            variables.setdefault(loop.target.name, []).append(loop.iter)
+    return variables
+
+
+def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
+    """Yield the constant texts in an expression, and those that its variables are set to."""
+    for part in (node, *node.find_all((nodes.Const, nodes.Name))):
+        if isinstance(part, nodes.Const) and isinstance(part.value, str):
+            yield part.value
+        elif isinstance(part, nodes.Name):
+            for value in variables.get(part.name, ()):
+                if isinstance(value, nodes.Const | nodes.List | nodes.Tuple):
+                    yield from constant_texts(value, {})
+
+
+def _read_fields(tree: nodes.Template) -> Iterator[str]:
+    """Yield the names of the fields that a template reads."""
+    yield from (node.attr for node in tree.find_all(nodes.Getattr))
+    for item in tree.find_all(nodes.Getitem):
+        yield from constant_texts(item.arg, {})
+    for call in tree.find_all(nodes.Call):
+        if _is_get(call) and call.args:
+            yield from constant_texts(call.args[0], {})
+
+
+def _is_get(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "get"
+
+
+def _literals_of(node: nodes.Node, variables: Variables) -> Iterator[tuple[str, bool]]:
+    """Yield the texts that an expression tests others against, and whether a part of a text may match."""
+    if isinstance(node, nodes.Compare):
+        operands = [operand for operand in node.ops if operand.op in _COMPARED]
+        parts: list[nodes.Node] = [node.expr, *(operand.expr for operand in operands)] if operands else []
+        # A text in a list equals one of its items. In anything else it may be a part.
+        within = any(
+            operand.op in _CONTAINMENT and not isinstance(operand.expr, nodes.List | nodes.Tuple)
+            for operand in operands
+        ) or any(_is_part_of_text(part, variables) for part in parts)
+    elif isinstance(node, nodes.Dict):
+        parts, within = [pair.key for pair in node.items], False
+    else:
+        parts = [*(getattr(node, "args", None) or ()), *(getattr(node, "kwargs", None) or ())]
+        within = not _is_get(node) and not isinstance(node, nodes.Test)
+    for part in parts:
+        for text in constant_texts(part, variables):
+            yield text, within
+
+
+def _is_part_of_text(node: nodes.Node, variables: Variables) -> bool:
+    """Return True if an expression may be a part of a text: a slice, a character, or the result of a method."""
+    if isinstance(node, nodes.Name):
+        return any(_is_part_of_text(value, {}) for value in variables.get(node.name, ()))
+    if isinstance(node, nodes.Getitem):
+        return not isinstance(node.arg, nodes.Const) or not isinstance(node.arg.value, str)
+    return isinstance(node, nodes.Call) and not _is_get(node)

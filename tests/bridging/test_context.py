@@ -1,0 +1,208 @@
+"""A bridge gives the same result whatever the process bridged before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import renderers.bridging.bridge
+from renderers import EMBEDDED, Bridge, BridgeReason, BridgeRefusal, ChatRenderer, create_renderer, load_tokenizer
+from renderers.bridging.context import clear_proof_caches
+from renderers.bridging.proofs import prove
+
+ASK = {"role": "user", "content": "Hi"}
+BYE = {"role": "user", "content": "Bye"}
+PROMPT = '{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}'
+TURN = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n" }}
+{%- if message.role == "user" and loop.index > 1 %}[MARK]{% endif %}{{ message.content + "<|end|>\\n" }}"""
+TOOL_COUNT = "{% if tools and tools | length > 1 %}{{ loop.index }}{% endif %}"
+URGENT = "{% if message.urgent %}{{ loop.index }}{% endif %}"
+
+
+def renderer_for(mark: str, **options: Any) -> ChatRenderer:
+    """Return a renderer of the embedded model with `mark` written into the header of each message."""
+    template = TURN.replace("[MARK]", mark) + "{% endfor %}" + PROMPT
+    return create_renderer(load_tokenizer(EMBEDDED), chat_template=template, **options)
+
+
+def tool(name: str, **fields: Any) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters, **fields}}
+
+
+def bridge(
+    renderer: ChatRenderer, *new: dict[str, Any], said: str = "Hello<|end|>", tools: Any = None
+) -> Bridge | BridgeRefusal:
+    prompt = renderer.render_ids([ASK], tools=tools, add_generation_prompt=True)
+    return renderer.bridge(prompt, renderer.tokenizer.encode(said), list(new), tools=tools)
+
+
+@pytest.fixture
+def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that gets an entry for each proof, with the caches cleared."""
+    made: list[Any] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        made.append(args)
+        return prove(*args, **kwargs)
+
+    monkeypatch.setattr(renderers.bridging.bridge, "prove", counted)
+    clear_proof_caches()
+    return made
+
+
+# ==================
+# What a proof depends on
+# ==================
+
+
+def test_a_proof_with_one_tool_is_not_used_for_two() -> None:
+    renderer = renderer_for(TOOL_COUNT)
+    clear_proof_caches()
+    assert isinstance(bridge(renderer, BYE, tools=[tool("a")]), Bridge)
+    refused = bridge(renderer, BYE, tools=[tool("a"), tool("b")])
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+def test_the_words_of_a_tool_count_in_a_proof() -> None:
+    renderer = renderer_for("{% if tools and 'slow' in tools[0].function.description %}{{ loop.index }}{% endif %}")
+    clear_proof_caches()
+    assert isinstance(bridge(renderer, BYE, tools=[tool("a")]), Bridge)
+    assert isinstance(bridge(renderer, BYE, tools=[tool("a", description="a slow one")]), BridgeRefusal)
+
+
+@pytest.mark.parametrize(("value", "other"), [(True, 1), (1, 1.0)])
+def test_values_of_other_types_in_a_tool_count_as_others(value: Any, other: Any) -> None:
+    mark = "{% if tools and tools[0].function.strict | string == '" + str(value) + "' %}{{ loop.index }}{% endif %}"
+    renderer = renderer_for(mark)
+    clear_proof_caches()
+    assert isinstance(bridge(renderer, BYE, tools=[tool("a", strict=other)]), Bridge)
+    assert isinstance(bridge(renderer, BYE, tools=[tool("a", strict=value)]), BridgeRefusal)
+
+
+def test_the_value_of_a_field_counts_in_a_proof() -> None:
+    renderer = renderer_for(URGENT)
+    clear_proof_caches()
+    assert isinstance(bridge(renderer, {**BYE, "urgent": False}), Bridge)
+    refused = bridge(renderer, {**BYE, "urgent": True})
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+@pytest.mark.parametrize(
+    ("mark", "plain", "trap"),
+    [
+        ("{% if message.get('weight', 0) > 2 %}{{ loop.index }}{% endif %}", {"weight": 1}, {"weight": 3}),
+        (
+            "{% if message.meta and message.meta.a.b %}{{ loop.index }}{% endif %}",
+            {"meta": {"a": {}}},
+            {"meta": {"a": {"b": [1]}}},
+        ),
+        ("{% if message.flags and message.flags | first %}{{ loop.index }}{% endif %}", {"flags": [0]}, {"flags": [1]}),
+        ("{% if message.level == 'high' %}{{ loop.index }}{% endif %}", {"level": "low"}, {"level": "high"}),
+        ("{{ {'low': '', 'high': loop.index}[message.level or 'low'] }}", {"level": "low"}, {"level": "high"}),
+        ("{% if 'seal' in message %}{{ loop.index }}{% endif %}", {}, {"seal": None}),
+        ("{% for key, value in message.items() if value is true %}{{ loop.index }}{% endfor %}", {}, {"any": True}),
+        ("{% set key = 'ur' ~ 'gent' %}{% if message[key] %}{{ loop.index }}{% endif %}", {}, {"urgent": True}),
+        ("{% if 'true' in message | tojson %}{{ loop.index }}{% endif %}", {"any": False}, {"any": True}),
+        ("{% if message.content | length > 9 %}{{ loop.index }}{% endif %}", {}, {"content": "a longer text"}),
+        ("{% if message.content == messages[0].content %}{{ loop.index }}{% endif %}", {}, {"content": "Hi"}),
+        ("{% if message.content[:3] == 'Now' %}{{ loop.index }}{% endif %}", {}, {"content": "Now then"}),
+        (
+            "{% set tag = 'Now' %}{% if message.content.startswith(tag) %}{{ loop.index }}{% endif %}",
+            {},
+            {"content": "Now then"},
+        ),
+        (
+            "{% for tag in ['Now', 'Then'] if tag in message.content %}{{ messages | length }}{% endfor %}",
+            {},
+            {"content": "So Then"},
+        ),
+    ],
+)
+def test_an_earlier_bridge_with_another_value_changes_nothing(
+    mark: str, plain: dict[str, Any], trap: dict[str, Any]
+) -> None:
+    renderer = renderer_for(mark)
+    for first, second in ((plain, trap), (trap, plain)):
+        clear_proof_caches()
+        alone = bridge(renderer, {**BYE, **second})
+        clear_proof_caches()
+        bridge(renderer, {**BYE, **first})
+        assert bridge(renderer, {**BYE, **second}) == alone
+
+
+def test_an_argument_of_the_template_counts_in_a_proof() -> None:
+    mark = "{% if message.name == speaker %}{{ loop.index }}{% endif %}"
+    clear_proof_caches()
+    results = {}
+    for speaker in ("Ada", "Eve"):
+        renderer = renderer_for(mark, chat_template_kwargs={"speaker": speaker})
+        results[speaker] = bridge(renderer, {**BYE, "name": "Eve"})
+    assert isinstance(results["Ada"], Bridge)
+    assert isinstance(results["Eve"], BridgeRefusal)
+
+
+# ==================
+# One proof for all messages of a kind
+# ==================
+
+
+@pytest.mark.parametrize("mark", ["", URGENT, "{% if tools %}{{ tools | tojson }}{% endif %}"])
+def test_a_thousand_messages_that_differ_in_a_field_which_is_never_read_need_one_proof(
+    mark: str, proofs: list[Any]
+) -> None:
+    renderer = renderer_for(mark, verify=False)
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("Hello<|end|>")
+    for number in range(1000):
+        message = {**BYE, "content": f"text {number}", "timestamp": number, "trace": {"id": f"t{number}"}}
+        assert isinstance(renderer.bridge(prompt, completion, [message]), Bridge)
+    assert len(proofs) == 1
+
+
+def test_equal_renderers_share_a_proof(proofs: list[Any]) -> None:
+    for _ in range(3):
+        assert isinstance(bridge(renderer_for(URGENT), BYE, tools=[tool("a")]), Bridge)
+    assert len(proofs) == 1
+
+
+# ==================
+# Any sequence
+# ==================
+
+TRAPS = [
+    TOOL_COUNT,
+    URGENT,
+    "{% if message.level == 'high' %}{{ loop.index }}{% endif %}",
+    "{% if message.content | length > 9 %}{{ loop.index }}{% endif %}",
+    "{% if message.name and message.name == messages[loop.index0 - 1].name %}{{ loop.index }}{% endif %}",
+    "{{ message | length if message.role == 'user' else '' }}",
+    "{% if message.content.split('\\n') | length > 1 %}{{ loop.index }}{% endif %}",
+]
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.just("user"), "content": st.sampled_from(["a", "b", "", " a", "a\nb", "a much longer text", "high"])},
+    optional={
+        "urgent": st.sampled_from([True, False, None, 0, 1, "yes", [], [False]]),
+        "level": st.sampled_from(["high", "low", "something else"]),
+        "name": st.sampled_from(["Ada", "Eve", "high"]),
+        "timestamp": st.integers(),
+    },
+)
+TOOLS = st.sampled_from([None, [tool("a")], [tool("b", strict=True)], [tool("a"), tool("b")]])
+STEPS = st.lists(st.tuples(st.lists(MESSAGES, min_size=1, max_size=2), TOOLS), min_size=2, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(mark=st.sampled_from(TRAPS), steps=STEPS)
+def test_each_bridge_of_a_sequence_is_that_of_a_fresh_process(mark: str, steps: list[Any]) -> None:
+    renderer = renderer_for(mark, verify=False)
+    clear_proof_caches()
+    results = [bridge(renderer, *new, tools=tools) for new, tools in steps]
+    for (new, tools), result in zip(steps, results, strict=True):
+        clear_proof_caches()
+        assert bridge(renderer, *new, tools=tools) == result
