@@ -14,7 +14,7 @@ from renderers import ChatRenderer, MessageError, TemplateError, is_multimodal
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
-from renderers.families.renderers import RENDERER_REGISTRY
+from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parsing.infer import writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.conversations import CONVERSATIONS, TOOLS

@@ -12,7 +12,7 @@ import pytest
 
 import renderers
 from renderers.configs import CONFIG_CLASSES
-from renderers.families.renderers import RENDERER_REGISTRY
+from renderers.family_renderers import RENDERER_REGISTRY
 
 PACKAGE = Path(renderers.__file__).parent
 MODULE_PATHS = sorted(path.stem for path in (PACKAGE / "compat" / "module_paths").glob("*.py") if path.stem[0] != "_")

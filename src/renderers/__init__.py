@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from renderers.core.completions import ToolCallRead as ToolCallRead
     from renderers.core.conventions import Conventions as Conventions
     from renderers.core.conventions import SamplingConventions as SamplingConventions
+    from renderers.core.importing import load_target as load_target
     from renderers.core.messages import Content as Content
     from renderers.core.messages import ContentPart as ContentPart
     from renderers.core.messages import ImagePart as ImagePart
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from renderers.core.tokens import MultiModalData as MultiModalData
     from renderers.core.tokens import PlaceholderRange as PlaceholderRange
     from renderers.core.tokens import RenderedTokens as RenderedTokens
-    from renderers.custom import load_target as load_target
     from renderers.errors import *
     from renderers.factory import create_renderer as create_renderer
     from renderers.families import FAMILIES as FAMILIES
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from renderers.families import Family as Family
     from renderers.families.config import custom_renderer_config as custom_renderer_config
     from renderers.families.config import load_custom_renderer as load_custom_renderer
-    from renderers.families.renderers import *
+    from renderers.family_renderers import *
     from renderers.parsing.parser import ResponseParser as ResponseParser
     from renderers.pool import RendererPool as RendererPool
     from renderers.pool import create_renderer_pool as create_renderer_pool
@@ -190,7 +190,7 @@ _HOMES = {
     "renderers.configs": ("RendererConfig config_from_name merge_chat_template_kwargs template_field_names"),
     "renderers.core.conventions": "Conventions SamplingConventions",
     "renderers.factory": "create_renderer",
-    "renderers.custom": "load_target",
+    "renderers.core.importing": "load_target",
     "renderers.families": "FAMILIES MODEL_RENDERER_MAP MULTIMODAL_MODELS Family",
     "renderers.families.config": "custom_renderer_config load_custom_renderer",
     "renderers.core.messages": (
@@ -226,7 +226,7 @@ _HOME_OF_NAME = {name: home for home, names in _HOMES.items() for name in names.
 _HOME_OF_SUFFIX = {
     "Error": "renderers.errors",
     "Warning": "renderers.errors",
-    "Renderer": "renderers.families.renderers",
+    "Renderer": "renderers.family_renderers",
     "RendererConfig": "renderers.configs",
 }
 

@@ -11,7 +11,7 @@ from renderers.compat.bridge_helpers import resolve_thinking_retention as resolv
 from renderers.compat.bridge_helpers import (
     should_rerender_for_thinking_retention as should_rerender_for_thinking_retention,
 )
-from renderers.families.renderers import RENDERER_REGISTRY as RENDERER_REGISTRY
+from renderers.family_renderers import RENDERER_REGISTRY as RENDERER_REGISTRY
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY
-from renderers.families.renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
+from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.programs.input_formats import accepts_format, probe_arguments
 from renderers.renderer import ChatRenderer
 from renderers.settings import settings_of

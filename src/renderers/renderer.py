@@ -12,7 +12,6 @@ from typing import Any, ClassVar, get_args
 from renderers.bridging.bridge import Bridge, Prior, extend
 from renderers.bridging.context import BridgeContext, pipeline_key
 from renderers.bridging.refusal import BridgeReason, BridgeRefusal
-from renderers.bridging.retention import find_contradiction, retention_of
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
@@ -40,6 +39,7 @@ from renderers.rendering.pipeline import RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.rendering.settings import RenderSettings
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
+from renderers.retention import find_contradiction, retention_of
 from renderers.templating import LIMITS, ChatTemplate, Limits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from renderers.core.importing import load_target
 from renderers.core.options import ContentTokens, ThinkingRetention
-from renderers.custom import load_target
 from renderers.families.family import Family
 
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}

@@ -1,1 +1,1 @@
-from renderers.families.renderers import DeepSeekR1Renderer as DeepSeekR1Renderer
+from renderers.family_renderers import DeepSeekR1Renderer as DeepSeekR1Renderer

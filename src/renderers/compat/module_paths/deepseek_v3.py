@@ -1,1 +1,1 @@
-from renderers.families.renderers import DeepSeekV3Renderer as DeepSeekV3Renderer
+from renderers.family_renderers import DeepSeekV3Renderer as DeepSeekV3Renderer

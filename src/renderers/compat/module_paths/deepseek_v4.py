@@ -1,1 +1,1 @@
-from renderers.families.renderers import DeepSeekV4Renderer as DeepSeekV4Renderer
+from renderers.family_renderers import DeepSeekV4Renderer as DeepSeekV4Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import DefaultRenderer as DefaultRenderer
+from renderers.family_renderers import DefaultRenderer as DefaultRenderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import Gemma4Renderer as Gemma4Renderer
+from renderers.family_renderers import Gemma4Renderer as Gemma4Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import GLM45Renderer as GLM45Renderer
+from renderers.family_renderers import GLM45Renderer as GLM45Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import GptOssRenderer as GptOssRenderer
+from renderers.family_renderers import GptOssRenderer as GptOssRenderer

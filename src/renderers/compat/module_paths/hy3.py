@@ -1,1 +1,1 @@
-from renderers.families.renderers import Hy3Renderer as Hy3Renderer
+from renderers.family_renderers import Hy3Renderer as Hy3Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import InklingRenderer as InklingRenderer
+from renderers.family_renderers import InklingRenderer as InklingRenderer

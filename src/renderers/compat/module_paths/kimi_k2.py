@@ -1,1 +1,1 @@
-from renderers.families.renderers import KimiK2Renderer as KimiK2Renderer
+from renderers.family_renderers import KimiK2Renderer as KimiK2Renderer

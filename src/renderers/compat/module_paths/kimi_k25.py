@@ -1,1 +1,1 @@
-from renderers.families.renderers import KimiK25Renderer as KimiK25Renderer
+from renderers.family_renderers import KimiK25Renderer as KimiK25Renderer

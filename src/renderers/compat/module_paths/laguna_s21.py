@@ -1,1 +1,1 @@
-from renderers.families.renderers import LagunaS21Renderer as LagunaS21Renderer
+from renderers.family_renderers import LagunaS21Renderer as LagunaS21Renderer

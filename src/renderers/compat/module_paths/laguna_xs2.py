@@ -1,3 +1,3 @@
-from renderers.families.renderers import LagunaM1Renderer as LagunaM1Renderer
-from renderers.families.renderers import LagunaXS2Renderer as LagunaXS2Renderer
-from renderers.families.renderers import LagunaXS21Renderer as LagunaXS21Renderer
+from renderers.family_renderers import LagunaM1Renderer as LagunaM1Renderer
+from renderers.family_renderers import LagunaXS2Renderer as LagunaXS2Renderer
+from renderers.family_renderers import LagunaXS21Renderer as LagunaXS21Renderer

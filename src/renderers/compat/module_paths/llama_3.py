@@ -1,1 +1,1 @@
-from renderers.families.renderers import Llama3Renderer as Llama3Renderer
+from renderers.family_renderers import Llama3Renderer as Llama3Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import MiniMaxM2Renderer as MiniMaxM2Renderer
+from renderers.family_renderers import MiniMaxM2Renderer as MiniMaxM2Renderer

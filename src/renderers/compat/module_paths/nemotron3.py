@@ -1,3 +1,3 @@
-from renderers.families.renderers import Nemotron3Renderer as Nemotron3Renderer
-from renderers.families.renderers import Nemotron3UltraRenderer as Nemotron3UltraRenderer
-from renderers.families.renderers import Nemotron35Renderer as Nemotron35Renderer
+from renderers.family_renderers import Nemotron3Renderer as Nemotron3Renderer
+from renderers.family_renderers import Nemotron3UltraRenderer as Nemotron3UltraRenderer
+from renderers.family_renderers import Nemotron35Renderer as Nemotron35Renderer

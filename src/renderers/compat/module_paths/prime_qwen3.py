@@ -1,1 +1,1 @@
-from renderers.families.renderers import PrimeQwen3Renderer as PrimeQwen3Renderer
+from renderers.family_renderers import PrimeQwen3Renderer as PrimeQwen3Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import Qwen3Renderer as Qwen3Renderer
+from renderers.family_renderers import Qwen3Renderer as Qwen3Renderer

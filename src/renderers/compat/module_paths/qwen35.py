@@ -1,1 +1,1 @@
-from renderers.families.renderers import Qwen35Renderer as Qwen35Renderer
+from renderers.family_renderers import Qwen35Renderer as Qwen35Renderer

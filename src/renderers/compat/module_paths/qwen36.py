@@ -1,1 +1,1 @@
-from renderers.families.renderers import Qwen36Renderer as Qwen36Renderer
+from renderers.family_renderers import Qwen36Renderer as Qwen36Renderer

@@ -1,1 +1,1 @@
-from renderers.families.renderers import Qwen38Renderer as Qwen38Renderer
+from renderers.family_renderers import Qwen38Renderer as Qwen38Renderer

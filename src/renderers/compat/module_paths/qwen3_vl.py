@@ -1,1 +1,1 @@
-from renderers.families.renderers import Qwen3VLRenderer as Qwen3VLRenderer
+from renderers.family_renderers import Qwen3VLRenderer as Qwen3VLRenderer

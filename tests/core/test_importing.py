@@ -19,7 +19,7 @@ from renderers.configs import (
     switches_of,
     template_field_names,
 )
-from renderers.custom import load_target
+from renderers.core.importing import load_target
 from renderers.families.config import custom_renderer_config, load_custom_renderer
 
 SOURCE = """

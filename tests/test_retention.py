@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from renderers.bridging.retention import find_contradiction, retention_of
 from renderers.core.probe_words import PROBE_EARLIER_REASONING
 from renderers.families import FAMILIES
+from renderers.retention import find_contradiction, retention_of
 
 
 def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
