@@ -23,6 +23,7 @@ from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
 from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
+from tests.support.settings import with_settings
 
 WORKER = Path(__file__).with_name("ledger_worker.py")
 HARMONY_MODEL = "openai/gpt-oss-20b"
@@ -56,7 +57,7 @@ def main() -> int:
         models[family] += 1
         families.setdefault(family, Comparison()).add(compare_model(renderer, answer["renders"], family=family))
         if family in CONVENTIONS:
-            theirs = dataclasses.replace(renderer, conventions=CONVENTIONS[family])
+            theirs = with_settings(renderer, conventions=CONVENTIONS[family])
             moved.setdefault(family, Comparison()).add(compare_model(theirs, answer["renders"], family=family))
     judged = judge(difference for comparison in families.values() for difference in comparison.differences)
     parts = (

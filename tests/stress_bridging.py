@@ -9,7 +9,6 @@ anywhere. The messages that follow have any role and any form of content, includ
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import random
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 
 from renderers import BridgeReason, BridgeRefusal, ChatRenderer, MessageError, RenderedTokens
 from tests.support.conversations import TOOLS
+from tests.support.settings import with_settings
 from tests.support.sources import MODELS, Source, Task, source_of, spread
 from tests.support.stress_report import run_long_form
 
@@ -76,7 +76,7 @@ def new_messages(source: Source, chance: random.Random) -> list[Any]:
 @functools.lru_cache(maxsize=2)
 def keeping(renderer: ChatRenderer) -> ChatRenderer:
     """Returns a renderer that keeps all reasoning."""
-    return dataclasses.replace(renderer, thinking_retention="all")
+    return with_settings(renderer, thinking_retention="all")
 
 
 def outcome_of(

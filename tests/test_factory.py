@@ -44,7 +44,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
-from renderers.settings import settings_of
+from renderers.settings import resolve_settings
 from tests.support.models import snapshot_of
 
 HI = [{"role": "user", "content": "Hi"}]
@@ -262,7 +262,7 @@ def test_a_template_that_takes_images_makes_a_renderer_that_does(tmp_path: Path)
 def test_settings_need_a_config() -> None:
     config: Any = "qwen3"
     with pytest.raises(TypeError, match="config must be a renderer's config"):
-        settings_of(load_tokenizer(EMBEDDED), config)
+        resolve_settings(load_tokenizer(EMBEDDED), config)
 
 
 class Registered:

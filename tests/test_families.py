@@ -129,7 +129,7 @@ def check_syntax(one: Known, renderer: ChatRenderer) -> None:
     derived = renderer.resolution.grammar.tools
     if one.family.syntax in TOOL_FORMATS:
         assert derived in (one.family.syntax, None)
-        assert derived is not None or not writes_calls(renderer._writer.turn_format(with_tools=True))
+        assert derived is not None or not writes_calls(renderer._pipeline.turn_format(with_tools=True))
     else:
         assert derived is None
 

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import pickle
 import random
@@ -39,6 +38,7 @@ from renderers.core.tokens import RenderedTokens
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import one_model_per_template, unpack_hub
+from tests.support.settings import with_settings
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
 MODELS = [str(EMBEDDED), *one_model_per_template()]
@@ -93,7 +93,7 @@ def check_start(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any,
 
 def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
     """Without control text in the bodies all modes give the same; else none of it comes through."""
-    text, refuse = (dataclasses.replace(renderer, content_tokens=mode) for mode in ("text", "refuse"))
+    text, refuse = (with_settings(renderer, content_tokens=mode) for mode in ("text", "refuse"))
     plain = text.render(messages, **arguments)
     if not rendered.injected:
         assert plain == rendered == refuse.render(messages, **arguments)
@@ -231,7 +231,7 @@ def test_injected_spans_are_exactly_those_that_were_planted(name: str) -> None:
         expected = planter.shown(text)
         assert [(found.message, field_of(found.path), found.text) for found in rendered.injected] == expected
         for mode in ("template", "text"):
-            again = dataclasses.replace(renderer, content_tokens=mode).render(messages, tools=tools)
+            again = with_settings(renderer, content_tokens=mode).render(messages, tools=tools)
             for found, (_, _, token) in zip(again.injected, expected, strict=True):
                 assert token in renderer.tokenizer.decode(again.token_ids[found.start : found.end])
         seen.update(field for _, field, _ in expected)

@@ -95,9 +95,9 @@ def test_a_worker_process_gives_the_same_ids(renderer: ChatRenderer) -> None:
 
 def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
     with pytest.raises(AttributeError):
-        renderer.date = datetime.datetime.now()  # type: ignore[misc]
+        renderer.date = datetime.datetime.now()
     with pytest.raises(TypeError):
-        renderer.chat_template_kwargs["x"] = 1  # type: ignore[index]
+        renderer.chat_template_kwargs["x"] = 1
     given = {"l": [1, {"a": 2}]}
     changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=given)
     with pytest.raises(AttributeError):

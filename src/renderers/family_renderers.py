@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from renderers.families.config import BaseRendererConfig
 from renderers.renderer import ChatRenderer, MultimodalChatRenderer
-from renderers.settings import settings_of
+from renderers.settings import resolve_settings
 
 RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {}
 """The renderer class of each family, by the key of the family."""
@@ -16,7 +16,7 @@ class FamilyRenderer(ChatRenderer):
     """A renderer for one family, created from a tokenizer and a config of the family.
 
     >>> from renderers import EXAMPLE_MODEL, load_tokenizer
-    >>> DefaultRenderer(load_tokenizer(EXAMPLE_MODEL)).found.family.key
+    >>> DefaultRenderer(load_tokenizer(EXAMPLE_MODEL)).family_match.family.key
     'default'
     """
 
@@ -28,17 +28,13 @@ class FamilyRenderer(ChatRenderer):
             cls.family = family
             RENDERER_REGISTRY[family] = cls
 
-    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **settings: Any) -> None:
-        """Create a renderer. `settings` are fields of the renderer that override the config.
+    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **options: Any) -> None:
+        """Create a renderer. `options` are keyword arguments of `create_renderer` that override the config.
 
         The config may be that of a parent class's family, if this family has all fields that were set.
         """
-        if "found" not in settings:
-            families = [parent.__dict__["family"] for parent in type(self).__mro__ if "family" in parent.__dict__]
-            settings = settings_of(tokenizer, config, families=families, **settings)
-        else:
-            settings = {"tokenizer": tokenizer, "config": config, **settings}
-        super().__init__(**settings)
+        families = [parent.__dict__["family"] for parent in type(self).__mro__ if "family" in parent.__dict__]
+        super().__init__(resolve_settings(tokenizer, config, families=families, **options))
 
 
 class DefaultRenderer(FamilyRenderer, family="default"):

@@ -1,13 +1,12 @@
-"""`ChatRenderer`: messages to token ids, for any tokenizer with a chat template."""
+"""`ChatRenderer`: the public methods that render, parse and bridge."""
 
 from __future__ import annotations
 
-import datetime
 import logging
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
-from typing import Any, ClassVar, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from renderers.bridging.bridge import Bridge, Prior, extend
 from renderers.bridging.context import BridgeContext, pipeline_key
@@ -15,7 +14,7 @@ from renderers.bridging.refusal import BridgeReason, BridgeRefusal
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
-from renderers.core.conventions import SamplingConventions
+from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.messages import (
     extract_message_tool_names,
@@ -24,110 +23,101 @@ from renderers.core.messages import (
     normalise_messages,
     normalise_tools,
 )
-from renderers.core.options import ContentTokens, Prefill, ThinkingRetention
+from renderers.core.options import ThinkingRetention
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
-from renderers.families.registry import NO_MATCH, UNKNOWN_FAMILY, FamilyMatch
+from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
-from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.parsing.markers import as_ids
 from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.template import TemplateProgram
-from renderers.rendering.pipeline import RenderPipeline
+from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
-from renderers.rendering.settings import RenderSettings
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, retention_of
-from renderers.templating import LIMITS, ChatTemplate, Limits
+from renderers.settings import RendererSettings
+from renderers.templating import ChatTemplate
 from renderers.templating.chat import normalise_template_kwargs
-from renderers.templating.template import resolve_verify
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-__all__ = ["ChatRenderer", "MultimodalChatRenderer", "state_of"]
-
 _LOG = logging.getLogger("renderers")
-_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
+_MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
 
 
-@dataclass(frozen=True, kw_only=True)
+def _setting(name: str) -> Any:
+    """Return a read-only property with the value of a setting."""
+    return property(operator.attrgetter(f"settings.{name}"), doc=f"The `{name}` of the settings.")
+
+
+@dataclass(frozen=True)
 class ChatRenderer:
-    """Renders messages to the token ids of one model; made by `create_renderer`.
+    """Renders messages to the token ids of one model, parses completions, and bridges turns.
 
-    Nothing about it changes, so that any number of threads may use it at once, it always gives the same
-    ids, and a copy in another process does as well.
+    Call `create_renderer` to create one. A renderer is immutable. Any number of threads can share it, and a copy in
+    another process returns the same ids.
 
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
     >>> ids = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
     >>> renderer.tokenizer.decode(ids)
     '<|turn|>user\\nHi<|end|>\\n<|turn|>assistant\\n'
     """
 
-    tokenizer: LoadedTokenizer | ForeignTokenizer
-    chat_template: str | None = None
-    """The template's text where the caller chose one; None for the tokenizer's own."""
-    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """What the template is given in every render, unless a call says otherwise."""
-    date: datetime.datetime
-    """The time that templates are told when they ask."""
-    limits: Limits = LIMITS
-    verify: bool | None = None
-    """Whether each run of the template is compared with an untraced one. None is replaced by the value of the
-    environment variable `RENDERERS_VERIFY` when the renderer is made."""
-    content_tokens: ContentTokens = "template"
-    """What becomes of control text in what callers give."""
-    conventions: SamplingConventions = field(default_factory=SamplingConventions)
-    """Where the borders of what is sampled are drawn."""
-    thinking_retention: ThinkingRetention | None = None
-    """What of the reasoning in a history a bridge keeps though the template drops it; None for what it keeps itself,
-    or what the family's record says."""
-    prefill: Prefill = "template"
-    """What becomes of empty reasoning that the generation prompt wrote, in the turns of the history."""
-    found: FamilyMatch = NO_MATCH
-    """The model's family, and what it was found by."""
-    parsers: ParserOverrides = NO_OVERRIDES
-    """What completions are read with, whatever the template shows."""
-    config: BaseRendererConfig | None = None
-    """The config that this was made with; None where it was made without one."""
+    settings: RendererSettings
+
+    chat_template = _setting("chat_template")
+    chat_template_kwargs = _setting("chat_template_kwargs")
+    date = _setting("date")
+    limits = _setting("limits")
+    verify = _setting("verify")
+    content_tokens = _setting("content_tokens")
+    conventions = _setting("conventions")
+    thinking_retention = _setting("thinking_retention")
+    prefill = _setting("prefill")
+    parsers = _setting("parsers")
 
     def __post_init__(self) -> None:
-        if self.content_tokens not in get_args(ContentTokens):
-            choices = ", ".join(map(repr, get_args(ContentTokens)))
-            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
-        if self.thinking_retention not in (None, *get_args(ThinkingRetention)):
-            choices = ", ".join(map(repr, (None, *get_args(ThinkingRetention))))
-            raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
-        self.parsers.check()
-        if not isinstance(self.conventions, SamplingConventions):
-            raise TypeError(f"conventions must be SamplingConventions, not a {type(self.conventions).__name__}")
-        foreign = self.tokenizer if isinstance(self.tokenizer, ForeignTokenizer) else None
-        if foreign is not None and self.content_tokens == "text":
-            raise TypeError(
-                f'content_tokens="text" needs a tokenizer that load_tokenizer gives, or one with a Rust backend: '
-                f"{type(foreign.wrapped).__name__} alone decides what becomes of control text"
-            )
-        if foreign is not None and self.content_tokens == "refuse" and not foreign.lists_added_tokens:
-            raise TypeError(
-                f'content_tokens="refuse" needs a tokenizer that says which tokens are control tokens: '
-                f"{type(foreign.wrapped).__name__} has no get_added_vocab"
-            )
-        if isinstance(self.tokenizer, LoadedTokenizer) and self.content_tokens == "text":
-            # A vocabulary that cannot do it says so now.
-            _ = self.tokenizer.vocab.plain
-        object.__setattr__(self, "verify", resolve_verify(self.verify))
-        object.__setattr__(self, "chat_template_kwargs", _frozen(normalise_template_kwargs(self.chat_template_kwargs)))
-        # A template that is missing or broken is said now, not at the first render.
-        self.template()
-        if self.found.family != UNKNOWN_FAMILY:
-            # The config of a family has said it already.
+        # Raises now if the template is missing or invalid, not on the first render.
+        self._pipeline.program(with_tools=False)
+        if self.family_match.family != UNKNOWN_FAMILY:
+            # The config class of the family checks this.
             return
-        wrong = find_contradiction(
-            self._text_with, normalise_template_kwargs(self.chat_template_kwargs), self.thinking_retention
-        )
-        if wrong is not None:
-            raise ValueError(f"thinking_retention contradicts chat_template_kwargs: {wrong}")
+        contradiction = find_contradiction(self._try_text, self._pipeline.arguments, self.settings.thinking_retention)
+        if contradiction is not None:
+            raise ValueError(f"thinking_retention contradicts chat_template_kwargs: {contradiction}")
+
+    @classmethod
+    def _from_settings(cls, settings: RendererSettings) -> Self:
+        """Create a renderer from resolved settings, whatever the constructor of a subclass accepts."""
+        renderer = object.__new__(cls)
+        ChatRenderer.__init__(renderer, settings)
+        return renderer
+
+    @property
+    def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
+        """The tokenizer."""
+        return self.settings.tokenizer
+
+    @property
+    def config(self) -> BaseRendererConfig | None:
+        """The config, with the options that were passed beside it."""
+        return self.settings.config
+
+    @property
+    def family_match(self) -> FamilyMatch:
+        """The model's family and how it was matched."""
+        return self.settings.family_match
+
+    @property
+    def found(self) -> FamilyMatch:
+        """The old name of `family_match`."""
+        return self.settings.family_match
+
+    # ==================
+    # Rendering
+    # ==================
 
     def render(
         self,
@@ -139,33 +129,32 @@ class ChatRenderer:
         process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> RenderedTokens:
-        """Returns the token ids of a conversation, and for each its message, its channel and whether it is sampled.
+        """Render a conversation to token ids with the message, channel and sampled flag of every token.
 
-        Takes what `render_ids` takes, and gives the same ids. A tokenizer of the caller's own that cannot say
-        where its tokens are in a text gives ids alone.
+        Accepts the same arguments as `render_ids` and returns the same ids. The attribution is empty if a custom
+        tokenizer provides no offsets.
 
-        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
         >>> rendered = renderer.render([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}])
         >>> sampled = [token for token, sampled in zip(rendered.token_ids, rendered.sampled_mask) if sampled]
         >>> renderer.tokenizer.decode(sampled)
         'Yes?<|end|>'
         """
-        run = self._writer.run(
-            normalise_messages(messages),
-            tools=normalise_tools(tools),
+        text = self._run(
+            messages,
+            tools,
+            template_arguments,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            arguments=self._for_template(template_arguments),
+            process_multimodal=process_multimodal,
         )
-        _refuse_media(run.run.messages, process_multimodal=process_multimodal)
-        names = extract_message_tool_names(run.run.messages)
-        encoded, injected = self._writer.encode(run.trace, run.labels)
+        encoded, injected = self._pipeline.encode(text.trace, text.labels)
         return RenderedTokens.of_runs(
             *encoded,
             injected=injected,
-            message_roles=run.roles,
-            message_tool_names=names,
+            message_roles=text.roles,
+            message_tool_names=extract_message_tool_names(text.run.messages),
             decode=self.tokenizer.decode,
         )
 
@@ -179,32 +168,32 @@ class ChatRenderer:
         process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> list[int]:
-        """Returns the token ids of a conversation.
+        """Render a conversation to token ids.
 
-        `messages` and `tools` may be dicts, pydantic models, OpenAI SDK objects or dataclasses.
-        `continue_final_message` ends with the last message's content, so that a model goes on with it, or
-        with another field that it names: `"reasoning_content"`.
-        Images, video and audio are not processed: they are an error, unless `process_multimodal=False` asks
-        for the placeholders that the template writes for them.
-        `template_arguments` are for the template: `enable_thinking=False`, `documents=[...]`; a name that it does not
-        read is a `TypeError`, unless it is a switch of the family, or one for thinking.
+        `messages` and `tools` can be dicts, pydantic models, OpenAI SDK objects or dataclasses.
+        `continue_final_message` ends the ids after the last message's content, so that a model continues it, or after
+        another field that it names, such as `"reasoning_content"`.
+        Images, video and audio raise a `MediaError`. Pass `process_multimodal=False` to render the template's
+        placeholders for them instead.
+        `template_arguments` go to the template: `enable_thinking=False`, `documents=[...]`. A name that the template
+        does not read raises a `TypeError`, unless it is a switch of the family or one for thinking.
 
         Raises:
-            MessageError: Something in the messages cannot be rendered; says which message.
-            TemplateError: The template refuses the messages, or fails on them.
-            MediaError: A message holds an image, and the placeholder alone was not asked for.
-            ControlTextError: A message holds control text, and that is to be refused.
-            UnencodableTextError: A message holds a lone surrogate.
+            MessageError: A message cannot be rendered. Names the message and the field.
+            TemplateError: The template rejects the messages or fails on them.
+            MediaError: A message contains media, and `process_multimodal` is True.
+            ControlTextError: A message contains a special token, and `content_tokens` is `"refuse"`.
+            UnencodableTextError: A message contains a lone surrogate.
         """
-        run = self._writer.run(
-            normalise_messages(messages),
-            tools=normalise_tools(tools),
+        text = self._run(
+            messages,
+            tools,
+            template_arguments,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            arguments=self._for_template(template_arguments),
+            process_multimodal=process_multimodal,
         )
-        _refuse_media(run.run.messages, process_multimodal=process_multimodal)
-        return self._writer.ids(run.trace)
+        return self._pipeline.ids(text.trace)
 
     def trace(
         self,
@@ -215,78 +204,113 @@ class ChatRenderer:
         continue_final_message: bool | str = False,
         **template_arguments: Any,
     ) -> Trace:
-        """Returns the text of a conversation, and whose every character is; takes what `render_ids` takes.
+        """Render a conversation to text with the origin of every character.
 
-        Images are the placeholders that the template writes.
+        Accepts the same arguments as `render_ids`. Media are rendered as the template's placeholders.
         """
-        return self._writer.run(
+        return self._run(
+            messages,
+            tools,
+            template_arguments,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            process_multimodal=False,
+        ).trace
+
+    def _run(
+        self,
+        messages: Iterable[Any],
+        tools: Iterable[Any] | None,
+        template_arguments: Mapping[str, Any],
+        *,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        process_multimodal: bool,
+    ) -> RenderedText:
+        """Normalise the input, run the program, and reject media that would need processing."""
+        text = self._pipeline.run(
             normalise_messages(messages),
             tools=normalise_tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            arguments=self._for_template(template_arguments),
-        ).trace
+            arguments=self._normalise_arguments(template_arguments) if template_arguments else None,
+        )
+        if process_multimodal:
+            _reject_media(text.run.messages)
+        return text
 
-    def _for_template(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what one render alone gives the template; a name that it does not read is a mistake.
+    def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Normalise the template arguments of one render. Reject a name that the template does not read.
 
-        Switches of the family are not, nor those that let a model think: callers give these to all models.
+        Switches of the family and switches for thinking are always accepted, because callers pass them to all models.
         """
         plain = normalise_template_kwargs(arguments)
-        for name in plain.keys() - {*THINKING_SWITCHES, *(switch.name for switch in self.found.family.switches)}:
-            if not any(self._writer.program(with_tools=tools).mentions(name) for tools in (False, True)):
-                raise TypeError(f"{name!r} is neither an option of a render nor a name that the chat template reads")
+        known = {*THINKING_SWITCHES, *(switch.name for switch in self.family_match.family.switches)}
+        for name in plain.keys() - known:
+            if not any(self._pipeline.program(with_tools=with_tools).mentions(name) for with_tools in (False, True)):
+                raise TypeError(f"{name!r} is neither an option of render nor a variable that the chat template reads")
         return plain
 
-    def _text_with(self, messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
-        """Returns the text of messages with other switches; None where the template refuses them."""
+    def _try_text(self, messages: list[JsonObject], arguments: Mapping[str, Any]) -> str | None:
+        """Return the text of messages with other template arguments; None if the template rejects them."""
         try:
-            return self._writer.run(messages, tools=None, add_generation_prompt=True, arguments=switches).trace.text
+            return self._pipeline.run(messages, tools=None, add_generation_prompt=True, arguments=arguments).trace.text
         except (MessageError, TemplateError):
             return None
+
+    # ==================
+    # Parsing
+    # ==================
 
     def parse_response(
         self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
     ) -> ParsedResponse:
         """Parse a completion into content, reasoning and every attempt to call a tool. No ids make it raise.
 
-        `tools` are those of the prompt: values that a format writes without quotes are read by their schemas.
-        `prompt_ids` are the prompt's ids: its end may have opened the reasoning. If the template exceeds its limits
-        when the grammar is derived, everything is content; `resolution.conflicts` has the reason.
+        `tools` are the tools of the prompt. Formats without quotes need their schemas to restore types.
+        `prompt_ids` are the ids of the prompt, which may have opened the reasoning. If the template exceeds its
+        limits while the grammar is inferred, everything is content, and `resolution.conflicts` has the reason.
 
         Raises:
-            TypeError: The ids are in no list, array, tensor or other iterable.
-            MessageError: A tool is not a dict or an object with fields.
+            TypeError: `token_ids` is not a list, an array, a tensor or another iterable.
+            MessageError: A tool is neither a dict nor an object with fields.
 
-        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
         >>> completion = '<|think|>Look.<|/think|><|call|>{"name": "get", "arguments": {"x": 1}}<|/call|><|end|>'
         >>> parsed = renderer.parse_response(renderer.tokenizer.encode(completion))
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        listed = None if tools is None else list(tools)
-        if listed and set(map(type, listed)) != {dict}:
+        tool_list = None if tools is None else list(tools)
+        if tool_list and set(map(type, tool_list)) != {dict}:
             # Dicts are read before this returns, so most tools need no copy per completion.
-            listed = normalise_tools(listed)
-        return self._parser(listed, prompt_ids).close(token_ids)
+            tool_list = normalise_tools(tool_list)
+        return self._make_parser(tool_list, prompt_ids).close(token_ids)
 
-    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+    def parser(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
         """Return a parser for a completion that arrives in chunks. Accepts the arguments of `parse_response`.
 
-        The tools are copied: the parser does not see later changes of the caller's objects.
+        The parser copies the tools, so it does not see later changes of the caller's objects.
 
         Raises:
-            MessageError: A tool has a wrong shape.
+            MessageError: A tool is neither a dict nor an object with fields.
         """
-        return self._parser(normalise_tools(tools), prompt_ids)
+        return self._make_parser(normalise_tools(tools), prompt_ids)
 
-    def _parser(self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None) -> ResponseParser:
+    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+        """The old name of `parser`."""
+        return self.parser(tools=tools, prompt_ids=prompt_ids)
+
+    def _make_parser(self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None) -> ResponseParser:
         compiled = self._compiled_grammar
         prompt = as_ids(prompt_ids) if prompt_ids is not None else []
-        return ResponseParser(
-            compiled, tools, prefill=find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
-        )
+        prefill = find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
+        return ResponseParser(compiled, tools, prefill=prefill)
+
+    # ==================
+    # Bridging
+    # ==================
 
     def bridge(
         self,
@@ -297,23 +321,23 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
     ) -> Bridge | BridgeRefusal:
-        """Extends a rollout: its prompt and completion, token for token, and what new messages add, or says why not.
+        """Extend a rollout by new messages without changing its tokens, or return a refusal with a reason.
 
-        The tokens end where the assistant's next turn begins. What is added is what the template writes after such
-        a turn, whatever the history; with the default `thinking_retention` only where it also keeps the history as
-        it is. A turn that was cut off is closed with the template's own tokens, which are not sampled. The template
-        is given what it is given in every render, so what one render alone was given has to be given by a renderer
-        of its own.
+        The returned tokens are the previous prompt and completion, then the template's text for the new messages, up
+        to the start of the assistant's next turn. The text must not depend on the unknown history. With the default
+        `thinking_retention`, the template must also leave the history unchanged. A completion that was cut off is
+        closed with the template's own tokens, which are not sampled. A bridge uses the template arguments of the
+        renderer: create a renderer with the arguments if the prompt was rendered with others.
 
         Raises:
-            MessageError: A new message is none, or a tool.
-            TemplateLimitError: The template does not come to an end.
-            MediaError: A new message holds an image, and the placeholder alone was not asked for.
-            ControlTextError: A new message holds control text, and that is to be refused.
-            UnencodableTextError: A new message holds a lone surrogate.
+            MessageError: A new message or a tool cannot be rendered.
+            TemplateLimitError: The template exceeds its limits.
+            MediaError: A new message contains media, and `process_multimodal` is True.
+            ControlTextError: A new message contains a special token, and `content_tokens` is `"refuse"`.
+            UnencodableTextError: A new message contains a lone surrogate.
 
-        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
         >>> prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
         >>> completion = renderer.tokenizer.encode("Hello!<|end|>")
         >>> bridge = renderer.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
@@ -321,18 +345,18 @@ class ChatRenderer:
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
         prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
-        new = [] if new_messages is None else list_messages(new_messages)
+        messages = [] if new_messages is None else list_messages(new_messages)
         if not prompt:
             return BridgeRefusal(BridgeReason.NO_PRIOR)
-        if not new:
+        if not messages:
             return BridgeRefusal(BridgeReason.NOTHING_NEW)
-        new = normalise_messages(new)
-        listed = normalise_tools(tools)
-        parsed = self.parse_response(completion, tools=listed, prompt_ids=prompt)
+        messages, tool_list = normalise_messages(messages), normalise_tools(tools)
+        parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
         prior = Prior(prompt, completion, parsed.state, parsed.content)
-        _refuse_media(new, process_multimodal=process_multimodal)
-        context = BridgeContext(self._writer, listed, self.resolution.grammar.header)
-        return extend(context, prior, new, retention=self.thinking_retention or self._kept)
+        if process_multimodal:
+            _reject_media(messages)
+        context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
+        return extend(context, prior, messages, retention=self.settings.thinking_retention or self._default_retention)
 
     def bridge_to_next_turn(
         self,
@@ -343,7 +367,7 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
     ) -> RenderedTokens | None:
-        """Returns the tokens of `bridge`, or None where it refuses; the reason is logged at debug level."""
+        """Return the tokens of `bridge`, or None if it refuses. The reason is logged at debug level."""
         bridged = self.bridge(
             previous_prompt_ids,
             previous_completion_ids,
@@ -356,66 +380,80 @@ class ChatRenderer:
         _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
         return None
 
+    @lazy
+    def _default_retention(self) -> ThinkingRetention | None:
+        turn_format = self._pipeline.turn_format(with_tools=False)
+        silent = empty_reasoning(turn_format, "user") is not None
+        return retention_of(self.family_match.family, self.settings.chat_template_kwargs, silent=silent)
+
     @property
     def is_prefix_stable(self) -> bool:
-        """Whether appending messages to a conversation that ends in an assistant's leaves its ids unchanged.
+        """True if appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
-        Both are rendered without a generation prompt, and with what is given in every render. Found once, with small
-        conversations; `prefix_stability` says which.
+        Both conversations are rendered without a generation prompt. The result is learned once per template and
+        arguments. `prefix_stability` returns the conversations that were compared.
         """
         return self._stability.stable
 
     def prefix_stability(self) -> PrefixStability:
-        """Returns the smallest conversation whose ids change when messages are appended, or what was tried.
+        """Return the smallest conversation with ids that change when messages are appended, or all that were compared.
 
         Raises:
-            TemplateLimitError: The template does not come to an end.
+            TemplateLimitError: The template exceeds its limits.
 
-        >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-        >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
-        >>> found = renderer.prefix_stability()
-        >>> found.stable, found.tried[0]
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
+        >>> stability = renderer.prefix_stability()
+        >>> stability.stable, stability.tried[0]
         (True, 'after a question: a turn, then user')
         """
         return self._stability
 
     @lazy
     def _stability(self) -> PrefixStability:
-        keys = tuple(pipeline_key(self._writer, with_tools=tools) for tools in (False, True))
-        programs = {self._writer.program(with_tools=tools) for tools in (False, True)}
+        keys = tuple(pipeline_key(self._pipeline, with_tools=with_tools) for with_tools in (False, True))
+        programs = {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
         reads_tools = len(programs) > 1 or any(program.mentions("tools") for program in programs)
         return learn_prefix_stability(keys, self._render_sample, reads_tools=reads_tools)
 
-    def _render_sample(
-        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
-    ) -> tuple[str, list[int]]:
-        trace = self._writer.run(messages, tools=tools, add_generation_prompt=False).trace
-        return trace.text, self._writer.ids(trace)
+    def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
+        trace = self._pipeline.run(messages, tools=tools, add_generation_prompt=False).trace
+        return trace.text, self._pipeline.ids(trace)
 
-    def get_stop_token_ids(self) -> list[int]:
-        """Returns the tokens that a model is to be stopped with, in order; `resolution` says who named them."""
-        return list(self.resolution.stop_token_ids)
+    # ==================
+    # The model
+    # ==================
 
     @lazy
     def resolution(self) -> Resolution:
-        """What was found out about the model: its stop tokens, how it writes a turn, and what contradicts what."""
+        """The family, stop tokens and grammar of the model, the source of each, and conflicts between them."""
         return resolve(
             self.tokenizer,
-            self._writer.turn_format(with_tools=False),
-            self._writer.turn_format(with_tools=True),
-            found=self.found,
-            parsers=self.parsers,
+            self._pipeline.turn_format(with_tools=False),
+            self._pipeline.turn_format(with_tools=True),
+            family_match=self.family_match,
+            parsers=self.settings.parsers,
         )
 
-    @lazy
-    def _kept(self) -> ThinkingRetention | None:
-        silent = empty_reasoning(self._writer.turn_format(with_tools=False), "user") is not None
-        return retention_of(self.found.family, self.chat_template_kwargs, silent=silent)
+    def get_stop_token_ids(self) -> list[int]:
+        """Return the stop token ids in order. `resolution.stop_source` names their source."""
+        return list(self.resolution.stop_token_ids)
 
     @property
     def supports_tools(self) -> bool:
-        """Whether tool calls are read from completions."""
+        """True if tool calls are parsed from completions."""
         return self.resolution.grammar.tools is not None
+
+    def template(self, *, tools: bool = False) -> ChatTemplate:
+        """Return the chat template for conversations with or without tools.
+
+        Raises:
+            TypeError: The renderer's format is not a chat template.
+        """
+        program = self._pipeline.program(with_tools=tools)
+        if not isinstance(program, TemplateProgram):
+            raise TypeError(f"the format of {self.tokenizer.name_or_path} is not a chat template")
+        return program.template
 
     @lazy
     def _compiled_grammar(self) -> CompiledGrammar:
@@ -423,42 +461,21 @@ class ChatRenderer:
             if conflict.startswith((UNREAD_CALLS, UNPROBED)):
                 # Parsing never raises, so calls that stay content are only visible in the log.
                 _LOG.warning("%s: %s", self.tokenizer.name_or_path, conflict)
-        return compile_grammar(self.resolution.grammar, self.tokenizer.vocab, stops=self.resolution.ends)
+        return compile_grammar(self.resolution.grammar, self.tokenizer.vocab, stops=self.resolution.end_token_ids)
 
     @lazy
-    def _writer(self) -> RenderPipeline:
-        settings = RenderSettings(
-            tokenizer=self.tokenizer,
-            chat_template=self.chat_template,
-            chat_template_kwargs=self.chat_template_kwargs,
-            date=self.date,
-            limits=self.limits,
-            verify=bool(self.verify),
-            content_tokens=self.content_tokens,
-            conventions=self.conventions,
-            prefill=self.prefill,
-        )
-        return RenderPipeline(settings)
-
-    def template(self, *, tools: bool = False) -> ChatTemplate:
-        """Returns the template that is used with or without tools."""
-        program = self._writer.program(with_tools=tools)
-        assert isinstance(program, TemplateProgram)
-        return program.template
-
-    def __hash__(self) -> int:
-        # Without the arguments, which may be lists; those that are equal have the same hash all the same.
-        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
+    def _pipeline(self) -> RenderPipeline:
+        return RenderPipeline(self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), state_of(self))
+        return _restore, (type(self), self.settings)
 
 
 class MultimodalChatRenderer(ChatRenderer):
-    """Renders messages of a model that takes images; `create_renderer` knows which do."""
+    """Renders messages of a model that accepts images. `create_renderer` selects it for such models."""
 
     supports_process_multimodal: ClassVar[bool] = True
-    """`render` and the bridges take `process_multimodal`."""
+    """`render` and the bridges accept `process_multimodal`."""
 
     def bridge_to_next_turn(
         self,
@@ -488,35 +505,21 @@ class MultimodalChatRenderer(ChatRenderer):
 
     @lazy
     def mm_token_type_id_map(self) -> dict[int, int]:
-        """The placeholder tokens that the template writes: 1 for an image, 2 for a video, 3 for audio."""
-        found = {kind: self._placeholder(kind) for kind in _TYPE_IDS}
-        return {token: _TYPE_IDS[kind] for kind, token in found.items() if token is not None}
+        """The type id of each placeholder token: 1 for an image, 2 for a video, 3 for audio."""
+        tokens = {kind: self._placeholder_id(kind) for kind in _MEDIA_TYPE_IDS}
+        return {token: _MEDIA_TYPE_IDS[kind] for kind, token in tokens.items() if token is not None}
 
-    def _placeholder(self, kind: str) -> int | None:
-        text = self._writer.turn_format(with_tools=False).placeholder("user", kind)
+    def _placeholder_id(self, kind: str) -> int | None:
+        text = self._pipeline.turn_format(with_tools=False).placeholder("user", kind)
         ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
         return ids[0] if len(ids) == 1 else None
 
 
-def state_of(renderer: ChatRenderer) -> dict[str, Any]:
-    """Returns what a renderer is made of, as what can be pickled."""
-    state = {one.name: getattr(renderer, one.name) for one in fields(renderer)}
-    return {**state, "chat_template_kwargs": normalise_template_kwargs(renderer.chat_template_kwargs)}
+def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
+    return renderer_class._from_settings(settings)
 
 
-def _rebuild(kind: type[ChatRenderer], state: Mapping[str, Any]) -> ChatRenderer:
-    return kind(**state)
-
-
-def _refuse_media(messages: Sequence[Mapping[str, Any]], *, process_multimodal: bool) -> None:
-    if process_multimodal:
-        for at, message in enumerate(messages):
-            for part, kind in media_parts(message).items():
-                raise MediaError.at(kind, message=at, part=part)
-
-
-def _frozen(value: Any) -> Any:
-    """Returns JSON data that cannot be changed."""
-    if isinstance(value, dict):
-        return MappingProxyType({name: _frozen(item) for name, item in value.items()})
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:
+    for index, message in enumerate(messages):
+        for part, kind in media_parts(message).items():
+            raise MediaError.at(kind, message=index, part=part)

@@ -1,4 +1,4 @@
-"""What a renderer has found out about its model, and from what."""
+"""`Resolution`: the family, stop tokens and grammar of a model, where each comes from, and what conflicts."""
 
 from __future__ import annotations
 
@@ -16,37 +16,51 @@ from renderers.parsing.infer import check_round_trip, infer_grammar, writes_call
 from renderers.probing.turn_format import TurnFormat
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-__all__ = ["UNPROBED", "UNREAD_CALLS", "Resolution", "resolve", "resolve_stops"]
-
-UNREAD_CALLS = "the template writes tool calls in a syntax that is not known: they stay content"
+UNREAD_CALLS = "unknown tool-call format: calls are returned as content"
 """A conflict that is also logged when the first completion is parsed."""
 
-UNPROBED = "the template could not be probed, so completions are read as content alone"
-"""The beginning of a conflict that is also logged when the first completion is parsed."""
+UNPROBED = "the template could not be probed: completions are returned as content"
+"""The start of a conflict that is also logged when the first completion is parsed."""
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
+"""Where the stop tokens come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What a renderer takes its model for, how it reads and ends turns, and why so."""
+    """The family, stop tokens and grammar of a model, where each comes from, and what conflicts."""
 
     family: Family
-    """The record of its family; an empty one with the key `default` where it is not known."""
-    found_by: MatchedBy
-    """What the family was found by."""
+    """The record of the family. An empty record with the key `default` if the family is unknown."""
+    matched_by: MatchedBy
+    """How the family was matched."""
     template_digest: str
-    """By what the text of its template is known, as in `Family.templates`."""
+    """The digest of the template, as in `Family.templates`."""
     stop_token_ids: tuple[int, ...]
-    """The tokens that a model is to be stopped with, in order."""
-    stops_from: StopSource
-    """Who named them."""
+    """The stop token ids in order."""
+    stop_source: StopSource
+    """Where the stop tokens come from."""
     conflicts: tuple[str, ...]
-    """Where what is known of the model does not agree, in words."""
-    ends: frozenset[int]
-    """The tokens that end a completion for the parser: these, EOS, and what the template closes turns with."""
+    """Descriptions of facts about the model that contradict each other."""
+    end_token_ids: frozenset[int]
+    """The ids that end a completion for the parser: the stop tokens, EOS, and the token that ends a turn."""
     grammar: Grammar
-    """How turns are written, as derived from the template."""
+    """The grammar of turns, inferred from the template."""
+
+    @property
+    def found_by(self) -> MatchedBy:
+        """The old name of `matched_by`."""
+        return self.matched_by
+
+    @property
+    def stops_from(self) -> StopSource:
+        """The old name of `stop_source`."""
+        return self.stop_source
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """The old name of `end_token_ids`."""
+        return self.end_token_ids
 
 
 class _Tokenizer(Protocol):
@@ -61,89 +75,95 @@ def resolve(
     turns: TurnFormat,
     tool_turns: TurnFormat,
     *,
-    found: FamilyMatch = NO_MATCH,
+    family_match: FamilyMatch = NO_MATCH,
     parsers: ParserOverrides = NO_OVERRIDES,
 ) -> Resolution:
-    """Resolve the stop tokens and the grammar of a model from its files, its family and its template.
+    """Resolve the stop tokens and the grammar of a model from its files, its family and its format.
 
-    The template is run on small conversations, without and with tools. If it exceeds its limits there, the grammar
-    reads every completion as content, and `conflicts` has the reason. `parsers` override the derived grammar.
+    `turns` and `tool_turns` are the formats of conversations without and with tools. If the template exceeds its
+    limits on a probe, the grammar returns every completion as content, and `conflicts` has the reason. `parsers`
+    override the inferred grammar.
     """
+    family, program = family_match.family, turns.key.program
     unread_calls, probe_error = False, None
     try:
         grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
-        text = turns.end_token
+        end_text = turns.end_token
         unread_calls = grammar.tools is None and writes_calls(tool_turns)
     except TemplateLimitError as error:
-        grammar, text, probe_error = apply_overrides(Grammar(), parsers), None, error
-    # What closes a message of a turn that has several does not end the turn.
-    number = None if text is None or text in markers_within(grammar) else tokenizer.added_tokens.get(text)
-    named = (text, number) if text is not None and number is not None else None
-    record, missing = _stops_of(found.family, tokenizer)
-    if found.warning is not None and named is not None and named[1] not in record:
-        # A model that nobody stops is worse than one that is stopped by what its files say.
+        grammar, end_text, probe_error = apply_overrides(Grammar(), parsers), None, error
+    # A token that ends a message of a turn with several messages does not end the turn.
+    inside = end_text is None or end_text in markers_within(grammar)
+    end_id = None if end_text is None or inside else tokenizer.added_tokens.get(end_text)
+    end_token = (end_text, end_id) if end_text is not None and end_id is not None else None
+    record, missing = _record_stops(family, tokenizer)
+    if family_match.warning is not None and end_token is not None and end_token[1] not in record:
+        # A model that never stops is worse than one that stops at the tokens of its own files.
         record = ()
-    stops, source, conflicts = resolve_stops(tokenizer, named, record=record)
+    stops, source, stop_conflicts = resolve_stops(tokenizer, end_token, record=record)
+    conflicts = list(stop_conflicts)
     if missing:
-        said = ", ".join(map(repr, missing))
-        conflicts = (*conflicts, f"the record of {found.family.key} names stop tokens that are no tokens here: {said}")
-    others = (tokenizer.eos_token_id, number)
+        texts = ", ".join(map(repr, missing))
+        conflicts.append(f"stop tokens of the family {family.key} are not in the vocabulary: {texts}")
     if unread_calls:
-        conflicts = (*conflicts, UNREAD_CALLS)
+        conflicts.append(UNREAD_CALLS)
     if probe_error is not None:
-        conflicts = (*conflicts, f"{UNPROBED}: {probe_error}")
-    if turns.key.program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
-        conflicts = (*conflicts, f"the template asks for the date, and is told {DEFAULT_DATE:%Y-%m-%d}: give date=")
-    if found.warning is not None:
-        conflicts = (*conflicts, found.warning)
-    if found.family.program is not None:
-        conflicts = (*conflicts, f"this release has no program {found.family.program!r}: the template is run instead")
-    ends = frozenset({*stops, *(one for one in others if one is not None)})
-    end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in ends)
-    wrong = check_round_trip(turns, grammar, end_texts) if probe_error is None else []
-    conflicts = (*conflicts, *(f"a turn as the template writes it is not read back: {one}" for one in wrong))
+        conflicts.append(f"{UNPROBED}: {probe_error}")
+    if program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
+        conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
+    if family_match.warning is not None:
+        conflicts.append(family_match.warning)
+    if family.program is not None:
+        conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
+    end_token_ids = frozenset({*stops, *(token for token in (tokenizer.eos_token_id, end_id) if token is not None)})
+    if probe_error is None:
+        end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
+        differences = check_round_trip(turns, grammar, end_texts)
+        conflicts += (f"a rendered turn is not parsed back: {difference}" for difference in differences)
     return Resolution(
-        family=found.family,
-        found_by=found.matched_by,
-        template_digest=turns.key.program.digest,
+        family=family,
+        matched_by=family_match.matched_by,
+        template_digest=program.digest,
         stop_token_ids=stops,
-        stops_from=source,
+        stop_source=source,
         conflicts=tuple(dict.fromkeys(conflicts)),
-        ends=ends,
+        end_token_ids=end_token_ids,
         grammar=grammar,
     )
 
 
 def resolve_stops(
-    tokenizer: _Tokenizer, closer: tuple[str, int] | None, *, record: tuple[int, ...] = ()
+    tokenizer: _Tokenizer, end_token: tuple[str, int] | None, *, record: tuple[int, ...] = ()
 ) -> tuple[tuple[int, ...], StopSource, tuple[str, ...]]:
-    """Returns the stop tokens, who named them, and what contradicts them.
+    """Return the stop token ids, their source, and conflicts.
 
-    What the `record` of a family names counts, else the generation config, else the EOS token, else `closer`: the
-    token, with its text, that the template closes a turn with.
+    The ids come from the first of these that has any: the family `record`, the generation config, the EOS token, and
+    `end_token`, the text and id of the token that ends a turn.
     """
-    named: Sequence[tuple[StopSource, tuple[int, ...]]] = (
+    sources: Sequence[tuple[StopSource, tuple[int, ...]]] = (
         ("record", record),
         ("generation_config", tokenizer.stop_token_ids or ()),
         ("eos_token", () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)),
-        ("template", () if closer is None else (closer[1],)),
+        ("template", () if end_token is None else (end_token[1],)),
     )
-    source, stops = next(((source, ids) for source, ids in named if ids), ("nothing", ()))
+    source, stops = next(((source, ids) for source, ids in sources if ids), ("nothing", ()))
     conflicts = []
-    if closer is not None and closer[1] not in stops:
+    if end_token is not None and end_token[1] not in stops:
         conflicts.append(
-            f"the template closes a turn with {closer[0]!r} ({closer[1]}), which is none of the stop tokens "
-            f"{list(stops)} that the {source} names: a model may not be stopped there"
+            f"the template ends a turn with {end_token[0]!r} ({end_token[1]}), which is not among the stop tokens "
+            f"{list(stops)} from {source}: a model may not stop there"
         )
     eos = tokenizer.eos_token_id
     if eos is not None and eos not in stops:
-        conflicts.append(f"the EOS token {eos} is none of the stop tokens {list(stops)} that the {source} names")
+        conflicts.append(f"the EOS token {eos} is not among the stop tokens {list(stops)} from {source}")
     return stops, source, tuple(conflicts)
 
 
-def _stops_of(family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Returns the ids of the stop tokens that a record names, and those that the vocabulary does not have."""
+def _record_stops(
+    family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the ids of a family's stop tokens, and the texts of those that are not in the vocabulary."""
     find = tokenizer.vocab.token_id if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
-    found = {text: find(text) for text in family.stop_tokens}
-    missing = tuple(text for text, number in found.items() if number is None)
-    return tuple(number for number in found.values() if number is not None), missing
+    ids = {text: find(text) for text in family.stop_tokens}
+    missing = tuple(text for text, token in ids.items() if token is None)
+    return tuple(token for token in ids.values() if token is not None), missing

@@ -65,7 +65,7 @@ def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) 
     if name != EMBEDDED:
         request.getfixturevalue("hub")
     renderer = create_renderer(load_tokenizer(name))
-    headers = BridgeContext(renderer._writer, None, renderer.resolution.grammar.header).role_headers
+    headers = BridgeContext(renderer._pipeline, None, renderer.resolution.grammar.header).role_headers
     assert headers is not None
     for own, found in prompts(renderer).items():
         assert [ends_with_assistant_message(prompt, headers) for prompt in found] == [own] * len(found)
@@ -74,4 +74,4 @@ def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) 
 def test_without_control_tokens_nothing_is_said() -> None:
     template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    assert BridgeContext(renderer._writer, None, "assistant: ").role_headers is None
+    assert BridgeContext(renderer._pipeline, None, "assistant: ").role_headers is None

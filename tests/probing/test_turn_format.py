@@ -53,7 +53,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_templates_write_markers_around_reasoning(name: str, hub: object) -> None:
     renderer = create_renderer(load_tokenizer(name))
-    delimiters = renderer._writer.turn_format(with_tools=False).field_delimiters[Channel.REASONING]
+    delimiters = renderer._pipeline.turn_format(with_tools=False).field_delimiters[Channel.REASONING]
     opening, closing = REAL[name]
     assert delimiters.before.rstrip().endswith(opening)
     assert delimiters.after.lstrip().startswith(closing)

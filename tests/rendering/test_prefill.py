@@ -60,7 +60,7 @@ def test_a_turn_with_reasoning_stays_as_it_is() -> None:
 def test_a_prompt_without_empty_reasoning_adds_nothing(switches: dict[str, Any]) -> None:
     renderer = renderer_with(**switches)
     assert renderer.trace([ASK, SAY, ASK]) == create_renderer(load_tokenizer(EMBEDDED)).trace([ASK, SAY, ASK])
-    assert empty_reasoning(renderer._writer.turn_format(with_tools=False), "user") is None
+    assert empty_reasoning(renderer._pipeline.turn_format(with_tools=False), "user") is None
 
 
 @given(messages=conversations())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from renderers.core.spans import LabelledSpan, Trace
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import hub_models, unpack_hub
 from tests.support.parity import CORPUS, OF_MODELS
+from tests.support.settings import with_settings
 from tests.support.standin import stand_in
 
 __all__ = [
@@ -186,7 +186,7 @@ def cases(
 
 def keeping_all(renderer: ChatRenderer) -> ChatRenderer:
     """Returns the same renderer with a bridge that keeps all reasoning, and all that it has found out already."""
-    other = dataclasses.replace(renderer, thinking_retention="all")
+    other = with_settings(renderer, thinking_retention="all")
     vars(other).update(resolution=renderer.resolution, _compiled_grammar=renderer._compiled_grammar)
     return other
 
@@ -258,7 +258,7 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
         return turn[len(prompt) :]
     said, reasoning = turn[start:], renderer.resolution.grammar.reasoning
     stops = [renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids()]
-    ends = renderer._writer.turn_format(with_tools=False).end_token
+    ends = renderer._pipeline.turn_format(with_tools=False).end_token
     if not said.endswith((*stops, ends or stops[0])):
         return None
     if reasoning is None:
@@ -274,7 +274,7 @@ def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> st
 def _written(
     renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
 ) -> tuple[Trace, tuple[LabelledSpan, ...]]:
-    run = renderer._writer.run(normalise_messages(messages), tools=tools, add_generation_prompt=prompt)
+    run = renderer._pipeline.run(normalise_messages(messages), tools=tools, add_generation_prompt=prompt)
     return run.trace, run.labels
 
 
@@ -299,7 +299,9 @@ def outcome_of(renderer: ChatRenderer, case: Case) -> str:
     assert added == case.whole[len(case.whole) - len(added) :], case.name
     assert len(added) >= len(case.added), case.name
     if not case.keeps:
-        assert "all" in (renderer.thinking_retention, renderer._kept), f"{case.name}: the history would be rewritten"
+        assert "all" in (renderer.thinking_retention, renderer._default_retention), (
+            f"{case.name}: the history would be rewritten"
+        )
         return "kept"
     assert added == case.added, case.name
     return "extended"

@@ -82,7 +82,7 @@ class RenderPipeline:
 
     def program(self, *, with_tools: bool) -> Program:
         """Return the program for conversations with or without tools."""
-        return self._build(with_tools=with_tools, verify=self.settings.verify)
+        return self._build(with_tools=with_tools, verify=bool(self.settings.verify))
 
     def _build(self, *, with_tools: bool, verify: bool) -> Program:
         program = self._programs.get((with_tools, verify))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from renderers.core.conventions import SamplingConventions
 from renderers.core.options import ContentTokens, Prefill
-from renderers.templating import LIMITS, Limits
+from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
+from renderers.templating.template import resolve_verify
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 
@@ -28,9 +29,10 @@ class RenderSettings:
     """The source of the template that the caller passed; None for the tokenizer's own."""
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Template arguments of every render. Arguments of a call override them."""
-    limits: Limits = LIMITS
-    verify: bool = False
-    """Compare every run of the template with a run without tracing."""
+    limits: TemplateLimits = LIMITS
+    verify: bool | None = None
+    """Compare every run of the template with a run without tracing. None is replaced by the value of the environment
+    variable `RENDERERS_VERIFY` when the settings are made."""
     content_tokens: ContentTokens = "template"
     """How special tokens in messages, tools and documents are encoded."""
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
@@ -39,12 +41,45 @@ class RenderSettings:
     """Whether turns of the history keep the empty reasoning of their generation prompt."""
 
     def __post_init__(self) -> None:
+        if self.content_tokens not in get_args(ContentTokens):
+            choices = ", ".join(map(repr, get_args(ContentTokens)))
+            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if not isinstance(self.conventions, SamplingConventions):
+            raise TypeError(f"conventions must be SamplingConventions, not a {type(self.conventions).__name__}")
+        self._check_tokenizer()
+        object.__setattr__(self, "verify", resolve_verify(self.verify))
         plain = normalise_template_kwargs(self.chat_template_kwargs)
         object.__setattr__(self, "chat_template_kwargs", freeze_json(plain))
+
+    def _check_tokenizer(self) -> None:
+        tokenizer = self.tokenizer
+        if isinstance(tokenizer, LoadedTokenizer):
+            if self.content_tokens == "text":
+                # Raises if the vocabulary cannot encode special tokens as text.
+                _ = tokenizer.vocab.plain
+        elif self.content_tokens == "text":
+            raise TypeError(
+                f'content_tokens="text" needs a tokenizer from load_tokenizer, or one with a Rust backend. '
+                f"{type(tokenizer.wrapped).__name__} encodes special tokens itself."
+            )
+        elif self.content_tokens == "refuse" and not tokenizer.lists_added_tokens:
+            raise TypeError(
+                f'content_tokens="refuse" needs a tokenizer that lists its special tokens. '
+                f"{type(tokenizer.wrapped).__name__} has no get_added_vocab."
+            )
 
     def __hash__(self) -> int:
         # Without the template arguments, which may contain mappings. Equal settings still have equal hashes.
         return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
+        return _restore, (type(self), state)
+
+
+def _restore(settings_class: type[RenderSettings], state: Mapping[str, Any]) -> RenderSettings:
+    return settings_class(**state)
 
 
 def freeze_json(value: Any) -> Any:
