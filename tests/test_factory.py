@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import datetime
 import json
 import pickle
@@ -93,13 +93,13 @@ def test_a_class_can_be_made_without_create_renderer() -> None:
     assert renderer.chat_template_kwargs == {"enable_thinking": False}
     assert renderer == create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
     assert Qwen3Renderer(tokenizer).config == Qwen3RendererConfig()
-    for again in (pickle.loads(pickle.dumps(renderer)), dataclasses.replace(renderer)):
+    for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer)):
         assert again == renderer
         assert type(again) is Qwen3Renderer
 
 
 def test_a_class_takes_no_config_of_another_family() -> None:
-    with pytest.raises(ValueError, match="of the family qwen3 takes its own config, not one of glm-5"):
+    with pytest.raises(ValueError, match="of the family qwen3 needs a config of this family, not of glm-5"):
         Qwen3Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig())
 
 
@@ -119,10 +119,10 @@ def test_a_switch_that_holds_a_list_goes_to_the_template(hub: object) -> None:
 
 def test_what_only_a_program_reads_is_refused(hub: object) -> None:
     tokenizer = load_tokenizer("openai/gpt-oss-20b")
-    with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss can only be had from the program 'harmony'"):
+    with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss needs the program 'harmony'"):
         create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
     renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
-    assert any("no program 'harmony'" in one for one in renderer.resolution.conflicts)
+    assert any("program 'harmony' is not in this release" in one for one in renderer.resolution.conflicts)
 
 
 def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either(hub: object) -> None:
@@ -166,7 +166,7 @@ def test_a_config_of_another_family_is_warned_of_and_does_not_take_the_stop_toke
 
 def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> None:
     tokenizer = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
-    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False changes no render") as warned:
+    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False has no effect") as warned:
         renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
     assert warned[0].filename == __file__
     assert isinstance(renderer, Qwen3Renderer)
@@ -195,7 +195,7 @@ def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> No
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
     with pytest.raises(
-        TypeError, match=f"{next(iter(given))} cannot be given beside the config of a class of your own"
+        TypeError, match=f"{next(iter(given))} cannot be passed beside the config of a class of your own"
     ):
         create_renderer(load_tokenizer(EMBEDDED), config, **given)
 
@@ -212,7 +212,7 @@ def test_a_config_of_another_family_keeps_its_values_or_is_refused() -> None:
     assert Nemotron35Renderer(tokenizer, Nemotron3RendererConfig(enable_thinking=False)).config == (
         Nemotron35RendererConfig(enable_thinking=False)
     )
-    with pytest.raises(ValueError, match="enable_thinking of a GLM5RendererConfig is no field of GLM53RendererConfig"):
+    with pytest.raises(ValueError, match="GLM53RendererConfig has no field enable_thinking of GLM5RendererConfig"):
         GLM53Renderer(tokenizer, GLM5RendererConfig(enable_thinking=False))
 
 
@@ -243,7 +243,7 @@ def test_a_config_that_names_no_family_is_refused() -> None:
 def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
     assert tokenizer.takes_images
-    with pytest.raises(UnsupportedModelError, match="takes images, and its chat template drops them"):
+    with pytest.raises(UnsupportedModelError, match="accepts images but its chat template drops them"):
         create_renderer(tokenizer)
     assert type(create_renderer(tokenizer, DefaultRendererConfig())) is DefaultRenderer
 
@@ -261,7 +261,7 @@ def test_a_template_that_takes_images_makes_a_renderer_that_does(tmp_path: Path)
 
 def test_settings_need_a_config() -> None:
     config: Any = "qwen3"
-    with pytest.raises(TypeError, match="config must be a renderer's config"):
+    with pytest.raises(TypeError, match="config must be a renderer config"):
         resolve_settings(load_tokenizer(EMBEDDED), config)
 
 
@@ -323,5 +323,5 @@ def test_options_beside_the_config_are_refused_for_a_registered_class_of_the_cal
     monkeypatch: pytest.MonkeyPatch, option: dict[str, Any]
 ) -> None:
     registered(monkeypatch, "default", Registered)
-    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be given beside the config of a class"):
+    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be passed beside the config of a class"):
         create_renderer(load_tokenizer(EMBEDDED), **option)

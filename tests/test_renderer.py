@@ -71,7 +71,7 @@ def test_the_date_is_fixed_and_visible() -> None:
 def test_without_a_date_it_is_always_the_same_and_that_is_said() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=DATED)
     assert renderer.date == DEFAULT_DATE
-    assert "the template asks for the date, and is told 2024-07-26: give date=" in renderer.resolution.conflicts
+    assert "the template writes the date, which is 2024-07-26 by default. Pass date=." in renderer.resolution.conflicts
     assert not any("date" in one for one in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
     again = pickle.loads(pickle.dumps(renderer))
     assert again.date == renderer.date
@@ -118,7 +118,7 @@ def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
 @pytest.mark.parametrize("verb", ["render", "render_ids", "trace"])
 def test_a_name_that_the_template_does_not_read_is_a_mistake(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
-    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of a render nor a name that"):
+    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of render nor a variable that"):
         getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
     assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
 
@@ -175,7 +175,7 @@ def test_a_tokenizer_of_a_callers_own_will_do() -> None:
 
 def test_a_config_is_refused_with_what_to_pass_instead() -> None:
     config: Any = {"name": "qwen3"}
-    with pytest.raises(TypeError, match=r"config must be a renderer.s config, .*, not a dict"):
+    with pytest.raises(TypeError, match=r"config must be a renderer config, .*, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), config)
 
 
@@ -250,7 +250,7 @@ def test_a_date_may_be_a_text() -> None:
     with pytest.raises(ValueError, match="31 Jan"):
         create_renderer(tokenizer, date="31 Jan 2026")
     number: Any = 5
-    with pytest.raises(TypeError, match="date must be a date, a datetime or its ISO text, not a int"):
+    with pytest.raises(TypeError, match="date must be a date, a datetime or ISO text, not a int"):
         create_renderer(tokenizer, date=number)
 
 

@@ -93,7 +93,7 @@ def test_text_is_the_same_text_in_other_tokens() -> None:
 def test_refusing_names_message_field_and_text() -> None:
     renderer = renderer_of("refuse")
     for render in (renderer.render, renderer.render_ids):
-        with pytest.raises(ControlTextError, match=r"message 0: content has '<\|end\|>' in it") as caught:
+        with pytest.raises(ControlTextError, match=r"message 0: content contains '<\|end\|>'") as caught:
             render(EVIL)
         assert (caught.value.message, caught.value.path) == (0, ("content",))
         again = pickle.loads(pickle.dumps(caught.value))

@@ -349,7 +349,7 @@ def test_names_and_ids_of_a_tools_message_are_no_content(hub: object) -> None:
 
 
 def test_conventions_are_checked() -> None:
-    with pytest.raises(ValueError, match="given is not a pattern"):
+    with pytest.raises(ValueError, match="prompted is not a pattern"):
         SamplingConventions(prompted="(")
     with pytest.raises(ValueError, match="cannot be empty"):
         SamplingConventions(sampled_from="")

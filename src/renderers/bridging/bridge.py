@@ -154,7 +154,7 @@ class _Sample(NamedTuple):
     turn: Turn
     new: list[JsonObject]
     key: tuple[str, ...] | None
-    """The key of the sample; None for the real messages, whose proofs are not kept."""
+    """The key of the sample; None for the real messages: a proof with them is not kept."""
 
 
 def _sample_of(context: BridgeContext, turn: Turn, new: Sequence[JsonObject]) -> _Sample:

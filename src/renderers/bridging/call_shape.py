@@ -1,6 +1,6 @@
 """`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
 
-They show whether a turn whose calls cannot be parsed consists of calls alone.
+If the calls of a turn cannot be parsed, they show whether it consists of calls alone.
 """
 
 from __future__ import annotations

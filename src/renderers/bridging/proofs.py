@@ -326,7 +326,8 @@ def choose_outcome(
     fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:
         return fault
-    other = next((one for one in likely if (one.stop, one.suffix) != (first.stop, first.suffix)), None)
+    ends = first.stop, first.suffix
+    other = next((outcome for outcome in likely if (outcome.stop, outcome.suffix) != ends), None)
     if other is not None:
         suffixes = [f"after {outcome.history}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, "; ".join(suffixes))

@@ -38,7 +38,7 @@ class BridgeRefusal:
 
     reason: BridgeReason
     detail: str = ""
-    """The new message and what is wrong with it, the error of the template, or the text that would change."""
+    """The new message and its fault, the error of the template, or the text that would change."""
 
 
 class BridgeEvidence(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -54,7 +55,13 @@ class SampleHistory(NamedTuple):
     messages: tuple[JsonObject, ...]
 
     def __str__(self) -> str:
-        return ", ".join(sorted(self.features)) or "a question"
+        return _describe_features(self.features)
+
+
+@functools.cache
+def _describe_features(features: frozenset[HistoryFeature]) -> str:
+    """Return the features of a history in words. Each bridge lists all histories that it was proven with."""
+    return ", ".join(sorted(features)) or "a question"
 
 
 def sample_histories() -> Iterator[SampleHistory]:
