@@ -39,6 +39,13 @@ def test_an_example_runs_as_pasted(code: str) -> None:
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})
 
 
+def test_the_first_example_prints_the_output_that_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text()
+    code, output = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
+    exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == output
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_resolve(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]+))?\)", page.read_text()):
