@@ -105,7 +105,8 @@ def problem_of(tokens: RenderedTokens, prior: Sequence[Any], new: Sequence[Any])
         return "the prior is not there as it was"
     if not len(ids) > before or not all(type(number) is int and number >= 0 for number in ids[before:]):
         return "what is added are no ids"
-    ends = [run.end for run in tokens.runs]
+    # `runs` would fall back to the lists if the stored runs do not cover the ids.
+    ends = [run.end for run in vars(tokens)["_runs"]]
     if ends[-1] != len(ids) or any(one >= other for one, other in zip([0, *ends], ends, strict=False)):
         return "the runs do not tile"
     if any(run.sampled for run in tokens.runs):

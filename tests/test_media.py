@@ -97,7 +97,7 @@ def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_an
 def test_media_that_a_template_would_drop_is_an_error_in_any_case() -> None:
     blind = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ messages[0].content }}")
     for process in (True, False):
-        with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*text alone"):
+        with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*only text"):
             blind.render(LOOK, process_multimodal=process)
         with pytest.raises(MessageError, match=r"message 0: content.0 is a part of type 'audio'"):
             sees().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
