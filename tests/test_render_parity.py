@@ -229,7 +229,7 @@ def test_apply_chat_template_refuses_what_it_does_not_have() -> None:
     assert ours.apply_chat_template([user("Hi")], **off) == ours.apply_chat_template([user("Hi")])
     for name in ("return_tensors", "truncation", "max_length", "padding", "return_assistant_tokens_mask"):
         on: Data = {name: 1}
-        with pytest.raises(TypeError, match=f"takes no {name}="):
+        with pytest.raises(TypeError, match=f"does not support {name}="):
             ours.apply_chat_template([user("Hi")], **on)
 
 
