@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from pathlib import Path
 from typing import get_args
@@ -10,7 +11,7 @@ from typing import get_args
 import pytest
 
 import renderers
-from renderers import BridgeReason, ChatRenderer, Limits, ToolCallParseStatus
+from renderers import FAMILIES, BridgeReason, Channel, ChatRenderer, RenderedTokens, TemplateLimits, ToolCallParseStatus
 from renderers.cli.models import models
 from renderers.configs import RendererConfig
 from renderers.parsing.tool_formats import TOOL_FORMATS
@@ -97,6 +98,28 @@ def test_the_api_page_names_public_names() -> None:
         assert hasattr(owner, name.removeprefix("renderer.")), name
 
 
+def test_the_api_page_names_every_option_of_create_renderer() -> None:
+    text = (DOCS / "reference" / "api.md").read_text().split("## Options of create_renderer")[1]
+    for name, parameter in inspect.signature(renderers.create_renderer).parameters.items():
+        assert parameter.kind is not parameter.KEYWORD_ONLY or f"| `{name}` |" in text, name
+
+
+def test_the_page_on_rendered_tokens_has_every_field_helper_and_channel() -> None:
+    text = (DOCS / "reference" / "rendered-tokens.md").read_text()
+    methods = [name for name, value in vars(RenderedTokens).items() if inspect.isfunction(value)]
+    for name in (*methods, *(field.name for field in dataclasses.fields(RenderedTokens))):
+        assert name.startswith("_") or re.search(rf"`{name}\b", text), name
+    codes = text[text.index("The codes of the channels") :]
+    for code, channel in enumerate(Channel):
+        assert f"{code} `{channel}`" in codes.replace("\n", " "), channel
+
+
+def test_the_readme_counts_the_families_with_tool_calls_that_are_not_parsed() -> None:
+    unparsed = [family for family in FAMILIES.values() if family.syntax and family.syntax not in TOOL_FORMATS]
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"Tool calls of {len(unparsed)} of the {len(FAMILIES)} families" in text
+
+
 def test_the_loading_page_names_every_file() -> None:
     text = (DOCS / "loading.md").read_text()
     for name in (*VOCABULARY_FILES, *MODEL_FILES):
@@ -139,7 +162,7 @@ def test_the_errors_page_names_every_error_and_warning() -> None:
         assert not name.endswith(("Error", "Warning")) or f"`{name}`" in text, name
 
 
-def test_the_rendering_page_has_the_limits_as_they_are() -> None:
-    text = (DOCS / "rendering.md").read_text()
-    for field in dataclasses.fields(Limits):
+def test_the_page_on_template_runs_has_the_limits_as_they_are() -> None:
+    text = (DOCS / "reference" / "template-runs.md").read_text()
+    for field in dataclasses.fields(TemplateLimits):
         assert f"| `{field.name}` | {field.default:,} |" in text, field.name
