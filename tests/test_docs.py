@@ -90,6 +90,14 @@ def test_the_contributing_page_names_paths_that_exist() -> None:
             assert any((base / name).exists() for base in (PACKAGE, ROOT / "tests", ROOT)), name
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_paths_that_exist(page: Path) -> None:
+    for name in re.findall(r"`((?:tests|scripts|benchmarks|src|docs)/[\w./-]+)`", page.read_text()):
+        assert (ROOT / name).exists(), name
+    for module in re.findall(r"python -m ((?:tests|scripts|benchmarks)[\w.]+)", page.read_text()):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+
+
 def test_the_api_page_names_public_names() -> None:
     text = (DOCS / "reference" / "api.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", text.split("## Command line")[0], re.MULTILINE)
