@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from renderers.core.completions import ToolCallEnd as ToolCallEnd
     from renderers.core.completions import ToolCallParseStatus as ToolCallParseStatus
     from renderers.core.completions import ToolCallRead as ToolCallRead
-    from renderers.core.conventions import Conventions as Conventions
-    from renderers.core.conventions import SamplingConventions as SamplingConventions
     from renderers.core.importing import load_target as load_target
     from renderers.core.messages import Content as Content
     from renderers.core.messages import ContentPart as ContentPart
@@ -60,6 +58,8 @@ if TYPE_CHECKING:
     from renderers.core.messages import ToolSpec as ToolSpec
     from renderers.core.messages import VideoPart as VideoPart
     from renderers.core.messages import extract_message_tool_names as extract_message_tool_names
+    from renderers.core.options import Conventions as Conventions
+    from renderers.core.options import SamplingConventions as SamplingConventions
     from renderers.core.protocols import ChatTemplateTokenizer as ChatTemplateTokenizer
     from renderers.core.protocols import MultimodalRenderer as MultimodalRenderer
     from renderers.core.protocols import OffsetTokenizer as OffsetTokenizer
@@ -188,7 +188,7 @@ _HOMES = {
     "renderers.compat.bridge_helpers": "reject_assistant_in_extension trim_to_turn_close",
     "renderers.compat.segments": "AttributedTextSegments attribute_text_segments",
     "renderers.configs": ("RendererConfig config_from_name merge_chat_template_kwargs template_field_names"),
-    "renderers.core.conventions": "Conventions SamplingConventions",
+    "renderers.core.options": "Conventions SamplingConventions",
     "renderers.factory": "create_renderer",
     "renderers.core.importing": "load_target",
     "renderers.families": "FAMILIES MODEL_RENDERER_MAP MULTIMODAL_MODELS Family",

@@ -13,8 +13,7 @@ from renderers.configs import (
     CustomRendererConfig,
     merge_chat_template_kwargs,
 )
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.core.options import ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY

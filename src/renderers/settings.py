@@ -17,8 +17,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetention
+from renderers.core.options import DEFAULT_DATE, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family

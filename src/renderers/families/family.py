@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import ThinkingRetention
+from renderers.core.options import SamplingConventions, ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
 SwitchValue = bool | int | float | str | None
@@ -61,7 +59,7 @@ class Family:
     names: tuple[str, ...] = ()
     """The exact names of its models."""
     templates: tuple[str, ...] = ()
-    """The digest of each template that the record was verified with, see `digest_of`."""
+    """The digest of each template that the record was verified with: 16 hex digits of its SHA-256."""
     verified: Verified = "none"
     stop_tokens: tuple[str, ...] = ()
     """The tokens that end a turn, in order. The first one closes a truncated turn."""
@@ -83,12 +81,3 @@ class Family:
     """The names of its models that accept text only, although the family has media."""
     version: int = 1
     """Incremented when token ids change."""
-
-
-def digest_of(template: str) -> str:
-    """Return the digest that identifies a template text: 16 hex digits of its SHA-256.
-
-    >>> digest_of("{{ messages }}")
-    'f24189f08c85a1eb'
-    """
-    return hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 # Importing a vendor module registers its config classes, each with its family record.
+from renderers.core.text import digest
 from renderers.families import (  # noqa: F401
     deepseek,
     gemma,
@@ -22,7 +23,7 @@ from renderers.families import (  # noqa: F401
     qwen,
 )
 from renderers.families.config import CONFIG_CLASSES
-from renderers.families.family import Family, digest_of
+from renderers.families.family import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {key: family for key in sorted(CONFIG_CLASSES) if (family := CONFIG_CLASSES[key]._family) is not None}
@@ -40,7 +41,7 @@ MULTIMODAL_MODELS: dict[str, set[str]] = {
 }
 """The media types that each multimodal model accepts, by the exact model name."""
 
-_FAMILY_BY_DIGEST = {digest: family for family in FAMILIES.values() for digest in family.templates}
+_FAMILY_BY_DIGEST = {known: family for family in FAMILIES.values() for known in family.templates}
 
 MatchedBy = Literal["config", "name", "template", "nothing"]
 """How a family was matched. `nothing` means that the family is unknown."""
@@ -67,7 +68,7 @@ NO_MATCH = FamilyMatch(UNKNOWN_FAMILY, "nothing")
 
 def family_of_template(template: str) -> Family | None:
     """Return the family with this template text. None if the text is unknown."""
-    return _FAMILY_BY_DIGEST.get(digest_of(template))
+    return _FAMILY_BY_DIGEST.get(digest(template))
 
 
 def find_family(*, key: str | None, name: str, templates: Sequence[str]) -> FamilyMatch:
@@ -112,7 +113,7 @@ def _mismatch(family: Family, of_template: Family | None, templates: Sequence[st
     """Describe a family match that the templates do not confirm. None if they confirm it, or there are none."""
     if of_template is family or not templates:
         return None
-    digests = ", ".join(map(digest_of, templates))
+    digests = ", ".join(map(digest, templates))
     if of_template is not None:
         return f"{match}, but the chat template ({digests}) is that of {of_template.key}. The template is used."
     if not family.templates:
