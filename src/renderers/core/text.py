@@ -42,10 +42,10 @@ def quote_short(text: str) -> str:
     return repr(text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]} ... {text[-_QUOTED:]}")
 
 
-def digest(text: str) -> str:
+def digest_of(text: str) -> str:
     """Return 16 hex digits of the SHA-256 of a text.
 
-    >>> digest("{{ messages }}")
+    >>> digest_of("{{ messages }}")
     'f24189f08c85a1eb'
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 # Importing a vendor module registers its config classes, each with its family record.
-from renderers.core.text import digest
+from renderers.core.text import digest_of
 from renderers.families import (  # noqa: F401
     deepseek,
     gemma,
@@ -68,7 +68,7 @@ NO_MATCH = FamilyMatch(UNKNOWN_FAMILY, "nothing")
 
 def family_of_template(template: str) -> Family | None:
     """Return the family with this template text. None if the text is unknown."""
-    return _FAMILY_BY_DIGEST.get(digest(template))
+    return _FAMILY_BY_DIGEST.get(digest_of(template))
 
 
 def find_family(*, key: str | None, name: str, templates: Sequence[str]) -> FamilyMatch:
@@ -113,7 +113,7 @@ def _mismatch(family: Family, of_template: Family | None, templates: Sequence[st
     """Describe a family match that the templates do not confirm. None if they confirm it, or there are none."""
     if of_template is family or not templates:
         return None
-    digests = ", ".join(map(digest, templates))
+    digests = ", ".join(map(digest_of, templates))
     if of_template is not None:
         return f"{match}, but the chat template ({digests}) is that of {of_template.key}. The template is used."
     if not family.templates:
