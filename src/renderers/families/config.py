@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -76,7 +77,7 @@ class BaseRendererConfig(BaseModel):
     def __init_subclass__(cls, *, family: Family | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if family is not None:
-            cls._family = family
+            cls._family = replace(family, class_name=cls.__name__.removesuffix("RendererConfig"))
             CONFIG_CLASSES[family.key] = cls
 
     @classmethod

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, words
 
 _STOPS = ("<｜end▁of▁sentence｜>",)
 
 _DEEPSEEK_V3 = Family(
     key="deepseek-v3",
-    class_name="DeepSeekV3",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     system     all system messages, joined by a blank line; tools are not written
@@ -39,23 +38,18 @@ class DeepSeekV3RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V3):
 
 _DEEPSEEK_R1 = Family(
     key="deepseek-r1",
-    class_name="DeepSeekR1",
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
     reasoning  never in the history: content is the text after the last </think>
     call       as in deepseek-v3; the known templates, of distilled models, write calls only without content
     prompt     <｜Assistant｜><think>\\n; nothing after results
     """,
-    names=(
-        "deepseek-ai/DeepSeek-R1",
-        "deepseek-ai/DeepSeek-R1-0528",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
-    ),
+    names=words("""
+        deepseek-ai/DeepSeek-R1 deepseek-ai/DeepSeek-R1-0528 deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B
+        deepseek-ai/DeepSeek-R1-Distill-Qwen-7B deepseek-ai/DeepSeek-R1-Distill-Qwen-14B
+        deepseek-ai/DeepSeek-R1-Distill-Qwen-32B deepseek-ai/DeepSeek-R1-Distill-Llama-8B
+        deepseek-ai/DeepSeek-R1-Distill-Llama-70B
+    """),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
     verified="tokens",
     stop_tokens=_STOPS,
@@ -70,11 +64,10 @@ class DeepSeekR1RendererConfig(BaseRendererConfig, family=_DEEPSEEK_R1):
     name: Literal["deepseek-r1"] = "deepseek-r1"
 
 
-_THINKING = (TemplateSwitch("thinking", (True, False), False), TemplateSwitch("enable_thinking", (True, False), False))
+_THINKING = (flag("thinking", False), flag("enable_thinking", False))
 
 _DEEPSEEK_V31 = Family(
     key="deepseek-v3.1",
-    class_name="DeepSeekV31",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     reasoning  never in the history: a turn after a user message begins with <think></think>
@@ -103,7 +96,6 @@ class DeepSeekV31RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V31):
 
 _DEEPSEEK_V32 = Family(
     key="deepseek-v3.2",
-    class_name="DeepSeekV32",
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -134,7 +126,6 @@ class DeepSeekV32RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V32):
 
 _DEEPSEEK_V4 = Family(
     key="deepseek-v4",
-    class_name="DeepSeekV4",
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines
@@ -151,8 +142,8 @@ _DEEPSEEK_V4 = Family(
     verified="template",
     stop_tokens=_STOPS,
     switches=(
-        TemplateSwitch("enable_thinking", (True, False), False),
-        TemplateSwitch("drop_thinking", (True, False), True),
+        flag("enable_thinking", False),
+        flag("drop_thinking", True),
         TemplateSwitch("reasoning_effort", ("low", "high", "max"), "low"),
     ),
     retains=(

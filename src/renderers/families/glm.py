@@ -6,10 +6,10 @@ from typing import Literal
 
 from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, words
 
 _STOPS = ("<|endoftext|>", "<|user|>", "<|observation|>")
-_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
+_THINKING = flag("enable_thinking", True)
 _WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
 _CLEARING = (
     RetentionRule("clear_thinking", False, "all"),
@@ -19,7 +19,6 @@ _CLEARING = (
 
 _GLM45 = Family(
     key="glm-4.5",
-    class_name="GLM45",
     format="""
     [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -29,14 +28,10 @@ _GLM45 = Family(
     result     \\n<tool_response>\\n{content}\\n</tool_response>, one <|observation|> for consecutive results
     prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink after user messages
     """,
-    names=(
-        "zai-org/GLM-4.5-Air",
-        "THUDM/GLM-4.5-Air",
-        "PrimeIntellect/GLM-4.5-Air",
-        "zai-org/GLM-4.5",
-        "zai-org/GLM-4.5-FP8",
-        "zai-org/GLM-4.5-Air-FP8",
-    ),
+    names=words("""
+        zai-org/GLM-4.5-Air THUDM/GLM-4.5-Air PrimeIntellect/GLM-4.5-Air zai-org/GLM-4.5 zai-org/GLM-4.5-FP8
+        zai-org/GLM-4.5-Air-FP8
+    """),
     templates=("44f815868bf02fa4",),
     verified="tokens",
     stop_tokens=_STOPS,
@@ -59,7 +54,6 @@ class GLM45RendererConfig(BaseRendererConfig, family=_GLM45):
 
 _GLM46 = Family(
     key="glm-4.6",
-    class_name="GLM46",
     format="""
     As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a separate <|system|> message.
     reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user message
@@ -89,13 +83,10 @@ class GLM46RendererConfig(BaseRendererConfig, family=_GLM46):
 
 _GLM47 = Family(
     key="glm-4.7",
-    class_name="GLM47",
-    format="""
-    As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.
-    """,
+    format="As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.",
     names=("zai-org/GLM-4.7", "zai-org/GLM-4.7-FP8"),
     stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
     syntax="glm",
 )
@@ -111,7 +102,6 @@ class GLM47RendererConfig(BaseRendererConfig, family=_GLM47):
 
 _GLM5 = Family(
     key="glm-5",
-    class_name="GLM5",
     format="""
     [gMASK]<sop>, then <|{role}|>{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -125,7 +115,7 @@ _GLM5 = Family(
     templates=("d63ad536c3c81880",),
     verified="tokens",
     stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
     syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
@@ -142,7 +132,6 @@ class GLM5RendererConfig(BaseRendererConfig, family=_GLM5):
 
 _GLM51 = Family(
     key="glm-5.1",
-    class_name="GLM51",
     format="""
     As glm-5, but a tool is the value of its function without defer_loading and strict, and reasoning is not trimmed.
     reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking, even if empty
@@ -154,7 +143,7 @@ _GLM51 = Family(
     templates=("b1abe19bf8f414a7",),
     verified="tokens",
     stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
     syntax="glm",
     normalisations=("trims_content",),
@@ -169,13 +158,12 @@ class GLM51RendererConfig(BaseRendererConfig, family=_GLM51):
     clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
 
 
-_KEEPING = TemplateSwitch("clear_thinking", (True, False), False)
+_KEEPING = flag("clear_thinking", False)
 _EFFORT = TemplateSwitch("reasoning_effort", ("low", "high", "max"), "max")
 _KEPT = (RetentionRule("clear_thinking", False, "all"), RetentionRule("clear_thinking", True, "tool_cycle"))
 
 _GLM53 = Family(
     key="glm-5.3",
-    class_name="GLM53",
     format="""
     As glm-5.1, but the effort comes first: [gMASK]<sop><|system|>Reasoning Effort: {effort}
     reasoning  <think>{reasoning}</think> in every turn; with clear_thinking empty up to the last user message
@@ -200,7 +188,6 @@ class GLM53RendererConfig(BaseRendererConfig, family=_GLM53):
 
 _GLM53_FLASH = Family(
     key="glm-5.3-flash",
-    class_name="GLM53Flash",
     format="""
     As glm-5.3, with images of systems, users and tools.
     image      <|begin_of_image|><|image|><|end_of_image|>

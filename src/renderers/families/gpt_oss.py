@@ -6,11 +6,10 @@ from typing import Literal
 
 from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
 
 _GPT_OSS = Family(
     key="gpt-oss",
-    class_name="GptOss",
     format="""
     <|start|>{role}<|message|>{content}<|end|>
     system     always: identity, cutoff, date, effort, channels
@@ -30,9 +29,9 @@ _GPT_OSS = Family(
         TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
         TemplateSwitch("builtin_tools", list),
         TemplateSwitch("conversation_start_date", str),
-        TemplateSwitch("use_system_prompt", (True, False), True),
+        flag("use_system_prompt", True),
         TemplateSwitch("knowledge_cutoff", str),
-        TemplateSwitch("auto_drop_analysis", (True, False), True),
+        flag("auto_drop_analysis", True),
     ),
     retains=(
         RetentionRule("auto_drop_analysis", False, "all"),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
 
 _STOPS = ("<|im_end|>",)
-_THINKING = TemplateSwitch("thinking", (True, False), True)
+_THINKING = flag("thinking", True)
 
 _KIMI_K2 = Family(
     key="kimi-k2",
-    class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
     system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
@@ -41,7 +40,6 @@ class KimiK2RendererConfig(BaseRendererConfig, family=_KIMI_K2):
 
 _KIMI_K2_THINKING = Family(
     key="kimi-k2-thinking",
-    class_name="KimiK2Thinking",
     format="""
     As kimi-k2, with reasoning in every turn.
     reasoning  <think>{reasoning}</think>, empty up to the first turn without calls
@@ -64,7 +62,6 @@ class KimiK2ThinkingRendererConfig(BaseRendererConfig, family=_KIMI_K2_THINKING)
 
 _KIMI_K25 = Family(
     key="kimi-k2.5",
-    class_name="KimiK25",
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
@@ -93,7 +90,6 @@ class KimiK25RendererConfig(CachedImagesConfig, family=_KIMI_K25):
 
 _KIMI_K3 = Family(
     key="kimi-k3",
-    class_name="KimiK3",
     format="""
     <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags have the same form
     system     the tools first, as JSON with sorted keys in a message of type="tool-declare", then the effort

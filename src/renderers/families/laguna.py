@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch
+from renderers.families.family import Family, flag
 
 _STOPS = ("</assistant>", "〈|EOS|〉")
-_THINKING_OFF = TemplateSwitch("enable_thinking", (True, False), False)
-_RAW = TemplateSwitch("render_assistant_messages_raw", (True, False), False)
+_THINKING_OFF = flag("enable_thinking", False)
+_RAW = flag("render_assistant_messages_raw", False)
 
 _LAGUNA_XS_2 = Family(
     key="laguna-xs.2",
-    class_name="LagunaXS2",
     format="""
     〈|EOS|〉, then <{role}>\\n{content}\\n</{role}>\\n
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -42,10 +41,7 @@ class LagunaXS2RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_2):
 
 _LAGUNA_M_1 = Family(
     key="laguna-m.1",
-    class_name="LagunaM1",
-    format="""
-    as laguna-xs.2, but without a persona: no system message and no tools, no <system>
-    """,
+    format="as laguna-xs.2, but without a persona: no system message and no tools, no <system>",
     names=("poolside/Laguna-M.1",),
     templates=("5f1bf14725b6a0e6",),
     verified="template",
@@ -65,7 +61,6 @@ class LagunaM1RendererConfig(BaseRendererConfig, family=_LAGUNA_M_1):
 
 _LAGUNA_XS_21 = Family(
     key="laguna-xs-2.1",
-    class_name="LagunaXS21",
     format="""
     〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content verbatim
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -90,7 +85,6 @@ class LagunaXS21RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_21):
 
 _LAGUNA_S_21 = Family(
     key="laguna-s-2.1",
-    class_name="LagunaS21",
     format="""
     as laguna-xs-2.1, but with thinking by default
     preserve_thinking writes <think>{reasoning}</think> in the turns of a history without thinking as well
@@ -100,8 +94,8 @@ _LAGUNA_S_21 = Family(
     verified="template",
     stop_tokens=_STOPS,
     switches=(
-        TemplateSwitch("enable_thinking", (True, False), True),
-        TemplateSwitch("preserve_thinking", (True, False), False),
+        flag("enable_thinking", True),
+        flag("preserve_thinking", False),
     ),
     syntax="glm",
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig
-from renderers.families.family import Family
+from renderers.families.family import Family, words
 
 _STOPS = ("</s>",)
 
 _MISTRAL_NEMO = Family(
     key="mistral-nemo",
-    class_name="MistralNemo",
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
     system     before the last user message, followed by a blank line, and only if that message is the last
@@ -36,7 +35,6 @@ class MistralNemoRendererConfig(BaseRendererConfig, family=_MISTRAL_NEMO):
 
 _MISTRAL_SMALL = Family(
     key="mistral-small",
-    class_name="MistralSmall",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
                long one with today's date
@@ -63,7 +61,6 @@ class MistralSmallRendererConfig(BaseRendererConfig, family=_MISTRAL_SMALL):
 
 _MINISTRAL_3 = Family(
     key="ministral-3",
-    class_name="Ministral3",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
                that asks for [THINK]
@@ -74,11 +71,10 @@ _MINISTRAL_3 = Family(
     image      [IMG]
     prompt     nothing: [/INST] ends it
     """,
-    names=(
-        "mistralai/Ministral-3-3B-Reasoning-2512",
-        "mistralai/Ministral-3-8B-Reasoning-2512",
-        "mistralai/Ministral-3-14B-Reasoning-2512",
-    ),
+    names=words("""
+        mistralai/Ministral-3-3B-Reasoning-2512 mistralai/Ministral-3-8B-Reasoning-2512
+        mistralai/Ministral-3-14B-Reasoning-2512
+    """),
     templates=("39f03c383413f531",),
     verified="tokens",
     stop_tokens=_STOPS,
@@ -95,7 +91,6 @@ class Ministral3RendererConfig(BaseRendererConfig, family=_MINISTRAL_3):
 
 _DEVSTRAL = Family(
     key="devstral",
-    class_name="Devstral",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
                that of Devstral

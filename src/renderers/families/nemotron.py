@@ -6,11 +6,11 @@ from typing import Literal
 
 from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, flag
 
 _STOPS = ("<|im_end|>",)
-_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
-_TRUNCATE = TemplateSwitch("truncate_history_thinking", (True, False), True)
+_THINKING = flag("enable_thinking", True)
+_TRUNCATE = flag("truncate_history_thinking", True)
 _RETAINS = (
     RetentionRule("truncate_history_thinking", True, "tool_cycle"),
     RetentionRule("truncate_history_thinking", False, "all"),
@@ -21,7 +21,6 @@ _CONVENTIONS = SamplingConventions(sampled_from="<think>")
 
 _NEMOTRON_3 = Family(
     key="nemotron-3",
-    class_name="Nemotron3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always, possibly empty; followed by the tools, <function>\\n<name>...</name> and so on in <tools>
@@ -36,7 +35,7 @@ _NEMOTRON_3 = Family(
     templates=("ab7813c3abdd9cb6", "575fb74f54ed264d", "f52a4a70292b98db", "d385958544457409"),
     verified="tokens",
     stop_tokens=_STOPS,
-    switches=(_THINKING, _TRUNCATE, TemplateSwitch("low_effort", (True, False), False)),
+    switches=(_THINKING, _TRUNCATE, flag("low_effort", False)),
     retains=_RETAINS,
     syntax="qwen_xml",
     normalisations=_NORMALISATIONS,
@@ -55,7 +54,6 @@ class Nemotron3RendererConfig(BaseRendererConfig, family=_NEMOTRON_3):
 
 _NEMOTRON_3_ULTRA = Family(
     key="nemotron-3-ultra",
-    class_name="Nemotron3Ultra",
     format="""
     as nemotron-3, but
     reasoning  <think>\\n{reasoning}</think>, with no line breaks at its end
@@ -65,7 +63,7 @@ _NEMOTRON_3_ULTRA = Family(
     templates=("82753bef5cedc493", "d61cca230ac4f813"),
     verified="tokens",
     stop_tokens=_STOPS,
-    switches=(_THINKING, _TRUNCATE, TemplateSwitch("medium_effort", (True, False), False)),
+    switches=(_THINKING, _TRUNCATE, flag("medium_effort", False)),
     retains=_RETAINS,
     syntax="qwen_xml",
     normalisations=_NORMALISATIONS,
@@ -84,7 +82,6 @@ class Nemotron3UltraRendererConfig(BaseRendererConfig, family=_NEMOTRON_3_ULTRA)
 
 _NEMOTRON_35 = Family(
     key="nemotron-3.5",
-    class_name="Nemotron35",
     format="""
     as nemotron-3-ultra, without the effort switch
     image      <image>, in vision models
