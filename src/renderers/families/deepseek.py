@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, words
+from renderers.families.family import WITHOUT_THINKING, Family, RetentionRule, TemplateSwitch, flag, keeps_all_if, words
 
 _STOPS = ("<｜end▁of▁sentence｜>",)
 
-_DEEPSEEK_V3 = Family(
+_deepseek = partial(Family, stop_tokens=_STOPS, verified="tokens")
+
+_DEEPSEEK_V3 = _deepseek(
     key="deepseek-v3",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -23,8 +26,6 @@ _DEEPSEEK_V3 = Family(
     """,
     names=("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324"),
     templates=("563b1ce7d61d50a9", "aadb4942004c186f"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning",),
 )
@@ -36,7 +37,7 @@ class DeepSeekV3RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V3):
     name: Literal["deepseek-v3"] = "deepseek-v3"
 
 
-_DEEPSEEK_R1 = Family(
+_DEEPSEEK_R1 = _deepseek(
     key="deepseek-r1",
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
@@ -51,8 +52,6 @@ _DEEPSEEK_R1 = Family(
         deepseek-ai/DeepSeek-R1-Distill-Llama-70B
     """),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning", "drops_calls"),
 )
@@ -66,7 +65,7 @@ class DeepSeekR1RendererConfig(BaseRendererConfig, family=_DEEPSEEK_R1):
 
 _THINKING = (flag("thinking", False), flag("enable_thinking", False))
 
-_DEEPSEEK_V31 = Family(
+_DEEPSEEK_V31 = _deepseek(
     key="deepseek-v3.1",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -78,8 +77,6 @@ _DEEPSEEK_V31 = Family(
     """,
     names=("deepseek-ai/DeepSeek-V3.1", "deepseek-ai/DeepSeek-V3.1-Terminus"),
     templates=("d9f5f351b276cf9e",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=_THINKING,
     syntax="deepseek_v31",
     normalisations=("drops_reasoning",),
@@ -94,7 +91,7 @@ class DeepSeekV31RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V31):
     enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
 
 
-_DEEPSEEK_V32 = Family(
+_DEEPSEEK_V32 = _deepseek(
     key="deepseek-v3.2",
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
@@ -109,9 +106,8 @@ _DEEPSEEK_V32 = Family(
     names=("deepseek-ai/DeepSeek-V3.2",),
     templates=("8e5a13fcc4bdd4d9",),
     verified="template",
-    stop_tokens=_STOPS,
     switches=_THINKING,
-    retains=(RetentionRule("thinking", False, "all"), RetentionRule("enable_thinking", False, "all")),
+    retains=(RetentionRule("thinking", False, "all"), WITHOUT_THINKING),
     syntax="dsml",
 )
 
@@ -124,7 +120,7 @@ class DeepSeekV32RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V32):
     enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
 
 
-_DEEPSEEK_V4 = Family(
+_DEEPSEEK_V4 = _deepseek(
     key="deepseek-v4",
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
@@ -140,17 +136,12 @@ _DEEPSEEK_V4 = Family(
     names=("deepseek-ai/DeepSeek-V4-Flash-0731",),
     templates=("aec3d906bce80d43", "7bd4fbdf0c06cd73"),
     verified="template",
-    stop_tokens=_STOPS,
     switches=(
         flag("enable_thinking", False),
         flag("drop_thinking", True),
         TemplateSwitch("reasoning_effort", ("low", "high", "max"), "low"),
     ),
-    retains=(
-        RetentionRule("drop_thinking", False, "all"),
-        RetentionRule("enable_thinking", False, "all"),
-        RetentionRule("drop_thinking", True, "tool_cycle"),
-    ),
+    retains=(*keeps_all_if("drop_thinking", False), WITHOUT_THINKING),
     syntax="dsml",
     program="deepseek-v4",
 )

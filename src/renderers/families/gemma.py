@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, flag, words
+from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if, words
 
 _GEMMA_3 = Family(
     key="gemma3",
@@ -49,15 +49,8 @@ _GEMMA_4 = Family(
     """),
     verified="tokens",
     stop_tokens=("<turn|>", "<|tool_response>", "<eos>"),
-    switches=(
-        flag("enable_thinking", False),
-        flag("preserve_thinking", False),
-    ),
-    retains=(
-        RetentionRule("preserve_thinking", True, "all"),
-        RetentionRule("preserve_thinking", False, "tool_cycle"),
-        RetentionRule("enable_thinking", False, "all"),
-    ),
+    switches=(flag("enable_thinking", False), flag("preserve_thinking", False)),
+    retains=(*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING),
     syntax="gemma",
     media=("image", "video", "audio"),
 )

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, words
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
 
+_NO_THINK = "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
 _STOPS = ("<|endoftext|>", "<|user|>", "<|observation|>")
 _THINKING = flag("enable_thinking", True)
-_WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
-_CLEARING = (
-    RetentionRule("clear_thinking", False, "all"),
-    _WITHOUT_THINKING,
-    RetentionRule("clear_thinking", True, "tool_cycle"),
-)
+_CLEARING = (*keeps_all_if("clear_thinking", False), WITHOUT_THINKING)
 
-_GLM45 = Family(
+_glm = partial(Family, stop_tokens=_STOPS, syntax="glm", verified="tokens")
+
+_GLM45 = _glm(
     key="glm-4.5",
     format="""
     [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends at the next role token, <|user|> or <|observation|>
@@ -33,11 +32,8 @@ _GLM45 = Family(
         zai-org/GLM-4.5-Air-FP8
     """),
     templates=("44f815868bf02fa4",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(_WITHOUT_THINKING,),
-    syntax="glm",
+    retains=(WITHOUT_THINKING,),
     normalisations=("trims_content", "trims_reasoning"),
     conventions=SamplingConventions(sampled_from="<think>", prompted=r"\A\n"),
 )
@@ -47,12 +43,10 @@ class GLM45RendererConfig(BaseRendererConfig, family=_GLM45):
     """GLM-4.5."""
 
     name: Literal["glm-4.5"] = "glm-4.5"
-    enable_thinking: bool = option(
-        True, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
-    )
+    enable_thinking: bool = option(True, _NO_THINK)
 
 
-_GLM46 = Family(
+_GLM46 = _glm(
     key="glm-4.6",
     format="""
     As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a separate <|system|> message.
@@ -63,11 +57,8 @@ _GLM46 = Family(
     """,
     names=("zai-org/GLM-4.6", "zai-org/GLM-4.6-FP8"),
     templates=("8804f445c761b9f2",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(_WITHOUT_THINKING,),
-    syntax="glm",
+    retains=(WITHOUT_THINKING,),
     normalisations=("trims_content", "trims_reasoning"),
 )
 
@@ -76,19 +67,16 @@ class GLM46RendererConfig(BaseRendererConfig, family=_GLM46):
     """GLM-4.6."""
 
     name: Literal["glm-4.6"] = "glm-4.6"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
-    )
+    enable_thinking: bool | None = option(None, _NO_THINK)
 
 
-_GLM47 = Family(
+_GLM47 = _glm(
     key="glm-4.7",
     format="As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.",
     names=("zai-org/GLM-4.7", "zai-org/GLM-4.7-FP8"),
-    stop_tokens=_STOPS,
     switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
+    verified="none",
 )
 
 
@@ -100,7 +88,7 @@ class GLM47RendererConfig(BaseRendererConfig, family=_GLM47):
     clear_thinking: bool | None = option(None, "False keeps the reasoning of all turns.")
 
 
-_GLM5 = Family(
+_GLM5 = _glm(
     key="glm-5",
     format="""
     [gMASK]<sop>, then <|{role}|>{content}; a turn ends at the next role token, <|user|> or <|observation|>
@@ -113,11 +101,8 @@ _GLM5 = Family(
     """,
     names=("zai-org/GLM-5", "zai-org/GLM-5-FP8", "zai-org/GLM-4.7-Flash"),
     templates=("d63ad536c3c81880",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
@@ -130,7 +115,7 @@ class GLM5RendererConfig(BaseRendererConfig, family=_GLM5):
     clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
 
 
-_GLM51 = Family(
+_GLM51 = _glm(
     key="glm-5.1",
     format="""
     As glm-5, but a tool is the value of its function without defer_loading and strict, and reasoning is not trimmed.
@@ -141,11 +126,8 @@ _GLM51 = Family(
     """,
     names=("zai-org/GLM-5.1",),
     templates=("b1abe19bf8f414a7",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
     normalisations=("trims_content",),
 )
 
@@ -160,9 +142,8 @@ class GLM51RendererConfig(BaseRendererConfig, family=_GLM51):
 
 _KEEPING = flag("clear_thinking", False)
 _EFFORT = TemplateSwitch("reasoning_effort", ("low", "high", "max"), "max")
-_KEPT = (RetentionRule("clear_thinking", False, "all"), RetentionRule("clear_thinking", True, "tool_cycle"))
 
-_GLM53 = Family(
+_GLM53 = _glm(
     key="glm-5.3",
     format="""
     As glm-5.1, but the effort comes first: [gMASK]<sop><|system|>Reasoning Effort: {effort}
@@ -171,10 +152,9 @@ _GLM53 = Family(
     prompt     <|assistant|><think>
     """,
     names=("zai-org/GLM-5.3", "zai-org/GLM-5.3-BF16"),
-    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
-    retains=_KEPT,
-    syntax="glm",
+    retains=keeps_all_if("clear_thinking", False),
+    verified="none",
 )
 
 
@@ -186,17 +166,16 @@ class GLM53RendererConfig(BaseRendererConfig, family=_GLM53):
     reasoning_effort: Literal["low", "high", "max"] = option("max", "The requested amount of reasoning.")
 
 
-_GLM53_FLASH = Family(
+_GLM53_FLASH = _glm(
     key="glm-5.3-flash",
     format="""
     As glm-5.3, with images of systems, users and tools.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
-    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
-    retains=_KEPT,
-    syntax="glm",
+    retains=keeps_all_if("clear_thinking", False),
     media=("image",),
+    verified="none",
 )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
 
 _GPT_OSS = Family(
     key="gpt-oss",
@@ -33,10 +33,7 @@ _GPT_OSS = Family(
         TemplateSwitch("knowledge_cutoff", str),
         flag("auto_drop_analysis", True),
     ),
-    retains=(
-        RetentionRule("auto_drop_analysis", False, "all"),
-        RetentionRule("auto_drop_analysis", True, "tool_cycle"),
-    ),
+    retains=keeps_all_if("auto_drop_analysis", False),
     syntax="harmony",
     program="harmony",
     normalisations=("calls_content_reasoning", "keeps_first_call"),

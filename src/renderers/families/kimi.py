@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
@@ -10,7 +11,9 @@ from renderers.families.family import Family, RetentionRule, TemplateSwitch, fla
 _STOPS = ("<|im_end|>",)
 _THINKING = flag("thinking", True)
 
-_KIMI_K2 = Family(
+_kimi_k2 = partial(Family, stop_tokens=_STOPS, syntax="kimi", verified="tokens")
+
+_KIMI_K2 = _kimi_k2(
     key="kimi-k2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
@@ -22,9 +25,6 @@ _KIMI_K2 = Family(
     """,
     names=("moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"),
     templates=("1d396d5b128cdb9b",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
@@ -38,7 +38,7 @@ class KimiK2RendererConfig(BaseRendererConfig, family=_KIMI_K2):
     enable_thinking: bool = option(True, "No effect. Accepted for compatibility with release 0.1.")
 
 
-_KIMI_K2_THINKING = Family(
+_KIMI_K2_THINKING = _kimi_k2(
     key="kimi-k2-thinking",
     format="""
     As kimi-k2, with reasoning in every turn.
@@ -47,9 +47,6 @@ _KIMI_K2_THINKING = Family(
     """,
     names=("moonshotai/Kimi-K2-Thinking",),
     templates=("2f6c593d50682612",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
@@ -60,7 +57,7 @@ class KimiK2ThinkingRendererConfig(BaseRendererConfig, family=_KIMI_K2_THINKING)
     name: Literal["kimi-k2-thinking"] = "kimi-k2-thinking"
 
 
-_KIMI_K25 = Family(
+_KIMI_K25 = _kimi_k2(
     key="kimi-k2.5",
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
@@ -71,11 +68,8 @@ _KIMI_K25 = Family(
     """,
     names=("moonshotai/Kimi-K2.5", "moonshotai/Kimi-K2.6"),
     templates=("82dc16c314f46cef",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
     retains=(RetentionRule("thinking", False, "all"),),
-    syntax="kimi",
     normalisations=("drops_reasoning_without_calls",),
     media=("image", "video"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
@@ -11,7 +12,9 @@ _STOPS = ("</assistant>", "〈|EOS|〉")
 _THINKING_OFF = flag("enable_thinking", False)
 _RAW = flag("render_assistant_messages_raw", False)
 
-_LAGUNA_XS_2 = Family(
+_laguna = partial(Family, stop_tokens=_STOPS, syntax="glm", verified="template")
+
+_LAGUNA_XS_2 = _laguna(
     key="laguna-xs.2",
     format="""
     〈|EOS|〉, then <{role}>\\n{content}\\n</{role}>\\n
@@ -24,10 +27,7 @@ _LAGUNA_XS_2 = Family(
     """,
     names=("poolside/Laguna-XS.2",),
     templates=("cefcef90515772c0",),
-    verified="template",
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
-    syntax="glm",
 )
 
 
@@ -39,15 +39,12 @@ class LagunaXS2RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_2):
     render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
 
 
-_LAGUNA_M_1 = Family(
+_LAGUNA_M_1 = _laguna(
     key="laguna-m.1",
     format="as laguna-xs.2, but without a persona: no system message and no tools, no <system>",
     names=("poolside/Laguna-M.1",),
     templates=("5f1bf14725b6a0e6",),
-    verified="template",
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
-    syntax="glm",
 )
 
 
@@ -59,7 +56,7 @@ class LagunaM1RendererConfig(BaseRendererConfig, family=_LAGUNA_M_1):
     render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
 
 
-_LAGUNA_XS_21 = Family(
+_LAGUNA_XS_21 = _laguna(
     key="laguna-xs-2.1",
     format="""
     〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content verbatim
@@ -70,9 +67,8 @@ _LAGUNA_XS_21 = Family(
     prompt     <assistant></think>; with thinking <assistant><think>
     """,
     names=("poolside/Laguna-XS-2.1",),
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF,),
-    syntax="glm",
+    verified="none",
 )
 
 
@@ -83,7 +79,7 @@ class LagunaXS21RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_21):
     enable_thinking: bool = option(False, "True opens the reasoning block in the prompt, and keeps past reasoning.")
 
 
-_LAGUNA_S_21 = Family(
+_LAGUNA_S_21 = _laguna(
     key="laguna-s-2.1",
     format="""
     as laguna-xs-2.1, but with thinking by default
@@ -91,13 +87,7 @@ _LAGUNA_S_21 = Family(
     """,
     names=("poolside/Laguna-S-2.1",),
     templates=("444819b8ad461287",),
-    verified="template",
-    stop_tokens=_STOPS,
-    switches=(
-        flag("enable_thinking", True),
-        flag("preserve_thinking", False),
-    ),
-    syntax="glm",
+    switches=(flag("enable_thinking", True), flag("preserve_thinking", False)),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
@@ -12,7 +13,9 @@ _CUSTOM = TemplateSwitch("custom_tools", list)
 _IN_USER = flag("tools_in_user_message", True)
 _NORMALISATIONS = ("drops_reasoning", "drops_content_with_calls", "trims_content")
 
-_LLAMA_3 = Family(
+_llama = partial(Family, verified="tokens", stop_tokens=_STOPS, syntax="llama", normalisations=_NORMALISATIONS)
+
+_LLAMA_3 = _llama(
     key="llama-3",
     format="""
     <|begin_of_text|>, then <|start_header_id|>{role}<|end_header_id|>\\n\\n{content}<|eot_id|>
@@ -27,12 +30,8 @@ _LLAMA_3 = Family(
         unsloth/Llama-3.2-3B-Instruct
     """),
     templates=("5816fce10444e03c",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     # The default is the current date, so it is not listed.
     switches=(TemplateSwitch("date_string", str), _IN_USER, _CUSTOM),
-    syntax="llama",
-    normalisations=_NORMALISATIONS,
 )
 
 
@@ -44,7 +43,7 @@ class Llama3RendererConfig(BaseRendererConfig, family=_LLAMA_3):
     tools_in_user_message: bool = option(True, "False puts the tools into the system message.")
 
 
-_LLAMA_31 = Family(
+_LLAMA_31 = _llama(
     key="llama-3.1",
     format="""
     as llama-3, but the default date is 26 Jul 2024
@@ -57,16 +56,12 @@ _LLAMA_31 = Family(
         meta-llama/Meta-Llama-3.1-405B-Instruct meta-llama/Llama-3.3-70B-Instruct
     """),
     templates=("e10ca381b1ccc5cf",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(
         TemplateSwitch("date_string", str, "26 Jul 2024"),
         _IN_USER,
         _CUSTOM,
         TemplateSwitch("builtin_tools", list),
     ),
-    syntax="llama",
-    normalisations=_NORMALISATIONS,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig
@@ -9,7 +10,9 @@ from renderers.families.family import Family, words
 
 _STOPS = ("</s>",)
 
-_MISTRAL_NEMO = Family(
+_mistral = partial(Family, stop_tokens=_STOPS, verified="tokens")
+
+_MISTRAL_NEMO = _mistral(
     key="mistral-nemo",
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
@@ -22,7 +25,6 @@ _MISTRAL_NEMO = Family(
     names=("mistralai/Mistral-Nemo-Instruct-2407",),
     templates=("e4676cb56dffea77",),
     verified="template",
-    stop_tokens=_STOPS,
     syntax="mistral",
 )
 
@@ -33,7 +35,7 @@ class MistralNemoRendererConfig(BaseRendererConfig, family=_MISTRAL_NEMO):
     name: Literal["mistral-nemo"] = "mistral-nemo"
 
 
-_MISTRAL_SMALL = Family(
+_MISTRAL_SMALL = _mistral(
     key="mistral-small",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
@@ -46,8 +48,6 @@ _MISTRAL_SMALL = Family(
     """,
     names=("mistralai/Mistral-Small-3.2-24B-Instruct-2506",),
     templates=("5b8f31f111986965",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
@@ -59,7 +59,7 @@ class MistralSmallRendererConfig(BaseRendererConfig, family=_MISTRAL_SMALL):
     name: Literal["mistral-small"] = "mistral-small"
 
 
-_MINISTRAL_3 = Family(
+_MINISTRAL_3 = _mistral(
     key="ministral-3",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
@@ -76,8 +76,6 @@ _MINISTRAL_3 = Family(
         mistralai/Ministral-3-14B-Reasoning-2512
     """),
     templates=("39f03c383413f531",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
@@ -89,7 +87,7 @@ class Ministral3RendererConfig(BaseRendererConfig, family=_MINISTRAL_3):
     name: Literal["ministral-3"] = "ministral-3"
 
 
-_DEVSTRAL = Family(
+_DEVSTRAL = _mistral(
     key="devstral",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
@@ -102,7 +100,6 @@ _DEVSTRAL = Family(
     names=("mistralai/Devstral-Small-2507", "unsloth/Devstral-Small-2507"),
     templates=("039a4710e2aabaa7",),
     verified="template",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
 )
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import field_validator
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, words
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
@@ -132,10 +132,7 @@ _HY3 = Family(
         flag("raw_last_assistant", False),
         TemplateSwitch("fallback_strategy", (None, "reasoning_toolcall_retry")),
     ),
-    retains=(
-        RetentionRule("preserved_thinking", True, "all"),
-        RetentionRule("preserved_thinking", False, "tool_cycle"),
-    ),
+    retains=keeps_all_if("preserved_thinking", True),
     syntax="hy3",
 )
 
@@ -217,10 +214,7 @@ _LFM_2 = Family(
     templates=("2294f49b51a0b9a1", "cef187400d62a595", "fc29163f52185634", "f05bf4b967dc993b", "6d65c8804847ad74"),
     verified="template",
     stop_tokens=("<|im_end|>",),
-    switches=(
-        flag("keep_past_thinking", False),
-        flag("preserve_thinking", False),
-    ),
+    switches=(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
     syntax="lfm2",
 )
 
