@@ -16,9 +16,8 @@ from renderers.families.family import Family
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
 """The config class of each family, by the key of the family, and those named `auto`, `default` and `custom`."""
 
-# Deferred classes are built on first use, which saves most of the import time. Pydantic builds
-# them under a lock since 2.14. Before that, concurrent first uses can validate with the schema of
-# a parent class.
+# Deferred classes are built on first use, which saves most of the import time. Pydantic builds them under a lock since
+# 2.14. Before that, concurrent first uses can validate with the schema of a parent class.
 _DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
 
 
@@ -142,14 +141,23 @@ class AutoRendererConfig(BaseRendererConfig):
     name: Literal["auto"] = "auto"
 
 
-class DefaultRendererConfig(BaseRendererConfig):
+class _ExtraFieldsConfig(BaseRendererConfig):
+    """A config that accepts any other field."""
+
+    model_config = ConfigDict(extra="allow")
+
+    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
+
+        def __init__(self, **fields: Any) -> None: ...
+
+
+class DefaultRendererConfig(_ExtraFieldsConfig):
     """Run the chat template of the model, whatever its family. All other fields are passed to the template.
 
     >>> DefaultRendererConfig(enable_thinking=False).model_extra
     {'enable_thinking': False}
     """
 
-    model_config = ConfigDict(extra="allow")
     _internal_fields: ClassVar[frozenset[str]] = frozenset({"tool_parser", "reasoning_parser"})
 
     name: Literal["default"] = "default"
@@ -158,28 +166,19 @@ class DefaultRendererConfig(BaseRendererConfig):
         None, "The format of reasoning to parse. None uses the format of the template."
     )
 
-    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
 
-        def __init__(self, **fields: Any) -> None: ...
-
-
-class CustomRendererConfig(BaseRendererConfig):
+class CustomRendererConfig(_ExtraFieldsConfig):
     """Use a renderer class of your own. All other fields are those of its `config_class`.
 
     The class is imported at once, so that a wrong path or field raises here.
     """
 
-    model_config = ConfigDict(extra="allow")
     _internal_fields: ClassVar[frozenset[str]] = frozenset({"import_path"})
 
     name: Literal["custom"] = "custom"
     import_path: str = Field(
         description="Where the class is: `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`."
     )
-
-    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
-
-        def __init__(self, **fields: Any) -> None: ...
 
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
@@ -259,8 +258,8 @@ def switches_of(config: BaseRendererConfig) -> dict[str, Any]:
     """
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
-    values = {name: getattr(resolved, name) for name in type(resolved).model_fields if name in names}
-    return {name: value for name, value in values.items() if value is not None} | (resolved.model_extra or {})
+    values = {name: value for name, value in resolved if name in names and value is not None}
+    return values | (resolved.model_extra or {})
 
 
 def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str, Any] | None) -> Config:
@@ -281,11 +280,8 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
     accepts_any = isinstance(resolved, DefaultRendererConfig)
-    rejected = [
-        name
-        for name in sorted(chat_template_kwargs)
-        if (name in type(resolved).model_fields if accepts_any else name not in names)
-    ]
+    passed = set(chat_template_kwargs)
+    rejected = sorted(passed & type(resolved).model_fields.keys() if accepts_any else passed - names)
     if rejected:
         allowed = "any name that is not a field of the config" if accepts_any else ", ".join(sorted(names)) or "none"
         raise ValueError(

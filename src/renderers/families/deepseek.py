@@ -8,9 +8,7 @@ from typing import Literal
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, RetentionRule, TemplateSwitch, flag, keeps_all_if, words
 
-_STOPS = ("<｜end▁of▁sentence｜>",)
-
-_deepseek = partial(Family, stop_tokens=_STOPS, verified="tokens")
+_deepseek = partial(Family, stop_tokens=("<｜end▁of▁sentence｜>",), verified="tokens")
 
 _DEEPSEEK_V3 = _deepseek(
     key="deepseek-v3",

@@ -10,11 +10,10 @@ from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
 
 _NO_THINK = "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
-_STOPS = ("<|endoftext|>", "<|user|>", "<|observation|>")
 _THINKING = flag("enable_thinking", True)
 _CLEARING = (*keeps_all_if("clear_thinking", False), WITHOUT_THINKING)
 
-_glm = partial(Family, stop_tokens=_STOPS, syntax="glm", verified="tokens")
+_glm = partial(Family, stop_tokens=("<|endoftext|>", "<|user|>", "<|observation|>"), syntax="glm", verified="tokens")
 
 _GLM45 = _glm(
     key="glm-4.5",

@@ -8,10 +8,9 @@ from typing import ClassVar, Literal
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
 from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
 
-_STOPS = ("<|im_end|>",)
 _THINKING = flag("thinking", True)
 
-_kimi_k2 = partial(Family, stop_tokens=_STOPS, syntax="kimi", verified="tokens")
+_kimi_k2 = partial(Family, stop_tokens=("<|im_end|>",), syntax="kimi", verified="tokens")
 
 _KIMI_K2 = _kimi_k2(
     key="kimi-k2",

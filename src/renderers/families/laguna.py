@@ -8,11 +8,10 @@ from typing import Literal
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, flag
 
-_STOPS = ("</assistant>", "〈|EOS|〉")
 _THINKING_OFF = flag("enable_thinking", False)
 _RAW = flag("render_assistant_messages_raw", False)
 
-_laguna = partial(Family, stop_tokens=_STOPS, syntax="glm", verified="template")
+_laguna = partial(Family, stop_tokens=("</assistant>", "〈|EOS|〉"), syntax="glm", verified="template")
 
 _LAGUNA_XS_2 = _laguna(
     key="laguna-xs.2",

@@ -8,12 +8,16 @@ from typing import Literal
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, TemplateSwitch, flag, words
 
-_STOPS = ("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>")
 _CUSTOM = TemplateSwitch("custom_tools", list)
 _IN_USER = flag("tools_in_user_message", True)
-_NORMALISATIONS = ("drops_reasoning", "drops_content_with_calls", "trims_content")
 
-_llama = partial(Family, verified="tokens", stop_tokens=_STOPS, syntax="llama", normalisations=_NORMALISATIONS)
+_llama = partial(
+    Family,
+    verified="tokens",
+    stop_tokens=("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"),
+    syntax="llama",
+    normalisations=("drops_reasoning", "drops_content_with_calls", "trims_content"),
+)
 
 _LLAMA_3 = _llama(
     key="llama-3",

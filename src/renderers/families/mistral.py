@@ -8,9 +8,7 @@ from typing import Literal
 from renderers.families.config import BaseRendererConfig
 from renderers.families.family import Family, words
 
-_STOPS = ("</s>",)
-
-_mistral = partial(Family, stop_tokens=_STOPS, verified="tokens")
+_mistral = partial(Family, stop_tokens=("</s>",), verified="tokens")
 
 _MISTRAL_NEMO = _mistral(
     key="mistral-nemo",

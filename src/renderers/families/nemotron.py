@@ -9,21 +9,17 @@ from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if
 
-_STOPS = ("<|im_end|>",)
 _THINKING = flag("enable_thinking", True)
 _TRUNCATE = flag("truncate_history_thinking", True)
-_RETAINS = (*keeps_all_if("truncate_history_thinking", False), WITHOUT_THINKING)
-_NORMALISATIONS = ("drops_blank_reasoning", "trims_end_of_content")
-_CONVENTIONS = SamplingConventions(sampled_from="<think>")
 
 _nemotron = partial(
     Family,
     verified="tokens",
-    stop_tokens=_STOPS,
-    retains=_RETAINS,
+    stop_tokens=("<|im_end|>",),
+    retains=(*keeps_all_if("truncate_history_thinking", False), WITHOUT_THINKING),
     syntax="qwen_xml",
-    normalisations=_NORMALISATIONS,
-    conventions=_CONVENTIONS,
+    normalisations=("drops_blank_reasoning", "trims_end_of_content"),
+    conventions=SamplingConventions(sampled_from="<think>"),
 )
 
 _NEMOTRON_3 = _nemotron(

@@ -9,7 +9,6 @@ from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
 
-_STOPS = ("<|im_end|>", "<|endoftext|>")
 _THINKING = flag("enable_thinking", True)
 _IGNORED = flag("enable_thinking")
 """Unused by these templates. Accepted with a warning, because callers pass it to all Qwen3 models."""
@@ -18,7 +17,7 @@ _PRESERVING = (*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING)
 _EMPTY_BLOCK = "False adds an empty reasoning block to the prompt. None uses the template's default."
 _PREFILLED_THINK = SamplingConventions(sampled_from="<think>")
 
-_qwen = partial(Family, stop_tokens=_STOPS, verified="tokens")
+_qwen = partial(Family, stop_tokens=("<|im_end|>", "<|endoftext|>"), verified="tokens")
 
 _QWEN25 = _qwen(
     key="qwen2.5",
