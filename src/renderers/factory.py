@@ -7,12 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renderers.configs import (
-    AutoRendererConfig,
-    BaseRendererConfig,
-    CustomRendererConfig,
-    merge_chat_template_kwargs,
-)
+from renderers.configs import AutoRendererConfig, BaseRendererConfig, CustomRendererConfig, merge_chat_template_kwargs
 from renderers.core.options import ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
@@ -77,9 +72,7 @@ def create_renderer(
         "conventions": conventions,
         "thinking_retention": thinking_retention,
     }
-    passed = [name for name, value in options.items() if value is not None]
-    if limits != LIMITS:
-        passed.append("limits")
+    passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     if isinstance(config, CustomRendererConfig):
         merged = merge_chat_template_kwargs(config, chat_template_kwargs)
         renderer_class = load_custom_renderer(merged.import_path)
@@ -131,6 +124,5 @@ def _create_custom(
 
 def _accepts_images(renderer: ChatRenderer) -> bool:
     """Return True if the model and its format accept images. If the model does not specify it, the format decides."""
-    if renderer.tokenizer.takes_images is False:
-        return False
-    return renderer._pipeline.turn_format(with_tools=False).placeholder("user", "image") is not None
+    turns = renderer._pipeline.turn_format(with_tools=False)
+    return renderer.tokenizer.takes_images is not False and turns.placeholder("user", "image") is not None

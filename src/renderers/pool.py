@@ -18,8 +18,6 @@ from renderers.factory import create_renderer
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
 
-__all__ = ["RendererPool", "create_renderer_pool"]
-
 
 class RendererPool:
     """A pool of `size` renderers with the methods of a renderer: each call runs on a free one.
@@ -45,13 +43,13 @@ class RendererPool:
         self._size = size
         for slot in range(size):
             try:
-                made = factory()
+                renderer = factory()
             except Exception as error:
-                why = f"{type(error).__name__}: {error}"
-                raise RendererPoolError(f"renderer {slot} of {size} could not be created: {why}", slot) from error
-            if not slot:
-                self._first = made
-            self._free.put(made)
+                reason = f"{type(error).__name__}: {error}"
+                raise RendererPoolError(f"renderer {slot} of {size} could not be created: {reason}", slot) from error
+            self._free.put(renderer)
+            if slot == 0:
+                self._first = renderer
 
     @property
     def size(self) -> int:
@@ -117,11 +115,7 @@ class RendererPool:
 
 
 def create_renderer_pool(
-    name_or_path: str | os.PathLike[str],
-    config: BaseRendererConfig | None = None,
-    *,
-    size: int = 16,
-    **options: Any,
+    name_or_path: str | os.PathLike[str], config: BaseRendererConfig | None = None, *, size: int = 16, **options: Any
 ) -> RendererPool:
     """Create a pool of one shared renderer for a model. `options` are those of `create_renderer`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.errors import TemplateLimitError
@@ -61,13 +61,6 @@ class Resolution:
     def ends(self) -> frozenset[int]:
         """The old name of `end_token_ids`."""
         return self.end_token_ids
-
-
-class _Tokenizer(Protocol):
-    @property
-    def stop_token_ids(self) -> tuple[int, ...] | None: ...
-    @property
-    def eos_token_id(self) -> int | None: ...
 
 
 def resolve(
@@ -133,7 +126,7 @@ def resolve(
 
 
 def resolve_stops(
-    tokenizer: _Tokenizer, end_token: tuple[str, int] | None, *, record: tuple[int, ...] = ()
+    tokenizer: LoadedTokenizer | ForeignTokenizer, end_token: tuple[str, int] | None, record: tuple[int, ...] = ()
 ) -> tuple[tuple[int, ...], StopSource, tuple[str, ...]]:
     """Return the stop token ids, their source, and conflicts.
 

@@ -72,7 +72,7 @@ def resolve_settings(
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
-    `families` are the key of a renderer class's family and those of its parent classes, whose configs it accepts.
+    `families` are the family keys of a renderer class and its parent classes. It accepts the configs of all of them.
 
     Raises:
         TemplateMissingError: There is no chat template.
@@ -80,9 +80,8 @@ def resolve_settings(
         ValueError: The config is that of another family, or has a value that its family does not accept.
     """
     if config is not None and not isinstance(config, BaseRendererConfig):
-        raise TypeError(
-            f"config must be a renderer config, such as Qwen3RendererConfig(), not a {type(config).__name__}"
-        )
+        expected = "a renderer config, such as Qwen3RendererConfig()"
+        raise TypeError(f"config must be {expected}, not a {type(config).__name__}")
     if config is not None and "name" not in type(config).model_fields:
         raise TypeError(
             f"{type(config).__name__} names no family. Pass a config class of your own in a CustomRendererConfig."
@@ -113,7 +112,13 @@ def resolve_settings(
         "thinking_retention": thinking_retention,
     }
     config = _with_options(config, match, {name: value for name, value in options.items() if value is not None})
-    config, containers = _merge_kwargs(config, match.family, chat_template_kwargs or {})
+    kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in match.family.switches}
+    # Configs cannot hold lists and dicts.
+    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
+    config = merge_chat_template_kwargs(config, {name: kwargs[name] for name in kwargs.keys() - containers.keys()})
+    parsers = NO_OVERRIDES
+    if isinstance(config, DefaultRendererConfig):
+        parsers = ParserOverrides(config.tool_parser, config.reasoning_parser)
     if conventions is None:
         conventions = match.family.conventions if config.conventions == "0.1" else SamplingConventions()
     return RendererSettings(
@@ -129,7 +134,7 @@ def resolve_settings(
         family_match=match,
         config=config,
         thinking_retention=config.thinking_retention,
-        parsers=_parser_overrides(config),
+        parsers=parsers,
     )
 
 
@@ -160,16 +165,6 @@ def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererC
     return config_class(**{name: getattr(config, name) for name in shared})
 
 
-def _merge_kwargs(
-    config: BaseRendererConfig, family: Family, kwargs: Mapping[str, Any]
-) -> tuple[BaseRendererConfig, dict[str, Any]]:
-    """Return a config with other template arguments, and the lists and dicts among them, which configs cannot hold."""
-    types = {switch.name: switch.values for switch in family.switches}
-    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
-    scalars = {name: kwargs[name] for name in kwargs.keys() - containers.keys()}
-    return merge_chat_template_kwargs(config, scalars), containers
-
-
 def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
     """Return the template arguments of a config.
 
@@ -195,12 +190,6 @@ def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRende
             "The chat template does not read it."
         )
     return {name: value for name, value in kwargs.items() if name not in unread}
-
-
-def _parser_overrides(config: BaseRendererConfig) -> ParserOverrides:
-    if not isinstance(config, DefaultRendererConfig):
-        return NO_OVERRIDES
-    return ParserOverrides(config.tool_parser, config.reasoning_parser)
 
 
 def to_datetime(date: datetime.date | str) -> datetime.datetime:

@@ -117,7 +117,7 @@ class GLM5RendererConfig(BaseRendererConfig, family=_GLM5):
 _GLM51 = _glm(
     key="glm-5.1",
     format="""
-    As glm-5, but a tool is the value of its function without defer_loading and strict, and reasoning is not trimmed.
+    As glm-5, with tools as the value of function without defer_loading and strict; reasoning is not trimmed.
     reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking, even if empty
                with thinking; else only </think>
     result     <tool_response>{content}</tool_response>; discovered tools are written as <tools>\\n...</tools>
