@@ -446,7 +446,7 @@ class ChatRenderer:
         return {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.settings)
+        return type(self)._from_settings, (self.settings,)
 
 
 class MultimodalChatRenderer(ChatRenderer):
@@ -479,17 +479,10 @@ class MultimodalChatRenderer(ChatRenderer):
     @lazy
     def mm_token_type_id_map(self) -> dict[int, int]:
         """The type id of each placeholder token: 1 for an image, 2 for a video, 3 for audio."""
-        tokens = {kind: self._placeholder_id(kind) for kind in _MEDIA_TYPE_IDS}
-        return {token: _MEDIA_TYPE_IDS[kind] for kind, token in tokens.items() if token is not None}
-
-    def _placeholder_id(self, kind: str) -> int | None:
-        text = self._pipeline.turn_format(with_tools=False).placeholder("user", kind)
-        ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
-        return ids[0] if len(ids) == 1 else None
-
-
-def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
-    return renderer_class._from_settings(settings)
+        turns = self._pipeline.turn_format(with_tools=False)
+        texts = {turns.placeholder("user", kind): number for kind, number in _MEDIA_TYPE_IDS.items()}
+        ids = {number: self.tokenizer.encode(text, add_special_tokens=False) for text, number in texts.items() if text}
+        return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
 
 
 def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,20 +48,9 @@ class Resolution:
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
 
-    @property
-    def found_by(self) -> MatchedBy:
-        """The old name of `matched_by`."""
-        return self.matched_by
-
-    @property
-    def stops_from(self) -> StopSource:
-        """The old name of `stop_source`."""
-        return self.stop_source
-
-    @property
-    def ends(self) -> frozenset[int]:
-        """The old name of `end_token_ids`."""
-        return self.end_token_ids
+    found_by = property(operator.attrgetter("matched_by"), doc="The old name of `matched_by`.")
+    stops_from = property(operator.attrgetter("stop_source"), doc="The old name of `stop_source`.")
+    ends = property(operator.attrgetter("end_token_ids"), doc="The old name of `end_token_ids`.")
 
 
 def resolve(

@@ -80,8 +80,9 @@ def resolve_settings(
         ValueError: The config is that of another family, or has a value that its family does not accept.
     """
     if config is not None and not isinstance(config, BaseRendererConfig):
-        expected = "a renderer config, such as Qwen3RendererConfig()"
-        raise TypeError(f"config must be {expected}, not a {type(config).__name__}")
+        raise TypeError(
+            f"config must be a renderer config, such as Qwen3RendererConfig(), not a {type(config).__name__}"
+        )
     if config is not None and "name" not in type(config).model_fields:
         raise TypeError(
             f"{type(config).__name__} names no family. Pass a config class of your own in a CustomRendererConfig."
@@ -91,7 +92,7 @@ def resolve_settings(
     if source is not None and isinstance(adopted, ForeignTokenizer):
         # Its special tokens are found in the template that is used.
         adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": source})
-    requested = None if config is None or isinstance(config, AutoRendererConfig) else str(getattr(config, "name", ""))
+    requested = None if config is None or isinstance(config, AutoRendererConfig) else config.name
     if families and requested not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
     templates = list(adopted.chat_templates.values()) if source is None else [source]

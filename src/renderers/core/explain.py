@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from renderers.core.tokens import TokenRun
+from renderers.core.tokens import Decode, TokenRun
 
 _SAMPLED = ("\x1b[1m", "\x1b[0m")
 
 
 def explain_runs(
-    ids: Sequence[int],
-    runs: Sequence[TokenRun],
-    roles: Sequence[str],
-    decode: Callable[[list[int]], str],
-    *,
-    colours: bool = False,
+    ids: Sequence[int], runs: Sequence[TokenRun], roles: Sequence[str], decode: Decode, *, colours: bool = False
 ) -> str:
     """Return a line per run of tokens: positions, message, channel, and text.
 

@@ -17,6 +17,9 @@ from renderers.core.spans import Channel, Path
 if TYPE_CHECKING:
     import numpy as np
 
+Decode = Callable[[list[int]], str]
+"""A function from token ids to their text."""
+
 _CHANNEL_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
 _BUILT = ("token_ids", "message_indices", "channels", "sampled_mask", "is_content")
 """The lists that are built on first access. All but the first are the fields of `TokenRun` after `end`, in order."""
@@ -124,7 +127,7 @@ class RenderedTokens:
         injected: Iterable[InjectedText] = (),
         message_roles: list[str],
         message_tool_names: list[str | None],
-        decode: Callable[[list[int]], str] | None = None,
+        decode: Decode | None = None,
     ) -> RenderedTokens:
         """Create an instance from ids, which are not copied, runs that cover them, and straddling tokens."""
         made = cls.__new__(cls)
@@ -222,7 +225,7 @@ class RenderedTokens:
             channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
         )
 
-    def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
+    def explain(self, decode: Decode | None = None) -> None:
         """Print the tokens with their messages and channels. Sampled tokens are marked.
 
         `decode` turns ids into text. The result of a renderer has one already; its copies and pickles do not.

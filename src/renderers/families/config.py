@@ -141,23 +141,14 @@ class AutoRendererConfig(BaseRendererConfig):
     name: Literal["auto"] = "auto"
 
 
-class _ExtraFieldsConfig(BaseRendererConfig):
-    """A config that accepts any other field."""
-
-    model_config = ConfigDict(extra="allow")
-
-    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
-
-        def __init__(self, **fields: Any) -> None: ...
-
-
-class DefaultRendererConfig(_ExtraFieldsConfig):
+class DefaultRendererConfig(BaseRendererConfig):
     """Run the chat template of the model, whatever its family. All other fields are passed to the template.
 
     >>> DefaultRendererConfig(enable_thinking=False).model_extra
     {'enable_thinking': False}
     """
 
+    model_config = ConfigDict(extra="allow")
     _internal_fields: ClassVar[frozenset[str]] = frozenset({"tool_parser", "reasoning_parser"})
 
     name: Literal["default"] = "default"
@@ -166,19 +157,28 @@ class DefaultRendererConfig(_ExtraFieldsConfig):
         None, "The format of reasoning to parse. None uses the format of the template."
     )
 
+    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
 
-class CustomRendererConfig(_ExtraFieldsConfig):
+        def __init__(self, **fields: Any) -> None: ...
+
+
+class CustomRendererConfig(BaseRendererConfig):
     """Use a renderer class of your own. All other fields are those of its `config_class`.
 
     The class is imported at once, so that a wrong path or field raises here.
     """
 
+    model_config = ConfigDict(extra="allow")
     _internal_fields: ClassVar[frozenset[str]] = frozenset({"import_path"})
 
     name: Literal["custom"] = "custom"
     import_path: str = Field(
         description="Where the class is: `package.module:Name`, `package.module.Name` or `path/to/file.py:Name`."
     )
+
+    if TYPE_CHECKING:  # Type checkers would reject the extra fields.
+
+        def __init__(self, **fields: Any) -> None: ...
 
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
