@@ -124,5 +124,6 @@ def _create_custom(
 
 def _accepts_images(renderer: ChatRenderer) -> bool:
     """Return True if the model and its format accept images. If the model does not specify it, the format decides."""
-    turns = renderer._pipeline.turn_format(with_tools=False)
-    return renderer.tokenizer.takes_images is not False and turns.placeholder("user", "image") is not None
+    if renderer.tokenizer.takes_images is False:
+        return False
+    return renderer._pipeline.turn_format(with_tools=False).placeholder("user", "image") is not None
