@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-# Importing a vendor module registers its config classes, each with its family record.
 from renderers.core.text import digest_of
+
+# Importing a vendor module registers its config classes, each with its family record.
 from renderers.families import (  # noqa: F401
     deepseek,
     gemma,
