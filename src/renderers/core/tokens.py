@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import operator
 import sys
 from array import array
 from collections import Counter
@@ -152,13 +151,11 @@ class RenderedTokens:
 
     def _build(self, name: str) -> list[Any]:
         """Return one of the lists from the array of ids or the runs."""
-        if name == "token_ids":
-            ids: list[int] = self.__dict__["_ids"].tolist()
-            return ids
-        runs, column = self.__dict__["_runs"], _BUILT.index(name)
-        starts = (0, *(run.end for run in runs))
-        values = (itertools.repeat(run[column], run.end - start) for run, start in zip(runs, starts, strict=False))
-        return list(itertools.chain.from_iterable(values))
+        values: list[Any] = self.__dict__["_ids"].tolist() if name == "token_ids" else []
+        column = _BUILT.index(name)
+        for run in self.__dict__["_runs"] if column else ():
+            values += [run[column]] * (run.end - len(values))
+        return values
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _BUILT and "_runs" in self.__dict__:
@@ -191,11 +188,11 @@ class RenderedTokens:
 
     def _runs_of_lists(self) -> Iterator[TokenRun]:
         count = len(self.token_ids)
-        lists = zip(_BUILT[1:], (-1, Channel.SCAFFOLD, False, False), strict=True)
-        columns = [(getattr(self, name), default) for name, default in lists]
+        defaults = {"message_indices": -1, "channels": Channel.SCAFFOLD, "sampled_mask": False, "is_content": False}
+        lists = [(getattr(self, name), default) for name, default in defaults.items()]
+        columns = (values if len(values) == count else itertools.repeat(default, count) for values, default in lists)
         end = 0
-        rows = (values if len(values) == count else itertools.repeat(default, count) for values, default in columns)
-        for row, same in itertools.groupby(zip(*rows, strict=True)):
+        for row, same in itertools.groupby(zip(*columns, strict=True)):
             end += sum(1 for _ in same)
             yield TokenRun(end, *row)
 
@@ -295,12 +292,13 @@ class RenderedTokens:
         if len(self.is_content) != len(self.token_ids) or not self.token_ids:
             return {}
         spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
-        flags = list(enumerate(self.is_content))
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
-            for content, same in itertools.groupby(flags[slice(*(span or (0, 0)))], key=operator.itemgetter(1)):
-                positions = [position for position, _ in same]
+            start, end = span or (0, 0)
+            for content, same in itertools.groupby(self.is_content[start:end]):
+                end = start + sum(1 for _ in same)
                 if content:
-                    spans[role].append((positions[0], positions[-1] + 1))
+                    spans[role].append((start, end))
+                start = end
         return spans
 
     def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
