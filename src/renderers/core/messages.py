@@ -106,7 +106,9 @@ MAX_JSON_DEPTH = 100
 """How many levels JSON data of a caller or of a model may be nested."""
 
 # str(value) would call a method that a subclass may override.
-_SCALARS: tuple[tuple[type, Any], ...] = ((str, str.__str__), (int, int.__int__), (float, float.__float__))
+_CONVERT: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__}
+# A tuple is checked faster than a union, which is built on every call.
+_SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
 _MESSAGE = "a dict with a role and a content"
 
 
@@ -247,16 +249,18 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
     """
     content, name, result_of = message.get("content"), message.get("name"), message.get("tool_call_id")
     expected = "a string, a list of parts, None, or JSON data of a tool"
-    _require(not isinstance(content, bool), expected, content, index, ("content",))
-    _require(isinstance(name, str | None), "a string", name, index, ("name",))
-    _require(not isinstance(result_of, list | dict), "a string", result_of, index, ("tool_call_id",))
+    _require(content is not True and content is not False, expected, content, index, ("content",))
+    _require(name is None or isinstance(name, str), "a string", name, index, ("name",))
+    _require(not isinstance(result_of, _CONTAINERS), "a string", result_of, index, ("tool_call_id",))
     calls = message.get("tool_calls")
-    _require(isinstance(calls, list | tuple | None), "a list of tool calls", calls, index, ("tool_calls",))
-    for number, call in enumerate(calls or ()):
+    if calls is None:
+        return
+    _require(isinstance(calls, _LISTS), "a list of tool calls", calls, index, ("tool_calls",))
+    for number, call in enumerate(calls):
         path: Path = ("tool_calls", number)
         _require(isinstance(call, Mapping), "a dict with a function", call, index, path)
         _check_function(call, index, path)
-        _require(not isinstance(call.get("id"), list | dict), "a string", call.get("id"), index, (*path, "id"))
+        _require(not isinstance(call.get("id"), _CONTAINERS), "a string", call.get("id"), index, (*path, "id"))
 
 
 def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:
@@ -285,9 +289,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
         return value
-    for base, convert in _SCALARS:
-        if isinstance(value, base):
-            return convert(value)
+    if isinstance(value, _SCALARS):
+        return next(convert(value) for scalar, convert in _CONVERT.items() if isinstance(value, scalar))
     if id(value) in around or len(around) > MAX_JSON_DEPTH:
         fault = "contains itself" if id(value) in around else f"is nested more than {MAX_JSON_DEPTH} levels deep"
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
@@ -298,7 +301,7 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
             _key(key, message, path): _normalise(item, message, (*path, key), around, media=media or key in holds)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [_normalise(item, message, (*path, index), around, media=media) for index, item in enumerate(value)]
     fields = _fields(value)
     if fields is not None:
