@@ -112,7 +112,8 @@ def resolve_settings(
         "content_tokens": content_tokens,
         "thinking_retention": thinking_retention,
     }
-    config = _with_options(config, match, {name: value for name, value in options.items() if value is not None})
+    passed = {name: value for name, value in options.items() if value is not None}
+    config = _with_options(AutoRendererConfig() if config is None else config, match.family, passed)
     kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in match.family.switches}
     # Configs cannot hold lists and dicts.
     containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
@@ -139,14 +140,10 @@ def resolve_settings(
     )
 
 
-def _with_options(
-    config: BaseRendererConfig | None, match: FamilyMatch, options: Mapping[str, Any]
-) -> BaseRendererConfig:
-    """Return the config of the matched family with the fields that were set and the options."""
-    config_class = CONFIG_CLASSES[match.family.key]
-    if config is not None and not isinstance(config, AutoRendererConfig):
-        config_class = type(config)
-    fields = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
+def _with_options(config: BaseRendererConfig, family: Family, options: Mapping[str, Any]) -> BaseRendererConfig:
+    """Return the config with other options, as a config of the family if it is an `AutoRendererConfig`."""
+    config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
+    fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
     return config_class(**{**fields, **options})
 
 
