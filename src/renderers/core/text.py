@@ -13,24 +13,24 @@ _QUOTED = 60
 """How many characters of each end of a long text are quoted."""
 
 
-def common_prefix_length(one: Sequence[object], other: Sequence[object]) -> int:
+def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> int:
     """Return the length of the common prefix of two texts or lists.
 
     >>> common_prefix_length("river", "rift")
     2
     """
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((offset for offset, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def first_difference(one: str, other: str) -> int:
-    """Return the offset of the first lexeme of a text that is not in the other at the same place.
+def first_difference(text: str, other: str) -> int:
+    """Return the offset of the first lexeme of a text that is not in the other text at the same offset.
 
     >>> first_difference("a <think>", "a <tool>")
     2
     """
-    at = common_prefix_length(one, other)
-    return next((lexeme.start() for lexeme in LEXEME.finditer(one) if lexeme.end() > at), len(one))
+    common = common_prefix_length(text, other)
+    return next((lexeme.start() for lexeme in LEXEME.finditer(text) if lexeme.end() > common), len(text))
 
 
 def quote_short(text: str) -> str:
