@@ -38,7 +38,7 @@ def test_inspecting_a_bare_vocabulary_says_what_is_missing(tmp_path: Path, capsy
     (tmp_path / "tokenizer.json").write_bytes((renderers.EMBEDDED / "tokenizer.json").read_bytes())
     assert main(["inspect", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for expected in ("takes images    not said", "stop tokens     not said", "chat templates  none"):
+    for expected in ("takes images    not specified", "stop tokens     not specified", "chat templates  none"):
         assert expected in lines
     assert any(line.startswith("missing") and "tokenizer_config.json (not there)" in line for line in lines)
 

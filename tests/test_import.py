@@ -119,6 +119,8 @@ def test_type_checkers_see_the_names_of_the_home_table() -> None:
     homes = {(home, name) for name, home in renderers._HOME_OF_NAME.items() if home not in stars}
     assert {(module, name) for module, name in seen if name != "*"} == homes
     assert stars == set(renderers._HOME_OF_SUFFIX.values())
+    renamed = {alias.name for node in imports for alias in node.names if alias.asname == alias.name}
+    assert {name for _, name in homes} - {*renderers.__all__} == renamed
 
 
 def test_the_old_name_of_the_example_model_is_an_alias() -> None:

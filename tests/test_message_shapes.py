@@ -11,7 +11,7 @@ import pytest
 from renderers import EMBEDDED, ChatRenderer, build_training_sample, create_renderer, load_tokenizer
 from renderers.core.messages import extract_message_tool_names
 from renderers.errors import MessageError
-from renderers.training.samples import build_trajectory_step
+from renderers.training import build_trajectory_step
 
 ASK = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}

@@ -32,12 +32,14 @@ CLOSER = ("<|end|>", 7)
     ],
 )
 def test_the_first_that_names_any_counts(files: Files, closer: tuple[str, int] | None, expected: object) -> None:
-    stops, source, conflicts = resolve_stops(files, closer)
+    stops, source, conflicts = resolve_stops(
+        record=(), generation_config=files.stop_token_ids or (), eos=files.eos_token_id, end_token=closer
+    )
     assert (stops, source, len(conflicts)) == expected
 
 
 def test_a_conflict_says_what_disagrees() -> None:
-    (conflict,) = resolve_stops(Files((5,)), CLOSER)[2]
+    (conflict,) = resolve_stops(record=(), generation_config=(5,), eos=None, end_token=CLOSER)[2]
     assert "'<|end|>' (7)" in conflict
     assert "generation_config" in conflict
 

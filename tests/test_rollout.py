@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Bridge, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
-from renderers.core.patterns import compile_alternation
+from renderers.core.text import compile_alternation
 from tests.support.conversations import TOOLS, assistant, call, tool, user
 from tests.support.models import HUB_AT_HAND, unpack_hub
 

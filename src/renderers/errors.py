@@ -34,32 +34,7 @@ UserWarning
 
 from __future__ import annotations
 
-__all__ = [
-    "ControlTextError",
-    "MalformedGenerateResponseError",
-    "MediaError",
-    "MessageError",
-    "OverlongPromptError",
-    "RendererPoolError",
-    "TemplateError",
-    "TemplateLimitError",
-    "TemplateMissingError",
-    "TemplateRefusalError",
-    "TemplateRunError",
-    "TemplateSourceError",
-    "TokenIdError",
-    "TokenizerCheckError",
-    "TokenizerFileError",
-    "TokenizerLoadError",
-    "TokenizerNotFoundError",
-    "TokenizerUnreachableError",
-    "TraceMismatchError",
-    "UnencodableTextError",
-    "UnknownFamilyError",
-    "UnknownTemplateWarning",
-    "UnreadSwitchWarning",
-    "UnsupportedModelError",
-]
+from functools import partial
 
 
 class TokenizerLoadError(OSError):
@@ -73,8 +48,7 @@ class TokenizerLoadError(OSError):
     """
 
     def __init__(self, message: str, *, name: str = "", file: str = "") -> None:
-        where = " ".join(part for part in (f"{name}:" if name else "", file) if part)
-        super().__init__(f"{where} {message}" if where else message)
+        super().__init__(" ".join(filter(None, (name and f"{name}:", file, message))))
         self.name = name
         self.file = file
 
@@ -160,19 +134,13 @@ class MessageError(ValueError):
 
     def __init__(self, fault: str, *, message: int | None = None, path: tuple[str | int, ...] = ()) -> None:
         where = "" if message is None else f"message {message}: "
-        super().__init__(where + " ".join([*filter(None, [".".join(map(str, path))]), fault]))
+        super().__init__(where + " ".join(filter(None, (".".join(map(str, path)), fault))))
         self.fault = fault
         self.message = message
         self.path = path
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_message_error, (type(self), self.fault, self.message, self.path)
-
-
-def _rebuild_message_error(
-    kind: type[MessageError], fault: str, message: int | None, path: tuple[str | int, ...]
-) -> MessageError:
-    return kind(fault, message=message, path=path)
+        return partial(type(self), self.fault, message=self.message, path=self.path), ()
 
 
 class ControlTextError(MessageError):
@@ -238,8 +206,8 @@ class TemplateRefusalError(TemplateError):
     """
 
     def __init__(self, reason: str, message: int | None = None) -> None:
-        what = "these messages" if message is None else f"message {message}"
-        super().__init__(f"the chat template refuses {what}: {reason}", message)
+        refused = "these messages" if message is None else f"message {message}"
+        super().__init__(f"the chat template refuses {refused}: {reason}", message)
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -7,14 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renderers.configs import (
-    AutoRendererConfig,
-    BaseRendererConfig,
-    CustomRendererConfig,
-    merge_chat_template_kwargs,
-)
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.configs import AutoRendererConfig, BaseRendererConfig, CustomRendererConfig, merge_chat_template_kwargs
+from renderers.core.options import ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY
@@ -78,9 +72,7 @@ def create_renderer(
         "conventions": conventions,
         "thinking_retention": thinking_retention,
     }
-    passed = [name for name, value in options.items() if value is not None]
-    if limits != LIMITS:
-        passed.append("limits")
+    passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     if isinstance(config, CustomRendererConfig):
         merged = merge_chat_template_kwargs(config, chat_template_kwargs)
         renderer_class = load_custom_renderer(merged.import_path)

@@ -8,7 +8,7 @@ import inspect
 import os
 import queue
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
@@ -17,8 +17,6 @@ from renderers.errors import RendererPoolError
 from renderers.factory import create_renderer
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
-
-__all__ = ["RendererPool", "create_renderer_pool"]
 
 
 class RendererPool:
@@ -30,8 +28,8 @@ class RendererPool:
     Raises:
         RendererPoolError: The factory failed. Names the renderer and the reason.
 
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> pool = RendererPool(lambda: create_renderer(load_tokenizer(EMBEDDED)), size=4)
+    >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+    >>> pool = RendererPool(lambda: create_renderer(load_tokenizer(EXAMPLE_MODEL)), size=4)
     >>> with pool.checkout() as renderer:
     ...     ids = renderer.render_ids([{"role": "user", "content": "Hi"}])
     >>> ids == pool.render_ids([{"role": "user", "content": "Hi"}])
@@ -45,13 +43,13 @@ class RendererPool:
         self._size = size
         for slot in range(size):
             try:
-                made = factory()
+                renderer = factory()
             except Exception as error:
-                why = f"{type(error).__name__}: {error}"
-                raise RendererPoolError(f"renderer {slot} of {size} could not be created: {why}", slot) from error
-            if not slot:
-                self._first = made
-            self._free.put(made)
+                reason = f"{type(error).__name__}: {error}"
+                raise RendererPoolError(f"renderer {slot} of {size} could not be created: {reason}", slot) from error
+            self._free.put(renderer)
+            if slot == 0:
+                self._first = renderer
 
     @property
     def size(self) -> int:
@@ -74,31 +72,26 @@ class RendererPool:
 
     def render(self, messages: Iterable[Any], **options: Any) -> RenderedTokens:
         """Render with a free renderer."""
-        rendered: RenderedTokens = self._call("render", messages, **options)
-        return rendered
+        return cast(RenderedTokens, self._call("render", messages, **options))
 
     def render_ids(self, messages: Iterable[Any], **options: Any) -> list[int]:
         """Render with a free renderer."""
-        ids: list[int] = self._call("render_ids", messages, **options)
-        return ids
+        return cast(list[int], self._call("render_ids", messages, **options))
 
     def parse_response(self, token_ids: Iterable[Any], **options: Any) -> ParsedResponse:
         """Parse a completion with a free renderer."""
-        parsed: ParsedResponse = self._call("parse_response", token_ids, **options)
-        return parsed
+        return cast(ParsedResponse, self._call("parse_response", token_ids, **options))
 
     def bridge_to_next_turn(
         self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, **options: Any
     ) -> RenderedTokens | None:
         """Extend a rollout with a free renderer."""
         prior = previous_prompt_ids, previous_completion_ids
-        bridged: RenderedTokens | None = self._call("bridge_to_next_turn", *prior, new_messages, **options)
-        return bridged
+        return cast(RenderedTokens | None, self._call("bridge_to_next_turn", *prior, new_messages, **options))
 
     def get_stop_token_ids(self) -> list[int]:
         """Return the stop tokens of the model."""
-        stops: list[int] = self._call("get_stop_token_ids")
-        return stops
+        return cast(list[int], self._call("get_stop_token_ids"))
 
     @property
     def is_prefix_stable(self) -> bool:
@@ -117,16 +110,12 @@ class RendererPool:
 
 
 def create_renderer_pool(
-    name_or_path: str | os.PathLike[str],
-    config: BaseRendererConfig | None = None,
-    *,
-    size: int = 16,
-    **options: Any,
+    name_or_path: str | os.PathLike[str], config: BaseRendererConfig | None = None, *, size: int = 16, **options: Any
 ) -> RendererPool:
     """Create a pool of one shared renderer for a model. `options` are those of `create_renderer`.
 
-    >>> from renderers import EMBEDDED
-    >>> create_renderer_pool(EMBEDDED, size=32).size
+    >>> from renderers import EXAMPLE_MODEL
+    >>> create_renderer_pool(EXAMPLE_MODEL, size=32).size
     32
     """
 

@@ -32,6 +32,7 @@ from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.markers import as_ids
 from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
+from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
@@ -77,6 +78,8 @@ class ChatRenderer:
     thinking_retention = _setting("thinking_retention")
     prefill = _setting("prefill")
     parsers = _setting("parsers")
+    found = _setting("family_match")
+    """The old name of `family_match`."""
 
     def __post_init__(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
@@ -110,11 +113,6 @@ class ChatRenderer:
         """The model's family and how it was matched."""
         return self.settings.family_match
 
-    @property
-    def found(self) -> FamilyMatch:
-        """The old name of `family_match`."""
-        return self.settings.family_match
-
     # ==================
     # Rendering
     # ==================
@@ -142,12 +140,7 @@ class ChatRenderer:
         'Yes?<|end|>'
         """
         text = self._run(
-            messages,
-            tools,
-            template_arguments,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            process_multimodal=process_multimodal,
+            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
         encoded, injected = self._pipeline.encode(text.trace, text.labels)
         return RenderedTokens.of_runs(
@@ -186,12 +179,7 @@ class ChatRenderer:
             UnencodableTextError: A message contains a lone surrogate.
         """
         text = self._run(
-            messages,
-            tools,
-            template_arguments,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            process_multimodal=process_multimodal,
+            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
         return self._pipeline.ids(text.trace)
 
@@ -208,24 +196,16 @@ class ChatRenderer:
 
         Accepts the same arguments as `render_ids`. Media are rendered as the template's placeholders.
         """
-        return self._run(
-            messages,
-            tools,
-            template_arguments,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            process_multimodal=False,
-        ).trace
+        return self._run(messages, tools, template_arguments, add_generation_prompt, continue_final_message).trace
 
     def _run(
         self,
         messages: Iterable[Any],
         tools: Iterable[Any] | None,
         template_arguments: Mapping[str, Any],
-        *,
         add_generation_prompt: bool,
         continue_final_message: bool | str,
-        process_multimodal: bool,
+        process_multimodal: bool = False,
     ) -> RenderedText:
         """Normalise the input, run the program, and reject media that would need processing."""
         text = self._pipeline.run(
@@ -247,7 +227,7 @@ class ChatRenderer:
         plain = normalise_template_kwargs(arguments)
         known = {*THINKING_SWITCHES, *(switch.name for switch in self.family_match.family.switches)}
         for name in plain.keys() - known:
-            if not any(self._pipeline.program(with_tools=with_tools).mentions(name) for with_tools in (False, True)):
+            if not any(program.mentions(name) for program in self._programs):
                 raise TypeError(f"{name!r} is neither an option of render nor a variable that the chat template reads")
         return plain
 
@@ -368,13 +348,8 @@ class ChatRenderer:
         process_multimodal: bool = True,
     ) -> RenderedTokens | None:
         """Return the tokens of `bridge`, or None if it refuses. The reason is logged at debug level."""
-        bridged = self.bridge(
-            previous_prompt_ids,
-            previous_completion_ids,
-            new_messages,
-            tools=tools,
-            process_multimodal=process_multimodal,
-        )
+        prior = previous_prompt_ids, previous_completion_ids
+        bridged = self.bridge(*prior, new_messages, tools=tools, process_multimodal=process_multimodal)
         if isinstance(bridged, Bridge):
             return bridged.tokens
         _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
@@ -412,8 +387,7 @@ class ChatRenderer:
     @lazy
     def _stability(self) -> PrefixStability:
         keys = tuple(pipeline_key(self._pipeline, with_tools=with_tools) for with_tools in (False, True))
-        programs = {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
-        reads_tools = len(programs) > 1 or any(program.mentions("tools") for program in programs)
+        reads_tools = len(self._programs) > 1 or any(program.mentions("tools") for program in self._programs)
         return learn_prefix_stability(keys, self._render_sample, reads_tools=reads_tools)
 
     def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
@@ -467,8 +441,12 @@ class ChatRenderer:
     def _pipeline(self) -> RenderPipeline:
         return RenderPipeline(self.settings)
 
+    @property
+    def _programs(self) -> set[Program]:
+        return {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.settings)
+        return type(self)._from_settings, (self.settings,)
 
 
 class MultimodalChatRenderer(ChatRenderer):
@@ -492,13 +470,8 @@ class MultimodalChatRenderer(ChatRenderer):
         New images are placeholders and add nothing to `previous_multi_modal_data`. The copy shares the processed
         items with it, but no dict and no list.
         """
-        bridged = super().bridge_to_next_turn(
-            previous_prompt_ids,
-            previous_completion_ids,
-            new_messages,
-            tools=tools,
-            process_multimodal=process_multimodal,
-        )
+        prior = previous_prompt_ids, previous_completion_ids
+        bridged = super().bridge_to_next_turn(*prior, new_messages, tools=tools, process_multimodal=process_multimodal)
         if bridged is not None and previous_multi_modal_data is not None:
             bridged.multi_modal_data = previous_multi_modal_data.copy()
         return bridged
@@ -506,17 +479,10 @@ class MultimodalChatRenderer(ChatRenderer):
     @lazy
     def mm_token_type_id_map(self) -> dict[int, int]:
         """The type id of each placeholder token: 1 for an image, 2 for a video, 3 for audio."""
-        tokens = {kind: self._placeholder_id(kind) for kind in _MEDIA_TYPE_IDS}
-        return {token: _MEDIA_TYPE_IDS[kind] for kind, token in tokens.items() if token is not None}
-
-    def _placeholder_id(self, kind: str) -> int | None:
-        text = self._pipeline.turn_format(with_tools=False).placeholder("user", kind)
-        ids = self.tokenizer.encode(text, add_special_tokens=False) if text else []
-        return ids[0] if len(ids) == 1 else None
-
-
-def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
-    return renderer_class._from_settings(settings)
+        turns = self._pipeline.turn_format(with_tools=False)
+        texts = {turns.placeholder("user", kind): number for kind, number in _MEDIA_TYPE_IDS.items()}
+        ids = {number: self.tokenizer.encode(text, add_special_tokens=False) for text, number in texts.items() if text}
+        return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
 
 
 def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.errors import TemplateLimitError
@@ -47,27 +48,9 @@ class Resolution:
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
 
-    @property
-    def found_by(self) -> MatchedBy:
-        """The old name of `matched_by`."""
-        return self.matched_by
-
-    @property
-    def stops_from(self) -> StopSource:
-        """The old name of `stop_source`."""
-        return self.stop_source
-
-    @property
-    def ends(self) -> frozenset[int]:
-        """The old name of `end_token_ids`."""
-        return self.end_token_ids
-
-
-class _Tokenizer(Protocol):
-    @property
-    def stop_token_ids(self) -> tuple[int, ...] | None: ...
-    @property
-    def eos_token_id(self) -> int | None: ...
+    found_by = property(operator.attrgetter("matched_by"), doc="The old name of `matched_by`.")
+    stops_from = property(operator.attrgetter("stop_source"), doc="The old name of `stop_source`.")
+    ends = property(operator.attrgetter("end_token_ids"), doc="The old name of `end_token_ids`.")
 
 
 def resolve(
@@ -100,7 +83,8 @@ def resolve(
     if family_match.warning is not None and end_token is not None and end_token[1] not in record:
         # A model that never stops is worse than one that stops at the tokens of its own files.
         record = ()
-    stops, source, stop_conflicts = resolve_stops(tokenizer, end_token, record=record)
+    eos, listed = tokenizer.eos_token_id, tokenizer.stop_token_ids or ()
+    stops, source, stop_conflicts = resolve_stops(record=record, generation_config=listed, eos=eos, end_token=end_token)
     conflicts = list(stop_conflicts)
     if missing:
         texts = ", ".join(map(repr, missing))
@@ -115,7 +99,7 @@ def resolve(
         conflicts.append(family_match.warning)
     if family.program is not None:
         conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
-    end_token_ids = frozenset({*stops, *(token for token in (tokenizer.eos_token_id, end_id) if token is not None)})
+    end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
     if probe_error is None:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
         differences = check_round_trip(turns, grammar, end_texts)
@@ -133,17 +117,16 @@ def resolve(
 
 
 def resolve_stops(
-    tokenizer: _Tokenizer, end_token: tuple[str, int] | None, *, record: tuple[int, ...] = ()
+    *, record: tuple[int, ...], generation_config: tuple[int, ...], eos: int | None, end_token: tuple[str, int] | None
 ) -> tuple[tuple[int, ...], StopSource, tuple[str, ...]]:
     """Return the stop token ids, their source, and conflicts.
 
-    The ids come from the first of these that has any: the family `record`, the generation config, the EOS token, and
-    `end_token`, the text and id of the token that ends a turn.
+    The ids come from the first argument that has any. `end_token` is the text and id of the token that ends a turn.
     """
     sources: Sequence[tuple[StopSource, tuple[int, ...]]] = (
         ("record", record),
-        ("generation_config", tokenizer.stop_token_ids or ()),
-        ("eos_token", () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)),
+        ("generation_config", generation_config),
+        ("eos_token", () if eos is None else (eos,)),
         ("template", () if end_token is None else (end_token[1],)),
     )
     source, stops = next(((source, ids) for source, ids in sources if ids), ("nothing", ()))
@@ -153,7 +136,6 @@ def resolve_stops(
             f"the template ends a turn with {end_token[0]!r} ({end_token[1]}), which is not among the stop tokens "
             f"{list(stops)} from {source}: a model may not stop there"
         )
-    eos = tokenizer.eos_token_id
     if eos is not None and eos not in stops:
         conflicts.append(f"the EOS token {eos} is not among the stop tokens {list(stops)} from {source}")
     return stops, source, tuple(conflicts)

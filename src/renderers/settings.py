@@ -17,8 +17,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import DEFAULT_DATE, ContentTokens, ThinkingRetention
+from renderers.core.options import DEFAULT_DATE, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
@@ -73,7 +72,7 @@ def resolve_settings(
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
-    `families` are the key of a renderer class's family and those of its parent classes, whose configs it accepts.
+    `families` are the family keys of a renderer class and its parent classes. It accepts the configs of all of them.
 
     Raises:
         TemplateMissingError: There is no chat template.
@@ -93,7 +92,7 @@ def resolve_settings(
     if source is not None and isinstance(adopted, ForeignTokenizer):
         # Its special tokens are found in the template that is used.
         adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": source})
-    requested = None if config is None or isinstance(config, AutoRendererConfig) else str(getattr(config, "name", ""))
+    requested = None if config is None or isinstance(config, AutoRendererConfig) else config.name
     if families and requested not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
     templates = list(adopted.chat_templates.values()) if source is None else [source]
@@ -113,8 +112,15 @@ def resolve_settings(
         "content_tokens": content_tokens,
         "thinking_retention": thinking_retention,
     }
-    config = _with_options(config, match, {name: value for name, value in options.items() if value is not None})
-    config, containers = _merge_kwargs(config, match.family, chat_template_kwargs or {})
+    passed = {name: value for name, value in options.items() if value is not None}
+    config = _with_options(AutoRendererConfig() if config is None else config, match.family, passed)
+    kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in match.family.switches}
+    # Configs cannot hold lists and dicts.
+    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
+    config = merge_chat_template_kwargs(config, {name: kwargs[name] for name in kwargs.keys() - containers.keys()})
+    parsers = NO_OVERRIDES
+    if isinstance(config, DefaultRendererConfig):
+        parsers = ParserOverrides(config.tool_parser, config.reasoning_parser)
     if conventions is None:
         conventions = match.family.conventions if config.conventions == "0.1" else SamplingConventions()
     return RendererSettings(
@@ -130,18 +136,14 @@ def resolve_settings(
         family_match=match,
         config=config,
         thinking_retention=config.thinking_retention,
-        parsers=_parser_overrides(config),
+        parsers=parsers,
     )
 
 
-def _with_options(
-    config: BaseRendererConfig | None, match: FamilyMatch, options: Mapping[str, Any]
-) -> BaseRendererConfig:
-    """Return the config of the matched family with the fields that were set and the options."""
-    config_class = CONFIG_CLASSES[match.family.key]
-    if config is not None and not isinstance(config, AutoRendererConfig):
-        config_class = type(config)
-    fields = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
+def _with_options(config: BaseRendererConfig, family: Family, options: Mapping[str, Any]) -> BaseRendererConfig:
+    """Return the config with other options, as a config of the family if it is an `AutoRendererConfig`."""
+    config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
+    fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
     return config_class(**{**fields, **options})
 
 
@@ -159,16 +161,6 @@ def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererC
         )
     shared = (type(config).model_fields.keys() & config_class.model_fields.keys()) - {"name"}
     return config_class(**{name: getattr(config, name) for name in shared})
-
-
-def _merge_kwargs(
-    config: BaseRendererConfig, family: Family, kwargs: Mapping[str, Any]
-) -> tuple[BaseRendererConfig, dict[str, Any]]:
-    """Return a config with other template arguments, and the lists and dicts among them, which configs cannot hold."""
-    types = {switch.name: switch.values for switch in family.switches}
-    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
-    scalars = {name: kwargs[name] for name in kwargs.keys() - containers.keys()}
-    return merge_chat_template_kwargs(config, scalars), containers
 
 
 def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
@@ -196,12 +188,6 @@ def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRende
             "The chat template does not read it."
         )
     return {name: value for name, value in kwargs.items() if name not in unread}
-
-
-def _parser_overrides(config: BaseRendererConfig) -> ParserOverrides:
-    if not isinstance(config, DefaultRendererConfig):
-        return NO_OVERRIDES
-    return ParserOverrides(config.tool_parser, config.reasoning_parser)
 
 
 def to_datetime(date: datetime.date | str) -> datetime.datetime:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from renderers import EMBEDDED, ChatRenderer, MultiModalData, PlaceholderRange, create_renderer, load_tokenizer
 from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens, TokenRun
-from renderers.training.samples import (
+from renderers.training import (
     RenderedConversation,
     RenderedTrainingSample,
     build_training_sample,

@@ -27,10 +27,9 @@ from renderers.core.completions import CompletionState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
-from renderers.core.patterns import compile_alternation
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
-from renderers.core.text import quote_short
+from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from renderers.bridging.proofs import RenderHistory, end_of_turn, stop_at
 from renderers.bridging.sample_histories import HistoryFeature, sample_histories
-from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Path
+from renderers.core.text import compile_alternation
 from renderers.programs.base import REJECTIONS
 
 __all__ = ["RoleHeaders", "ends_with_assistant_message", "probe_role_headers"]

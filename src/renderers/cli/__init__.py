@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 
-from renderers import EMBEDDED, TokenizerLoadError, UnencodableTextError, __version__
-from renderers.errors import UnknownFamilyError
-
-__all__ = ["main"]
+from renderers import EXAMPLE_MODEL, TokenizerLoadError, UnencodableTextError, UnknownFamilyError, __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = _parser().parse_args(argv)
+    options = vars(_parser().parse_args(argv))
+    command = options.pop("command")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Escape characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        print(_output(arguments), flush=True)
+        # Each command loads only its own module.
+        run = getattr(importlib.import_module(f"renderers.cli.{command}"), command)
+        print(run(**options), flush=True)
     except (TokenizerLoadError, UnencodableTextError, UnknownFamilyError) as error:
         print(f"renderers: {error}", file=sys.stderr)
         return 1
@@ -31,30 +32,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _output(arguments: argparse.Namespace) -> str:
-    """Return the output of a command. Imports are local, so that each command loads only its own modules."""
-    if arguments.command == "demo":
-        from renderers.cli.demo import demo
-
-        return demo()
-    if arguments.command == "models":
-        from renderers.cli.models import models
-
-        return models(arguments.name)
-    from renderers.cli.inspect import inspect
-
-    return inspect(arguments.model, revision=arguments.revision, text=arguments.text)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="renderers", description="Chat messages to exact tokens, and back.")
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("demo", help="render and parse a conversation with the embedded model")
-    inspect = commands.add_parser("inspect", help="show the facts in a tokenizer's files")
-    inspect.add_argument("model", nargs="?", default=str(EMBEDDED), help="a directory, a file or a repository")
-    inspect.add_argument("--revision", help="a branch, tag or commit of the repository")
-    inspect.add_argument("--text", help="a text to tokenize")
+    parser = argparse.ArgumentParser(
+        prog="renderers",
+        description="Render chat messages to the exact tokens of an open-weight LLM, and parse its completions.",
+        epilog="Run 'renderers COMMAND --help' for the options of a command.",
+    )
+    parser.add_argument("--version", action="version", version=__version__, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    commands.add_parser("demo", help="render and parse a conversation with the example model")
+    inspect = commands.add_parser("inspect", help="show a tokenizer's files, special tokens and templates")
+    inspect.add_argument(
+        "model",
+        nargs="?",
+        default=str(EXAMPLE_MODEL),
+        help="a directory, a file or a repository on the Hugging Face Hub (default: the example model)",
+    )
+    inspect.add_argument("--revision", help="a branch, a tag or a commit of the repository")
+    inspect.add_argument("--text", help="also show the tokens of this text")
     models = commands.add_parser("models", help="list the known model families, or show one of them")
-    models.add_argument("name", nargs="?", help="a family, or the name of a model")
+    models.add_argument("name", nargs="?", help="a family such as qwen3, or a model such as Qwen/Qwen3-8B")
     return parser

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from renderers import LoadedTokenizer, load_tokenizer
 
-__all__ = ["describe", "inspect", "show_tokens"]
-
 _MAX_LISTED = 12
 
 
@@ -21,24 +19,21 @@ def inspect(model: str, *, revision: str | None, text: str | None) -> str:
 def describe(tokenizer: LoadedTokenizer) -> str:
     """Return a table of facts about a tokenizer."""
     source = tokenizer.source
-    at = f" at {source.commit}" if source.commit else ""
     stops = tokenizer.stop_token_ids
+    isolating = f"{len(tokenizer.isolating_token_ids)} of the added tokens"
+    templates = [f"{name} ({len(text)} characters)" for name, text in tokenizer.chat_templates.items()]
     rows = {
         "name": tokenizer.name_or_path,
-        "read from": source.location + at,
+        "read from": source.location + (f" at {source.commit}" if source.commit else ""),
         "files": ", ".join(source.files),
         "missing": ", ".join(f"{file} ({reason})" for file, reason in source.missing.items()) or "nothing",
         "vocabulary": f"{tokenizer.vocab_size} tokens, {len(tokenizer)} with added ones",
         "byte-level": _yes_or_no(tokenizer.byte_level),
-        "isolating": f"{len(tokenizer.isolating_token_ids)} of the added tokens"
-        + (", all special tokens included" if tokenizer.special_tokens_isolate else ""),
+        "isolating": isolating + (", all special tokens included" if tokenizer.special_tokens_isolate else ""),
         "added tokens": _tokens(tokenizer, list(tokenizer.added_tokens.values())),
         "special tokens": ", ".join(f"{role} {text}" for role, text in tokenizer.special_tokens_map.items()) or "none",
-        "stop tokens": "not said" if stops is None else _tokens(tokenizer, list(stops)),
-        "chat templates": ", ".join(
-            f"{name} ({len(text)} characters)" for name, text in tokenizer.chat_templates.items()
-        )
-        or "none",
+        "stop tokens": "not specified" if stops is None else _tokens(tokenizer, list(stops)),
+        "chat templates": ", ".join(templates) or "none",
         "takes images": _yes_or_no(tokenizer.takes_images),
         "takes audio": _yes_or_no(tokenizer.takes_audio),
     }
@@ -51,14 +46,14 @@ def show_tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
 
     A token that is only a part of a character is shown as U+FFFD.
     """
-    return "\n".join(f"{at:>4}  {number:>7}  {tokenizer.decode(number)!r}" for at, number in enumerate(ids))
+    return "\n".join(f"{position:>4}  {token:>7}  {tokenizer.decode(token)!r}" for position, token in enumerate(ids))
 
 
 def _tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:
-    listed = [f"{tokenizer.convert_ids_to_tokens(number)!r} {number}" for number in ids[:_MAX_LISTED]]
+    listed = [f"{tokenizer.convert_ids_to_tokens(token)!r} {token}" for token in ids[:_MAX_LISTED]]
     rest = len(ids) - len(listed)
     return ", ".join(listed) + (f", and {rest} more" if rest else "")
 
 
 def _yes_or_no(value: bool | None) -> str:
-    return {True: "yes", False: "no", None: "not said"}[value]
+    return {True: "yes", False: "no", None: "not specified"}[value]

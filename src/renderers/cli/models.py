@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.parsing.tool_formats import TOOL_FORMATS
-
-__all__ = ["models"]
 
 
 def models(name: str | None = None) -> str:
@@ -32,7 +30,10 @@ def models(name: str | None = None) -> str:
 
 def _table() -> str:
     head = ("family", "checked against", "tool calls", "media", "models")
-    rows = [(one.key, _checked(one), _calls(one), ", ".join(one.media), _first(one.names)) for one in FAMILIES.values()]
+    rows = [
+        (family.key, _checked(family), _calls(family), ", ".join(family.media), _first(family.names))
+        for family in FAMILIES.values()
+    ]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in (head, *rows))
     return "\n".join("  ".join(text.ljust(width) for text, width in line).rstrip() for line in lines)
@@ -45,7 +46,7 @@ def _record(family: Family) -> str:
         "checked against": _checked(family),
         "templates": ", ".join(family.templates),
         "stops": " ".join(family.stop_tokens),
-        "switches": ", ".join(f"{one.name}={one.default}" for one in family.switches),
+        "switches": ", ".join(f"{switch.name}={switch.default}" for switch in family.switches),
         "tool calls": _calls(family),
         "program": family.program or "",
         "media": ", ".join(family.media),
@@ -69,7 +70,6 @@ def _calls(family: Family) -> str:
     return family.syntax if family.syntax in TOOL_FORMATS else f"{family.syntax} (not read yet)"
 
 
-def _first(names: Iterable[str]) -> str:
-    first, *rest = [*names, ""]
-    more = len(rest) - 1
-    return f"{first} and {more} more" if more > 0 else first
+def _first(names: Sequence[str]) -> str:
+    first, *rest = names or ("",)
+    return f"{first} and {len(rest)} more" if rest else first

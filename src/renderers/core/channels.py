@@ -8,8 +8,6 @@ from typing import Any
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.spans import Channel, Path, Span
 
-__all__ = ["channel_of", "span_channel"]
-
 _RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
 
 
@@ -19,25 +17,24 @@ def channel_of(path: Path, role: str | None) -> Channel:
     >>> channel_of(("tool_calls", 0, "function", "name"), "assistant")
     <Channel.TOOL_NAME: 'tool_name'>
     """
-    if not path:
-        return Channel.SCAFFOLD
+    field = path[0] if path else None
     if role is None:
-        return Channel.TOOL_DEFINITION if path[0] == "tools" else Channel.SCAFFOLD
-    if path[0] == "content":
+        return Channel.TOOL_DEFINITION if field == "tools" else Channel.SCAFFOLD
+    if field == "content":
         if path[-1] == "thinking" and len(path) > 1:
             return Channel.REASONING
         if len(path) > 2 and path[2] in MEDIA_KINDS:
             return Channel.MEDIA
         return Channel.TOOL_RESULT if role in _RESULT_ROLES else Channel.CONTENT
-    if path[0] in REASONING_NAMES:
+    if field in REASONING_NAMES:
         return Channel.REASONING
-    if path[0] == "tool_calls":
+    if field == "tool_calls":
         if "arguments" in path:
             return Channel.TOOL_ARGUMENTS
         return {"id": Channel.TOOL_CALL_ID, "name": Channel.TOOL_NAME}.get(str(path[-1]), Channel.SCAFFOLD)
-    if path[0] == "tool_call_id":
+    if field == "tool_call_id":
         return Channel.TOOL_CALL_ID
-    return Channel.TOOL_NAME if path[0] == "name" and role in _RESULT_ROLES else Channel.SCAFFOLD
+    return Channel.TOOL_NAME if field == "name" and role in _RESULT_ROLES else Channel.SCAFFOLD
 
 
 def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:

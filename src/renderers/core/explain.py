@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from renderers.core.tokens import TokenRun
-
-__all__ = ["explain_runs"]
+from renderers.core.tokens import Decode, TokenRun
 
 _SAMPLED = ("\x1b[1m", "\x1b[0m")
 
 
 def explain_runs(
-    ids: Sequence[int],
-    runs: Sequence[TokenRun],
-    roles: Sequence[str],
-    decode: Callable[[list[int]], str],
-    *,
-    colours: bool = False,
+    ids: Sequence[int], runs: Sequence[TokenRun], roles: Sequence[str], decode: Decode, *, colours: bool = False
 ) -> str:
     """Return a line per run of tokens: positions, message, channel, and text.
 
@@ -28,9 +20,7 @@ def explain_runs(
     >>> print(explain_runs([72, 105], [TokenRun(2, 0, Channel.CONTENT, False, True)], ["user"], lambda _: "Hi"))
     0-1  0 user  content    'Hi'
     """
-    if not runs:
-        return ""
-    starts = [0, *(run.end for run in runs[:-1])]
+    starts = [0, *(run.end for run in runs)]
     rows = [
         (
             f"{start}-{run.end - 1}" if run.end - start > 1 else str(start),
@@ -39,12 +29,11 @@ def explain_runs(
             "*" if run.sampled else " ",
             repr(decode(list(ids[start : run.end]))),
         )
-        for start, run in zip(starts, runs, strict=True)
+        for start, run in zip(starts, runs, strict=False)
     ]
-    widths = [max(map(len, column)) for column in itertools.islice(zip(*rows, strict=True), 4)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in rows:
-        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        line = "  ".join((*padded[:3], f"{padded[3]} {row[4]}"))
-        lines.append(line if not (colours and row[3] == "*") else line.join(_SAMPLED))
+    for *cells, mark, text in rows:
+        line = "  ".join((*(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False)), f"{mark} {text}"))
+        lines.append(line.join(_SAMPLED) if colours and mark == "*" else line)
     return "\n".join(lines)

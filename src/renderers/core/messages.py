@@ -14,30 +14,6 @@ from typing import Any, Literal, TypedDict
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 
-__all__ = [
-    "MAX_JSON_DEPTH",
-    "MEDIA_KINDS",
-    "REASONING_NAMES",
-    "Content",
-    "ContentPart",
-    "ImagePart",
-    "Message",
-    "TextPart",
-    "ThinkingPart",
-    "ToolCall",
-    "ToolCallFunction",
-    "ToolSpec",
-    "VideoPart",
-    "extract_message_tool_names",
-    "list_messages",
-    "media_kind",
-    "media_parts",
-    "normalise_arguments",
-    "normalise_data",
-    "normalise_messages",
-    "normalise_tools",
-]
-
 
 class TextPart(TypedDict):
     """A text part of a message's content."""
@@ -64,7 +40,7 @@ class ImagePart(TypedDict, total=False):
 
 
 class VideoPart(TypedDict, total=False):
-    """A video part of a message's content."""
+    """A video part of a message's content, in any of the common forms."""
 
     type: Literal["video", "video_url"]
     video: Any
@@ -129,8 +105,11 @@ REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")
 MAX_JSON_DEPTH = 100
 """How many levels JSON data of a caller or of a model may be nested."""
 
-_NOT_A_MESSAGE = "must be a dict with a role and a content, not a {}"
-_NO_MESSAGES = "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
+# str(value) would call a method that a subclass may override.
+_CONVERT: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__}
+# A tuple is checked faster than a union, which is built on every call.
+_SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
+_MESSAGE = "a dict with a role and a content"
 
 
 def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
@@ -148,9 +127,11 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     >>> normalise_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
     'They greet.'
     """
-    normalised = [_normalise_message(message, at) for at, message in enumerate(list_messages(messages))]
+    normalised = [_normalise_message(message, index) for index, message in enumerate(list_messages(messages))]
     if not normalised:
-        raise MessageError(_NO_MESSAGES)
+        raise MessageError(
+            "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
+        )
     return normalised
 
 
@@ -160,9 +141,13 @@ def list_messages(messages: Iterable[Any]) -> list[Any]:
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.
     """
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
-    return list(messages)
+    return _list_of("messages", messages)
+
+
+def _list_of(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise MessageError(f"{name} must be a list of {name}, not a {type(values).__name__}")
+    return list(values)
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
@@ -179,10 +164,9 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
     """
     called: dict[Any, str] = {}
     names: list[str | None] = []
-    for at, message in enumerate(messages):
-        if not isinstance(message, Mapping):
-            raise MessageError(_NOT_A_MESSAGE.format(type(message).__name__), message=at)
-        _check_message(message, at)
+    for index, message in enumerate(messages):
+        _require(isinstance(message, Mapping), _MESSAGE, message, index, ())
+        _check_message(message, index)
         for call in message.get("tool_calls") or ():
             called[call.get("id")] = (call.get("function") or call)["name"]
         is_result = message.get("role") == "tool"
@@ -225,11 +209,9 @@ def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """
     if tools is None:
         return None
-    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
-        raise MessageError(f"tools must be a list of tools, not a {type(tools).__name__}")
-    plain = [_normalise(tool, None, ("tools", at), ()) for at, tool in enumerate(tools)]
-    for at, tool in enumerate(plain):
-        path: Path = ("tools", at)
+    plain = [_normalise(tool, None, ("tools", number), ()) for number, tool in enumerate(_list_of("tools", tools))]
+    for number, tool in enumerate(plain):
+        path: Path = ("tools", number)
         if not isinstance(tool, dict):
             raise MessageError("must be a dict with the tool's name and schema", path=path)
         if tool.get("type", "function") == "function" or tool.get("function") is not None:
@@ -247,46 +229,38 @@ def normalise_data(value: Any, *, message: int, path: Path) -> Any:
     return _normalise(value, message, path, ())
 
 
-def _normalise_message(message: Any, at: int) -> dict[str, Any]:
-    plain = _normalise(message, at, (), ())
-    if not isinstance(plain, dict):
-        raise MessageError(_NOT_A_MESSAGE.format(type(message).__name__), message=at)
+def _normalise_message(message: Any, index: int) -> dict[str, Any]:
+    plain: dict[str, Any] = _normalise(message, index, (), ())
+    _require(isinstance(plain, dict), _MESSAGE, message, index, ())
     if not isinstance(plain.get("role"), str):
         fault = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
-        raise MessageError(f"{fault}: it must be a string, such as 'user'", message=at)
-    _check_message(plain, at)
+        raise MessageError(f"{fault}: it must be a string, such as 'user'", message=index)
+    _check_message(plain, index)
     reasoning = next((plain[key] for key in REASONING_NAMES if plain.get(key) is not None), None)
     if reasoning is None:
         return plain
     return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
 
 
-def _check_message(message: Mapping[str, Any], at: int) -> None:
+def _check_message(message: Mapping[str, Any], index: int) -> None:
     """Raise a `MessageError` if a field of a message has a type that no template takes.
 
     Content may be any JSON data except a boolean: a tool may return a number or an object. Ids may be numbers.
     """
-    if isinstance(message.get("content"), bool):
-        fault = "must be a string, a list of parts, None, or JSON data of a tool, not a bool"
-        raise MessageError(fault, message=at, path=("content",))
-    if not isinstance(message.get("name"), str | None):
-        raise _not_a_string(message["name"], at, ("name",))
-    if isinstance(message.get("tool_call_id"), list | dict):
-        raise _not_a_string(message["tool_call_id"], at, ("tool_call_id",))
+    content, name, result_of = message.get("content"), message.get("name"), message.get("tool_call_id")
+    expected = "a string, a list of parts, None, or JSON data of a tool"
+    _require(content is not True and content is not False, expected, content, index, ("content",))
+    _require(name is None or isinstance(name, str), "a string", name, index, ("name",))
+    _require(not isinstance(result_of, _CONTAINERS), "a string", result_of, index, ("tool_call_id",))
     calls = message.get("tool_calls")
     if calls is None:
         return
-    if not isinstance(calls, list | tuple):
-        fault = f"must be a list of tool calls, not a {type(calls).__name__}"
-        raise MessageError(fault, message=at, path=("tool_calls",))
+    _require(isinstance(calls, _LISTS), "a list of tool calls", calls, index, ("tool_calls",))
     for number, call in enumerate(calls):
         path: Path = ("tool_calls", number)
-        if not isinstance(call, Mapping):
-            fault = f"must be a dict with a function, not a {type(call).__name__}"
-            raise MessageError(fault, message=at, path=path)
-        _check_function(call, at, path)
-        if isinstance(call.get("id"), list | dict):
-            raise _not_a_string(call["id"], at, (*path, "id"))
+        _require(isinstance(call, Mapping), "a dict with a function", call, index, path)
+        _check_function(call, index, path)
+        _require(not isinstance(call.get("id"), _CONTAINERS), "a string", call.get("id"), index, (*path, "id"))
 
 
 def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:
@@ -294,18 +268,17 @@ def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -
     function = value.get("function")
     if function is not None:
         path = (*path, "function")
-        if not isinstance(function, Mapping):
-            raise MessageError(f"must be a dict, not a {type(function).__name__}", message=message, path=path)
+        _require(isinstance(function, Mapping), "a dict", function, message, path)
         value = function
     if "name" not in value:
         fault = "has neither a function nor a name" if function is None else "has no name"
         raise MessageError(fault, message=message, path=path)
-    if not isinstance(value["name"], str):
-        raise _not_a_string(value["name"], message, (*path, "name"))
+    _require(isinstance(value["name"], str), "a string", value["name"], message, (*path, "name"))
 
 
-def _not_a_string(value: object, message: int | None, path: Path) -> MessageError:
-    return MessageError(f"must be a string, not a {type(value).__name__}", message=message, path=path)
+def _require(fits: bool, expected: str, value: object, message: int | None, path: Path) -> None:
+    if not fits:
+        raise MessageError(f"must be {expected}, not a {type(value).__name__}", message=message, path=path)
 
 
 def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:
@@ -316,13 +289,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
         return value
-    # str(value) would call a method that a subclass may override.
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
+    if isinstance(value, _SCALARS):
+        return next(convert(value) for scalar, convert in _CONVERT.items() if isinstance(value, scalar))
     if id(value) in around or len(around) > MAX_JSON_DEPTH:
         fault = "contains itself" if id(value) in around else f"is nested more than {MAX_JSON_DEPTH} levels deep"
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
@@ -333,8 +301,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
             _key(key, message, path): _normalise(item, message, (*path, key), around, media=media or key in holds)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
-        return [_normalise(item, message, (*path, at), around, media=media) for at, item in enumerate(value)]
+    if isinstance(value, _LISTS):
+        return [_normalise(item, message, (*path, index), around, media=media) for index, item in enumerate(value)]
     fields = _fields(value)
     if fields is not None:
         kept = {name: item for name, item in fields.items() if item is not None or name == "content"}

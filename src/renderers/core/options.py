@@ -1,11 +1,11 @@
-"""The values of a renderer's options, and the default date."""
+"""The values of a renderer's options, the default date, and the rules of other packages for sampled text."""
 
 from __future__ import annotations
 
 import datetime
+import re
+from dataclasses import dataclass
 from typing import Literal
-
-__all__ = ["DEFAULT_DATE", "ContentTokens", "Prefill", "ThinkingRetention"]
 
 ContentTokens = Literal["template", "text", "refuse"]
 """How special-token text in messages is encoded: as the template's text is, as ordinary text, or not at all."""
@@ -18,3 +18,42 @@ ThinkingRetention = Literal["tool_cycle", "all"]
 
 DEFAULT_DATE = datetime.datetime(2024, 7, 26)
 """The time that `strftime_now` gives by default. A fixed one, so that ids do not depend on the day."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SamplingConventions:
+    """Differences from the default rule, by which everything between a turn's header and its stop token is sampled.
+
+    Only text around the bodies is affected. The ids are not.
+
+    >>> SamplingConventions(sampled_from="<think>")
+    SamplingConventions(sampled_from='<think>', prompted=None)
+    """
+
+    sampled_from: str | None
+    """Text of the header that counts as sampled, with all that follows: reasoning that the generation prompt opens."""
+    prompted: str | None
+    """A pattern (of `re`) for text of a turn that counts as part of the prompt: a line break after the header."""
+
+    def __init__(
+        self, *, sampled_from: str | None = None, prompted: str | None = None, given: str | None = None
+    ) -> None:
+        """`given` is the older name of `prompted`."""
+        if sampled_from == "":
+            raise ValueError("sampled_from is a text of the header, such as '<think>', and cannot be empty")
+        pattern = given if prompted is None else prompted
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            raise ValueError(f"prompted is not a pattern: {error}") from error
+        object.__setattr__(self, "sampled_from", sampled_from)
+        object.__setattr__(self, "prompted", pattern)
+
+    @property
+    def given(self) -> str | None:
+        """The older name of `prompted`."""
+        return self.prompted
+
+
+Conventions = SamplingConventions
+"""The older name of `SamplingConventions`."""

@@ -8,15 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 from renderers.core.completions import ParsedResponse
 from renderers.core.tokens import RenderedTokens
 
-__all__ = [
-    "ChatTemplateTokenizer",
-    "MultimodalRenderer",
-    "OffsetTokenizer",
-    "Renderer",
-    "Tokenizer",
-    "is_multimodal",
-]
-
 
 @runtime_checkable
 class Tokenizer(Protocol):

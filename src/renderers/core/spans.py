@@ -8,8 +8,6 @@ import operator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Channel", "LabelledSpan", "Path", "Span", "TokenMatch", "Trace"]
-
 Path = tuple[str | int, ...]
 """The path of a field in a message: `("content",)`, `("tool_calls", 0, "function", "name")`. Empty for no field."""
 
@@ -98,7 +96,5 @@ class Trace:
         (Span(start=1, end=4, message=0, path=('content',)),)
         """
         kept = [span for span in self.spans if span.start < end or span.end <= end]
-        if kept:
-            last = kept[-1]
-            kept[-1] = Span(last.start, min(last.end, end), last.message, last.path)
+        kept[-1:] = [last._replace(end=min(last.end, end)) for last in kept[-1:]]
         return Trace(self.text[:end], tuple(kept))

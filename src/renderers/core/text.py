@@ -1,11 +1,11 @@
-"""Compare and quote texts."""
+"""Compare, quote, hash and match texts."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
-
-__all__ = ["LEXEME", "common_prefix_length", "first_difference", "quote_short"]
+from collections.abc import Iterable, Sequence
 
 LEXEME = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\w+|\s|.", re.DOTALL)
 """A unit of template text: a marker, a word, or a single character."""
@@ -13,24 +13,24 @@ _QUOTED = 60
 """How many characters of each end of a long text are quoted."""
 
 
-def common_prefix_length(one: str, other: str) -> int:
-    """Return the length of the common prefix of two texts.
+def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> int:
+    """Return the length of the common prefix of two texts or lists.
 
     >>> common_prefix_length("river", "rift")
     2
     """
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((offset for offset, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def first_difference(one: str, other: str) -> int:
-    """Return the offset of the first lexeme of a text that is not in the other at the same place.
+def first_difference(text: str, other: str) -> int:
+    """Return the offset of the first lexeme of a text that is not in the other text at the same offset.
 
     >>> first_difference("a <think>", "a <tool>")
     2
     """
-    at = common_prefix_length(one, other)
-    return next((lexeme.start() for lexeme in LEXEME.finditer(one) if lexeme.end() > at), len(one))
+    common = common_prefix_length(text, other)
+    return next((lexeme.start() for lexeme in LEXEME.finditer(text) if lexeme.end() > common), len(text))
 
 
 def quote_short(text: str) -> str:
@@ -42,10 +42,32 @@ def quote_short(text: str) -> str:
     return repr(text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]} ... {text[-_QUOTED:]}")
 
 
-def digest(text: str) -> str:
+def digest_of(text: str) -> str:
     """Return 16 hex digits of the SHA-256 of a text.
 
-    >>> digest("{{ messages }}")
+    >>> digest_of("{{ messages }}")
     'f24189f08c85a1eb'
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=64)
+def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
+    """Return a pattern that matches any of the texts, the longest first. None if there are no texts.
+
+    >>> compile_alternation(frozenset({"<a>", "<a><b>"})).findall("<a><b> <a>")
+    ['<a><b>', '<a>']
+    """
+    return re.compile(_alternatives(texts)) if texts else None
+
+
+def _alternatives(texts: Iterable[str]) -> str:
+    """Return an expression that shares common prefixes. `re` would try a flat list of thousands one by one."""
+    branches: dict[str, list[str]] = {}
+    for text in texts:
+        branches.setdefault(text[:1], []).append(text[1:])
+    optional = branches.pop("", None) is not None
+    patterns = [re.escape(first) + _alternatives(rests) for first, rests in sorted(branches.items())]
+    if len(patterns) == 1 and not optional:
+        return patterns[0]
+    return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""

@@ -6,6 +6,7 @@ import copy
 import itertools
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -15,9 +16,12 @@ from renderers.core.spans import Channel, Path
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["InjectedText", "MultiModalData", "PlaceholderRange", "RenderedTokens", "TokenArrays", "TokenRun"]
+Decode = Callable[[list[int]], str]
+"""A function from token ids to their text."""
 
-_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
+_CHANNEL_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
+_BUILT = ("token_ids", "message_indices", "channels", "sampled_mask", "is_content")
+"""The lists that are built on first access. All but the first are the fields of `TokenRun` after `end`, in order."""
 
 
 class TokenRun(NamedTuple):
@@ -74,14 +78,12 @@ class MultiModalData:
 
     def copy(self) -> Self:
         """Return a copy that shares the values of the processed items, such as tensors, and nothing else."""
-        return replace(
-            self,
-            mm_hashes={modality: list(hashes) for modality, hashes in self.mm_hashes.items()},
-            mm_placeholders={
-                modality: list(map(copy.copy, ranges)) for modality, ranges in self.mm_placeholders.items()
-            },
-            mm_items={modality: list(map(copy.copy, items)) for modality, items in self.mm_items.items()},
-        )
+        lists = {name: getattr(self, name) for name in ("mm_hashes", "mm_placeholders", "mm_items")}
+        copies: dict[str, Any] = {
+            name: {modality: list(map(copy.copy, values)) for modality, values in by_modality.items()}
+            for name, by_modality in lists.items()
+        }
+        return replace(self, **copies)
 
 
 @dataclass
@@ -124,7 +126,7 @@ class RenderedTokens:
         injected: Iterable[InjectedText] = (),
         message_roles: list[str],
         message_tool_names: list[str | None],
-        decode: Callable[[list[int]], str] | None = None,
+        decode: Decode | None = None,
     ) -> RenderedTokens:
         """Create an instance from ids, which are not copied, runs that cover them, and straddling tokens."""
         made = cls.__new__(cls)
@@ -142,28 +144,33 @@ class RenderedTokens:
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this only for attributes that are not set.
-        make = _LAZY.get(name)
-        if make is None or "_runs" not in self.__dict__:
+        if name not in _BUILT or "_runs" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         # Another thread may have built the list first: all have to get the same one.
-        return self.__dict__.setdefault(name, make(self))
+        return self.__dict__.setdefault(name, self._build(name))
+
+    def _build(self, name: str) -> list[Any]:
+        """Return one of the lists from the array of ids or the runs."""
+        values: list[Any] = self.__dict__["_ids"].tolist() if name == "token_ids" else []
+        column = _BUILT.index(name)
+        for run in self.__dict__["_runs"] if column else ():
+            values += [run[column]] * (run.end - len(values))
+        return values
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _LAZY and "_runs" in self.__dict__:
+        if name in _BUILT and "_runs" in self.__dict__:
             # The lists are the truth from now on.
-            for other in _LAZY:
+            for other in _BUILT:
                 getattr(self, other)
-            for kept in ("_ids", "_runs", "_straddling"):
-                self.__dict__.pop(kept, None)
+            for rendered in ("_ids", "_runs", "_straddling"):
+                self.__dict__.pop(rendered, None)
         super().__setattr__(name, value)
 
     @property
     def runs(self) -> tuple[TokenRun, ...]:
         """The attribution as runs of tokens: those of the renderer, or of the lists if these were changed."""
-        if self._is_unchanged():
-            rendered: tuple[TokenRun, ...] = self.__dict__["_runs"]
-            return rendered
-        return tuple(self._collected())
+        rendered: tuple[TokenRun, ...] | None = self.__dict__["_runs"] if self._is_unchanged() else None
+        return tuple(self._runs_of_lists()) if rendered is None else rendered
 
     def _is_unchanged(self) -> bool:
         """Return True if this is the result of a renderer and every list that was built still has its first values.
@@ -176,20 +183,16 @@ class RenderedTokens:
         ids, runs = values.get("token_ids"), values["_runs"]
         if ids is not None and runs and len(ids) != runs[-1].end:
             return False
-        built = [name for name in _LAZY if name in values and (name != "token_ids" or "_ids" in values)]
-        return all(values[name] == _LAZY[name](self) for name in built)
+        built = [name for name in _BUILT if name in values and (name != "token_ids" or "_ids" in values)]
+        return all(values[name] == self._build(name) for name in built)
 
-    def _collected(self) -> Iterator[TokenRun]:
+    def _runs_of_lists(self) -> Iterator[TokenRun]:
         count = len(self.token_ids)
-        rows = zip(
-            _or(self.message_indices, count, -1),
-            _or(self.channels, count, Channel.SCAFFOLD),
-            _or(self.sampled_mask, count, False),
-            _or(self.is_content, count, False),
-            strict=False,
-        )
+        defaults = {"message_indices": -1, "channels": Channel.SCAFFOLD, "sampled_mask": False, "is_content": False}
+        lists = [(getattr(self, name), default) for name, default in defaults.items()]
+        columns = (values if len(values) == count else itertools.repeat(default, count) for values, default in lists)
         end = 0
-        for row, same in itertools.groupby(rows):
+        for row, same in itertools.groupby(zip(*columns, strict=True)):
             end += sum(1 for _ in same)
             yield TokenRun(end, *row)
 
@@ -209,9 +212,8 @@ class RenderedTokens:
         ids = np.asarray(self.token_ids, dtype=np.uint32) if own is None else np.frombuffer(own, dtype=np.uint32)
         ids.flags.writeable = False
         sizes = np.diff([0, *(run.end for run in runs)])
-        columns = zip(*(run[1:] for run in runs), strict=True) if runs else iter([()] * 4)
-        messages, channels, sampled, content = columns
-        numbers = [_NUMBERS[channel] for channel in channels]
+        messages, channels, sampled, content = zip(*(run[1:] for run in runs), strict=True) if runs else [()] * 4
+        numbers = [_CHANNEL_NUMBERS[channel] for channel in channels]
         return TokenArrays(
             token_ids=ids,
             message_indices=np.repeat(np.array(messages, dtype=np.int32), sizes),
@@ -220,7 +222,7 @@ class RenderedTokens:
             channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
         )
 
-    def explain(self, decode: Callable[[list[int]], str] | None = None) -> None:
+    def explain(self, decode: Decode | None = None) -> None:
         """Print the tokens with their messages and channels. Sampled tokens are marked.
 
         `decode` turns ids into text. The result of a renderer has one already; its copies and pickles do not.
@@ -251,26 +253,23 @@ class RenderedTokens:
             raise TypeError("tokens that straddle a border are only known of the unchanged result of a renderer")
         return list(self.__dict__["_straddling"])
 
-    # ==================
-    # Counts and spans
-    # ==================
-
     def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
         """Return the number of tokens of each message, of the first `n_messages` or of all."""
-        counts = [0] * len(self.message_roles[:n_messages])
-        for index, counted in zip(self.message_indices, self._counted(sampled_only=sampled_only), strict=False):
-            if counted and 0 <= index < len(counts):
-                counts[index] += 1
-        return counts
+        indices: Iterable[int] = self.message_indices
+        if sampled_only:
+            known = len(self.sampled_mask) == len(self.message_indices)
+            indices = itertools.compress(self.message_indices, self.sampled_mask) if known else ()
+        counts = Counter(indices)
+        return [counts[index] for index in range(len(self.message_roles[:n_messages]))]
 
     def message_token_spans(self) -> list[tuple[int, int] | None]:
         """Return the span of each message: its first token and the position after its last. None if it has no token."""
         count = len(self.message_roles) or max(self.message_indices, default=-1) + 1
         spans: list[tuple[int, int] | None] = [None] * count
-        for at, index in enumerate(self.message_indices):
+        for position, index in enumerate(self.message_indices):
             if 0 <= index < count:
                 span = spans[index]
-                spans[index] = (at if span is None else span[0], at + 1)
+                spans[index] = (position if span is None else span[0], position + 1)
         return spans
 
     def role_token_spans(self) -> dict[str, list[tuple[int, int]]]:
@@ -292,15 +291,15 @@ class RenderedTokens:
         """Return the spans of content within each message, by role. Empty if `is_content` is not given."""
         if len(self.is_content) != len(self.token_ids) or not self.token_ids:
             return {}
-        stretches: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
+        spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
-            at = span[0] if span is not None else 0
-            for content, same in itertools.groupby(self.is_content[slice(*span)] if span is not None else ()):
-                end = at + sum(1 for _ in same)
+            start, end = span or (0, 0)
+            for content, same in itertools.groupby(self.is_content[start:end]):
+                end = start + sum(1 for _ in same)
                 if content:
-                    stretches[role].append((at, end))
-                at = end
-        return stretches
+                    spans[role].append((start, end))
+                start = end
+        return spans
 
     def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
         """Return a mask of the tokens that are content of a message with one of the roles."""
@@ -311,32 +310,3 @@ class RenderedTokens:
             content and 0 <= index < len(wanted) and wanted[index]
             for content, index in zip(self.is_content, self.message_indices, strict=True)
         ]
-
-    def _counted(self, *, sampled_only: bool) -> Iterable[bool]:
-        if not sampled_only:
-            return itertools.repeat(True)
-        known = len(self.sampled_mask) == len(self.message_indices)
-        return self.sampled_mask if known else itertools.repeat(False)
-
-
-def _or(values: list[Any], count: int, default: Any) -> Iterable[Any]:
-    return values if len(values) == count else itertools.repeat(default, count)
-
-
-def _expanded(rendered: RenderedTokens, at: int) -> list[Any]:
-    """Return one field of the runs as a list with an entry per token."""
-    values: list[Any] = []
-    start = 0
-    for run in rendered.__dict__["_runs"]:
-        values += [run[at]] * (run.end - start)
-        start = run.end
-    return values
-
-
-_LAZY: dict[str, Callable[[RenderedTokens], list[Any]]] = {
-    "token_ids": lambda rendered: rendered.__dict__["_ids"].tolist(),
-    "message_indices": lambda rendered: _expanded(rendered, 1),
-    "channels": lambda rendered: _expanded(rendered, 2),
-    "sampled_mask": lambda rendered: _expanded(rendered, 3),
-    "is_content": lambda rendered: _expanded(rendered, 4),
-}

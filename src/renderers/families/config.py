@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -15,9 +16,8 @@ from renderers.families.family import Family
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
 """The config class of each family, by the key of the family, and those named `auto`, `default` and `custom`."""
 
-# Deferred classes are built on first use, which saves most of the import time. Pydantic builds
-# them under a lock since 2.14. Before that, concurrent first uses can validate with the schema of
-# a parent class.
+# Deferred classes are built on first use, which saves most of the import time. Pydantic builds them under a lock since
+# 2.14. Before that, concurrent first uses can validate with the schema of a parent class.
 _DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
 
 
@@ -76,7 +76,7 @@ class BaseRendererConfig(BaseModel):
     def __init_subclass__(cls, *, family: Family | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if family is not None:
-            cls._family = family
+            cls._family = replace(family, class_name=cls.__name__.removesuffix("RendererConfig"))
             CONFIG_CLASSES[family.key] = cls
 
     @classmethod
@@ -258,8 +258,8 @@ def switches_of(config: BaseRendererConfig) -> dict[str, Any]:
     """
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
-    values = {name: getattr(resolved, name) for name in type(resolved).model_fields if name in names}
-    return {name: value for name, value in values.items() if value is not None} | (resolved.model_extra or {})
+    values = {name: value for name, value in resolved if name in names and value is not None}
+    return values | (resolved.model_extra or {})
 
 
 def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str, Any] | None) -> Config:
@@ -280,11 +280,8 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
     accepts_any = isinstance(resolved, DefaultRendererConfig)
-    rejected = [
-        name
-        for name in sorted(chat_template_kwargs)
-        if (name in type(resolved).model_fields if accepts_any else name not in names)
-    ]
+    passed = set(chat_template_kwargs)
+    rejected = sorted(passed & type(resolved).model_fields.keys() if accepts_any else passed - names)
     if rejected:
         allowed = "any name that is not a field of the config" if accepts_any else ", ".join(sorted(names)) or "none"
         raise ValueError(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import WITHOUT_THINKING, Family, RetentionRule, TemplateSwitch, flag, keeps_all_if, words
 
-_STOPS = ("<｜end▁of▁sentence｜>",)
+_deepseek = partial(Family, stop_tokens=("<｜end▁of▁sentence｜>",), verified="tokens")
 
-_DEEPSEEK_V3 = Family(
+_DEEPSEEK_V3 = _deepseek(
     key="deepseek-v3",
-    class_name="DeepSeekV3",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     system     all system messages, joined by a blank line; tools are not written
@@ -24,8 +24,6 @@ _DEEPSEEK_V3 = Family(
     """,
     names=("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324"),
     templates=("563b1ce7d61d50a9", "aadb4942004c186f"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning",),
 )
@@ -37,28 +35,21 @@ class DeepSeekV3RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V3):
     name: Literal["deepseek-v3"] = "deepseek-v3"
 
 
-_DEEPSEEK_R1 = Family(
+_DEEPSEEK_R1 = _deepseek(
     key="deepseek-r1",
-    class_name="DeepSeekR1",
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
     reasoning  never in the history: content is the text after the last </think>
     call       as in deepseek-v3; the known templates, of distilled models, write calls only without content
     prompt     <｜Assistant｜><think>\\n; nothing after results
     """,
-    names=(
-        "deepseek-ai/DeepSeek-R1",
-        "deepseek-ai/DeepSeek-R1-0528",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B",
-        "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
-    ),
+    names=words("""
+        deepseek-ai/DeepSeek-R1 deepseek-ai/DeepSeek-R1-0528 deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B
+        deepseek-ai/DeepSeek-R1-Distill-Qwen-7B deepseek-ai/DeepSeek-R1-Distill-Qwen-14B
+        deepseek-ai/DeepSeek-R1-Distill-Qwen-32B deepseek-ai/DeepSeek-R1-Distill-Llama-8B
+        deepseek-ai/DeepSeek-R1-Distill-Llama-70B
+    """),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="deepseek_v3",
     normalisations=("drops_reasoning", "drops_calls"),
 )
@@ -70,11 +61,10 @@ class DeepSeekR1RendererConfig(BaseRendererConfig, family=_DEEPSEEK_R1):
     name: Literal["deepseek-r1"] = "deepseek-r1"
 
 
-_THINKING = (TemplateSwitch("thinking", (True, False), False), TemplateSwitch("enable_thinking", (True, False), False))
+_THINKING = (flag("thinking", False), flag("enable_thinking", False))
 
-_DEEPSEEK_V31 = Family(
+_DEEPSEEK_V31 = _deepseek(
     key="deepseek-v3.1",
-    class_name="DeepSeekV31",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     reasoning  never in the history: a turn after a user message begins with <think></think>
@@ -85,8 +75,6 @@ _DEEPSEEK_V31 = Family(
     """,
     names=("deepseek-ai/DeepSeek-V3.1", "deepseek-ai/DeepSeek-V3.1-Terminus"),
     templates=("d9f5f351b276cf9e",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=_THINKING,
     syntax="deepseek_v31",
     normalisations=("drops_reasoning",),
@@ -101,9 +89,8 @@ class DeepSeekV31RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V31):
     enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
 
 
-_DEEPSEEK_V32 = Family(
+_DEEPSEEK_V32 = _deepseek(
     key="deepseek-v3.2",
-    class_name="DeepSeekV32",
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -117,9 +104,8 @@ _DEEPSEEK_V32 = Family(
     names=("deepseek-ai/DeepSeek-V3.2",),
     templates=("8e5a13fcc4bdd4d9",),
     verified="template",
-    stop_tokens=_STOPS,
     switches=_THINKING,
-    retains=(RetentionRule("thinking", False, "all"), RetentionRule("enable_thinking", False, "all")),
+    retains=(RetentionRule("thinking", False, "all"), WITHOUT_THINKING),
     syntax="dsml",
 )
 
@@ -132,9 +118,8 @@ class DeepSeekV32RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V32):
     enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
 
 
-_DEEPSEEK_V4 = Family(
+_DEEPSEEK_V4 = _deepseek(
     key="deepseek-v4",
-    class_name="DeepSeekV4",
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines
@@ -149,17 +134,12 @@ _DEEPSEEK_V4 = Family(
     names=("deepseek-ai/DeepSeek-V4-Flash-0731",),
     templates=("aec3d906bce80d43", "7bd4fbdf0c06cd73"),
     verified="template",
-    stop_tokens=_STOPS,
     switches=(
-        TemplateSwitch("enable_thinking", (True, False), False),
-        TemplateSwitch("drop_thinking", (True, False), True),
+        flag("enable_thinking", False),
+        flag("drop_thinking", True),
         TemplateSwitch("reasoning_effort", ("low", "high", "max"), "low"),
     ),
-    retains=(
-        RetentionRule("drop_thinking", False, "all"),
-        RetentionRule("enable_thinking", False, "all"),
-        RetentionRule("drop_thinking", True, "tool_cycle"),
-    ),
+    retains=(*keeps_all_if("drop_thinking", False), WITHOUT_THINKING),
     syntax="dsml",
     program="deepseek-v4",
 )

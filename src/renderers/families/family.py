@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import ThinkingRetention
+from renderers.core.options import SamplingConventions, ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
 SwitchValue = bool | int | float | str | None
@@ -33,6 +31,11 @@ class TemplateSwitch(NamedTuple):
     """None if the templates of the family differ in it, or test whether the variable is defined."""
 
 
+def flag(name: str, default: bool | None = None) -> TemplateSwitch:
+    """Return a switch with the values True and False."""
+    return TemplateSwitch(name, (True, False), default)
+
+
 class RetentionRule(NamedTuple):
     """How much past reasoning a bridge keeps by default if a switch has some value.
 
@@ -44,24 +47,39 @@ class RetentionRule(NamedTuple):
     keeps: ThinkingRetention
 
 
+def keeps_all_if(switch: str, value: bool) -> tuple[RetentionRule, RetentionRule]:
+    """Return the rules of a switch that keeps all reasoning with one value, and that of a tool cycle with the other."""
+    return RetentionRule(switch, value, "all"), RetentionRule(switch, not value, "tool_cycle")
+
+
+WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text.
+
+    >>> words("Qwen/Qwen3-0.6B Qwen/Qwen3-8B")
+    ('Qwen/Qwen3-0.6B', 'Qwen/Qwen3-8B')
+    """
+    return tuple(text.split())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """The record of a model family. Its chat templates are run, not copied here.
 
-    >>> Family(key="chatml", class_name="ChatML", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
+    >>> Family(key="chatml", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
     'none'
     """
 
     key: str
     """The name of the family in configs: `qwen3`."""
-    class_name: str
-    """The prefix of its class names: `Qwen3` in `Qwen3Renderer` and `Qwen3RendererConfig`."""
     format: str
     """A description of the prompt format for readers."""
     names: tuple[str, ...] = ()
     """The exact names of its models."""
     templates: tuple[str, ...] = ()
-    """The digest of each template that the record was verified with, see `digest_of`."""
+    """The digest of each template that the record was verified with: 16 hex digits of its SHA-256."""
     verified: Verified = "none"
     stop_tokens: tuple[str, ...] = ()
     """The tokens that end a turn, in order. The first one closes a truncated turn."""
@@ -83,12 +101,5 @@ class Family:
     """The names of its models that accept text only, although the family has media."""
     version: int = 1
     """Incremented when token ids change."""
-
-
-def digest_of(template: str) -> str:
-    """Return the digest that identifies a template text: 16 hex digits of its SHA-256.
-
-    >>> digest_of("{{ messages }}")
-    'f24189f08c85a1eb'
-    """
-    return hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    class_name: str = ""
+    """The prefix of its class names, which its config class sets: `Qwen3` in `Qwen3RendererConfig`."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if, words
 
 _GEMMA_3 = Family(
     key="gemma3",
-    class_name="Gemma3",
     format="""
     <bos>, then <start_of_turn>{role}\\n{content}<end_of_turn>\\n; the assistant's role is model
     system     no own turn: before the first user message, followed by a blank line
@@ -34,7 +33,6 @@ class Gemma3RendererConfig(BaseRendererConfig, family=_GEMMA_3):
 
 _GEMMA_4 = Family(
     key="gemma4",
-    class_name="Gemma4",
     format="""
     <bos>, then <|turn>{role}\\n{content}<turn|>\\n; the assistant's role is model
     system     if there is a system message, thinking or tools: <|think|>, the message, <|tool>declaration:...<tool|>
@@ -45,30 +43,14 @@ _GEMMA_4 = Family(
     prompt     <|turn>model\\n; for the large models without thinking also <|channel>thought\\n<channel|>; nothing after
                results, because the model's turn continues
     """,
-    names=(
-        "google/gemma-4-E2B-it",
-        "google/gemma-4-E4B-it",
-        "google/gemma-4-26B-A4B-it",
-        "google/gemma-4-31B-it",
-    ),
-    templates=(
-        "85a08664d16d8f3b",
-        "55572b8d3c834204",
-        "65f93a25708c9524",
-        "9aeb7eac68ad87bb",
-        "cf1664f301605c2f",
-    ),
+    names=("google/gemma-4-E2B-it", "google/gemma-4-E4B-it", "google/gemma-4-26B-A4B-it", "google/gemma-4-31B-it"),
+    templates=words("""
+        85a08664d16d8f3b 55572b8d3c834204 65f93a25708c9524 9aeb7eac68ad87bb cf1664f301605c2f
+    """),
     verified="tokens",
     stop_tokens=("<turn|>", "<|tool_response>", "<eos>"),
-    switches=(
-        TemplateSwitch("enable_thinking", (True, False), False),
-        TemplateSwitch("preserve_thinking", (True, False), False),
-    ),
-    retains=(
-        RetentionRule("preserve_thinking", True, "all"),
-        RetentionRule("preserve_thinking", False, "tool_cycle"),
-        RetentionRule("enable_thinking", False, "all"),
-    ),
+    switches=(flag("enable_thinking", False), flag("preserve_thinking", False)),
+    retains=(*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING),
     syntax="gemma",
     media=("image", "video", "audio"),
 )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
 
-_STOPS = ("<|endoftext|>", "<|user|>", "<|observation|>")
-_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
-_WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
-_CLEARING = (
-    RetentionRule("clear_thinking", False, "all"),
-    _WITHOUT_THINKING,
-    RetentionRule("clear_thinking", True, "tool_cycle"),
-)
+_NO_THINK = "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
+_THINKING = flag("enable_thinking", True)
+_CLEARING = (*keeps_all_if("clear_thinking", False), WITHOUT_THINKING)
 
-_GLM45 = Family(
+_glm = partial(Family, stop_tokens=("<|endoftext|>", "<|user|>", "<|observation|>"), syntax="glm", verified="tokens")
+
+_GLM45 = _glm(
     key="glm-4.5",
-    class_name="GLM45",
     format="""
     [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -29,20 +26,13 @@ _GLM45 = Family(
     result     \\n<tool_response>\\n{content}\\n</tool_response>, one <|observation|> for consecutive results
     prompt     <|assistant|>; without thinking also \\n<think></think>, and /nothink after user messages
     """,
-    names=(
-        "zai-org/GLM-4.5-Air",
-        "THUDM/GLM-4.5-Air",
-        "PrimeIntellect/GLM-4.5-Air",
-        "zai-org/GLM-4.5",
-        "zai-org/GLM-4.5-FP8",
-        "zai-org/GLM-4.5-Air-FP8",
-    ),
+    names=words("""
+        zai-org/GLM-4.5-Air THUDM/GLM-4.5-Air PrimeIntellect/GLM-4.5-Air zai-org/GLM-4.5 zai-org/GLM-4.5-FP8
+        zai-org/GLM-4.5-Air-FP8
+    """),
     templates=("44f815868bf02fa4",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(_WITHOUT_THINKING,),
-    syntax="glm",
+    retains=(WITHOUT_THINKING,),
     normalisations=("trims_content", "trims_reasoning"),
     conventions=SamplingConventions(sampled_from="<think>", prompted=r"\A\n"),
 )
@@ -52,14 +42,11 @@ class GLM45RendererConfig(BaseRendererConfig, family=_GLM45):
     """GLM-4.5."""
 
     name: Literal["glm-4.5"] = "glm-4.5"
-    enable_thinking: bool = option(
-        True, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
-    )
+    enable_thinking: bool = option(True, _NO_THINK)
 
 
-_GLM46 = Family(
+_GLM46 = _glm(
     key="glm-4.6",
-    class_name="GLM46",
     format="""
     As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a separate <|system|> message.
     reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user message
@@ -69,11 +56,8 @@ _GLM46 = Family(
     """,
     names=("zai-org/GLM-4.6", "zai-org/GLM-4.6-FP8"),
     templates=("8804f445c761b9f2",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(_WITHOUT_THINKING,),
-    syntax="glm",
+    retains=(WITHOUT_THINKING,),
     normalisations=("trims_content", "trims_reasoning"),
 )
 
@@ -82,22 +66,16 @@ class GLM46RendererConfig(BaseRendererConfig, family=_GLM46):
     """GLM-4.6."""
 
     name: Literal["glm-4.6"] = "glm-4.6"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt, and `/nothink` to user messages."
-    )
+    enable_thinking: bool | None = option(None, _NO_THINK)
 
 
-_GLM47 = Family(
+_GLM47 = _glm(
     key="glm-4.7",
-    class_name="GLM47",
-    format="""
-    As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.
-    """,
+    format="As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.",
     names=("zai-org/GLM-4.7", "zai-org/GLM-4.7-FP8"),
-    stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
+    verified="none",
 )
 
 
@@ -109,9 +87,8 @@ class GLM47RendererConfig(BaseRendererConfig, family=_GLM47):
     clear_thinking: bool | None = option(None, "False keeps the reasoning of all turns.")
 
 
-_GLM5 = Family(
+_GLM5 = _glm(
     key="glm-5",
-    class_name="GLM5",
     format="""
     [gMASK]<sop>, then <|{role}|>{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -123,11 +100,8 @@ _GLM5 = Family(
     """,
     names=("zai-org/GLM-5", "zai-org/GLM-5-FP8", "zai-org/GLM-4.7-Flash"),
     templates=("d63ad536c3c81880",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
@@ -140,11 +114,10 @@ class GLM5RendererConfig(BaseRendererConfig, family=_GLM5):
     clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
 
 
-_GLM51 = Family(
+_GLM51 = _glm(
     key="glm-5.1",
-    class_name="GLM51",
     format="""
-    As glm-5, but a tool is the value of its function without defer_loading and strict, and reasoning is not trimmed.
+    As glm-5, with tools as the value of function without defer_loading and strict; reasoning is not trimmed.
     reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking, even if empty
                with thinking; else only </think>
     result     <tool_response>{content}</tool_response>; discovered tools are written as <tools>\\n...</tools>
@@ -152,11 +125,8 @@ _GLM51 = Family(
     """,
     names=("zai-org/GLM-5.1",),
     templates=("b1abe19bf8f414a7",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(_THINKING, TemplateSwitch("clear_thinking", (True, False), True)),
+    switches=(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
-    syntax="glm",
     normalisations=("trims_content",),
 )
 
@@ -169,13 +139,11 @@ class GLM51RendererConfig(BaseRendererConfig, family=_GLM51):
     clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
 
 
-_KEEPING = TemplateSwitch("clear_thinking", (True, False), False)
+_KEEPING = flag("clear_thinking", False)
 _EFFORT = TemplateSwitch("reasoning_effort", ("low", "high", "max"), "max")
-_KEPT = (RetentionRule("clear_thinking", False, "all"), RetentionRule("clear_thinking", True, "tool_cycle"))
 
-_GLM53 = Family(
+_GLM53 = _glm(
     key="glm-5.3",
-    class_name="GLM53",
     format="""
     As glm-5.1, but the effort comes first: [gMASK]<sop><|system|>Reasoning Effort: {effort}
     reasoning  <think>{reasoning}</think> in every turn; with clear_thinking empty up to the last user message
@@ -183,10 +151,9 @@ _GLM53 = Family(
     prompt     <|assistant|><think>
     """,
     names=("zai-org/GLM-5.3", "zai-org/GLM-5.3-BF16"),
-    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
-    retains=_KEPT,
-    syntax="glm",
+    retains=keeps_all_if("clear_thinking", False),
+    verified="none",
 )
 
 
@@ -198,18 +165,16 @@ class GLM53RendererConfig(BaseRendererConfig, family=_GLM53):
     reasoning_effort: Literal["low", "high", "max"] = option("max", "The requested amount of reasoning.")
 
 
-_GLM53_FLASH = Family(
+_GLM53_FLASH = _glm(
     key="glm-5.3-flash",
-    class_name="GLM53Flash",
     format="""
     As glm-5.3, with images of systems, users and tools.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
-    stop_tokens=_STOPS,
     switches=(_KEEPING, _EFFORT),
-    retains=_KEPT,
-    syntax="glm",
+    retains=keeps_all_if("clear_thinking", False),
     media=("image",),
+    verified="none",
 )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
 
 _GPT_OSS = Family(
     key="gpt-oss",
-    class_name="GptOss",
     format="""
     <|start|>{role}<|message|>{content}<|end|>
     system     always: identity, cutoff, date, effort, channels
@@ -30,14 +29,11 @@ _GPT_OSS = Family(
         TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
         TemplateSwitch("builtin_tools", list),
         TemplateSwitch("conversation_start_date", str),
-        TemplateSwitch("use_system_prompt", (True, False), True),
+        flag("use_system_prompt", True),
         TemplateSwitch("knowledge_cutoff", str),
-        TemplateSwitch("auto_drop_analysis", (True, False), True),
+        flag("auto_drop_analysis", True),
     ),
-    retains=(
-        RetentionRule("auto_drop_analysis", False, "all"),
-        RetentionRule("auto_drop_analysis", True, "tool_cycle"),
-    ),
+    retains=keeps_all_if("auto_drop_analysis", False),
     syntax="harmony",
     program="harmony",
     normalisations=("calls_content_reasoning", "keeps_first_call"),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
 
-_STOPS = ("<|im_end|>",)
-_THINKING = TemplateSwitch("thinking", (True, False), True)
+_THINKING = flag("thinking", True)
 
-_KIMI_K2 = Family(
+_kimi_k2 = partial(Family, stop_tokens=("<|im_end|>",), syntax="kimi", verified="tokens")
+
+_KIMI_K2 = _kimi_k2(
     key="kimi-k2",
-    class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
     system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
@@ -23,9 +24,6 @@ _KIMI_K2 = Family(
     """,
     names=("moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"),
     templates=("1d396d5b128cdb9b",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
@@ -39,9 +37,8 @@ class KimiK2RendererConfig(BaseRendererConfig, family=_KIMI_K2):
     enable_thinking: bool = option(True, "No effect. Accepted for compatibility with release 0.1.")
 
 
-_KIMI_K2_THINKING = Family(
+_KIMI_K2_THINKING = _kimi_k2(
     key="kimi-k2-thinking",
-    class_name="KimiK2Thinking",
     format="""
     As kimi-k2, with reasoning in every turn.
     reasoning  <think>{reasoning}</think>, empty up to the first turn without calls
@@ -49,9 +46,6 @@ _KIMI_K2_THINKING = Family(
     """,
     names=("moonshotai/Kimi-K2-Thinking",),
     templates=("2f6c593d50682612",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    syntax="kimi",
     normalisations=("drops_reasoning",),
 )
 
@@ -62,9 +56,8 @@ class KimiK2ThinkingRendererConfig(BaseRendererConfig, family=_KIMI_K2_THINKING)
     name: Literal["kimi-k2-thinking"] = "kimi-k2-thinking"
 
 
-_KIMI_K25 = Family(
+_KIMI_K25 = _kimi_k2(
     key="kimi-k2.5",
-    class_name="KimiK25",
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
@@ -74,11 +67,8 @@ _KIMI_K25 = Family(
     """,
     names=("moonshotai/Kimi-K2.5", "moonshotai/Kimi-K2.6"),
     templates=("82dc16c314f46cef",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
     retains=(RetentionRule("thinking", False, "all"),),
-    syntax="kimi",
     normalisations=("drops_reasoning_without_calls",),
     media=("image", "video"),
 )
@@ -93,7 +83,6 @@ class KimiK25RendererConfig(CachedImagesConfig, family=_KIMI_K25):
 
 _KIMI_K3 = Family(
     key="kimi-k3",
-    class_name="KimiK3",
     format="""
     <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags have the same form
     system     the tools first, as JSON with sorted keys in a message of type="tool-declare", then the effort

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch
+from renderers.families.family import Family, flag
 
-_STOPS = ("</assistant>", "〈|EOS|〉")
-_THINKING_OFF = TemplateSwitch("enable_thinking", (True, False), False)
-_RAW = TemplateSwitch("render_assistant_messages_raw", (True, False), False)
+_THINKING_OFF = flag("enable_thinking", False)
+_RAW = flag("render_assistant_messages_raw", False)
 
-_LAGUNA_XS_2 = Family(
+_laguna = partial(Family, stop_tokens=("</assistant>", "〈|EOS|〉"), syntax="glm", verified="template")
+
+_LAGUNA_XS_2 = _laguna(
     key="laguna-xs.2",
-    class_name="LagunaXS2",
     format="""
     〈|EOS|〉, then <{role}>\\n{content}\\n</{role}>\\n
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -25,10 +26,7 @@ _LAGUNA_XS_2 = Family(
     """,
     names=("poolside/Laguna-XS.2",),
     templates=("cefcef90515772c0",),
-    verified="template",
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
-    syntax="glm",
 )
 
 
@@ -40,18 +38,12 @@ class LagunaXS2RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_2):
     render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
 
 
-_LAGUNA_M_1 = Family(
+_LAGUNA_M_1 = _laguna(
     key="laguna-m.1",
-    class_name="LagunaM1",
-    format="""
-    as laguna-xs.2, but without a persona: no system message and no tools, no <system>
-    """,
+    format="as laguna-xs.2, but without a persona: no system message and no tools, no <system>",
     names=("poolside/Laguna-M.1",),
     templates=("5f1bf14725b6a0e6",),
-    verified="template",
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF, _RAW),
-    syntax="glm",
 )
 
 
@@ -63,9 +55,8 @@ class LagunaM1RendererConfig(BaseRendererConfig, family=_LAGUNA_M_1):
     render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
 
 
-_LAGUNA_XS_21 = Family(
+_LAGUNA_XS_21 = _laguna(
     key="laguna-xs-2.1",
-    class_name="LagunaXS21",
     format="""
     〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content verbatim
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -75,9 +66,8 @@ _LAGUNA_XS_21 = Family(
     prompt     <assistant></think>; with thinking <assistant><think>
     """,
     names=("poolside/Laguna-XS-2.1",),
-    stop_tokens=_STOPS,
     switches=(_THINKING_OFF,),
-    syntax="glm",
+    verified="none",
 )
 
 
@@ -88,22 +78,15 @@ class LagunaXS21RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_21):
     enable_thinking: bool = option(False, "True opens the reasoning block in the prompt, and keeps past reasoning.")
 
 
-_LAGUNA_S_21 = Family(
+_LAGUNA_S_21 = _laguna(
     key="laguna-s-2.1",
-    class_name="LagunaS21",
     format="""
     as laguna-xs-2.1, but with thinking by default
     preserve_thinking writes <think>{reasoning}</think> in the turns of a history without thinking as well
     """,
     names=("poolside/Laguna-S-2.1",),
     templates=("444819b8ad461287",),
-    verified="template",
-    stop_tokens=_STOPS,
-    switches=(
-        TemplateSwitch("enable_thinking", (True, False), True),
-        TemplateSwitch("preserve_thinking", (True, False), False),
-    ),
-    syntax="glm",
+    switches=(flag("enable_thinking", True), flag("preserve_thinking", False)),
 )
 
 

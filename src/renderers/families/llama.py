@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch
+from renderers.families.family import Family, TemplateSwitch, flag, words
 
-_STOPS = ("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>")
 _CUSTOM = TemplateSwitch("custom_tools", list)
-_IN_USER = TemplateSwitch("tools_in_user_message", (True, False), True)
-_NORMALISATIONS = ("drops_reasoning", "drops_content_with_calls", "trims_content")
+_IN_USER = flag("tools_in_user_message", True)
 
-_LLAMA_3 = Family(
+_llama = partial(
+    Family,
+    verified="tokens",
+    stop_tokens=("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"),
+    syntax="llama",
+    normalisations=("drops_reasoning", "drops_content_with_calls", "trims_content"),
+)
+
+_LLAMA_3 = _llama(
     key="llama-3",
-    class_name="Llama3",
     format="""
     <|begin_of_text|>, then <|start_header_id|>{role}<|end_header_id|>\\n\\n{content}<|eot_id|>
     system     always: the cutoff and the date, then the system message
@@ -23,19 +29,13 @@ _LLAMA_3 = Family(
     result     the role ipython, its content as JSON
     prompt     <|start_header_id|>assistant<|end_header_id|>\\n\\n
     """,
-    names=(
-        "meta-llama/Llama-3.2-1B-Instruct",
-        "meta-llama/Llama-3.2-3B-Instruct",
-        "unsloth/Llama-3.2-1B-Instruct",
-        "unsloth/Llama-3.2-3B-Instruct",
-    ),
+    names=words("""
+        meta-llama/Llama-3.2-1B-Instruct meta-llama/Llama-3.2-3B-Instruct unsloth/Llama-3.2-1B-Instruct
+        unsloth/Llama-3.2-3B-Instruct
+    """),
     templates=("5816fce10444e03c",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     # The default is the current date, so it is not listed.
     switches=(TemplateSwitch("date_string", str), _IN_USER, _CUSTOM),
-    syntax="llama",
-    normalisations=_NORMALISATIONS,
 )
 
 
@@ -47,34 +47,25 @@ class Llama3RendererConfig(BaseRendererConfig, family=_LLAMA_3):
     tools_in_user_message: bool = option(True, "False puts the tools into the system message.")
 
 
-_LLAMA_31 = Family(
+_LLAMA_31 = _llama(
     key="llama-3.1",
-    class_name="Llama31",
     format="""
     as llama-3, but the default date is 26 Jul 2024
     builtin_tools are listed in the system message; with them a turn with calls ends in <|eom_id|>, and a call is
                <|python_tag|>{name}.call({key}="{value}", ...)
     """,
-    names=(
-        "meta-llama/Llama-3.1-8B-Instruct",
-        "meta-llama/Llama-3.1-70B-Instruct",
-        "meta-llama/Llama-3.1-405B-Instruct",
-        "meta-llama/Meta-Llama-3.1-8B-Instruct",
-        "meta-llama/Meta-Llama-3.1-70B-Instruct",
-        "meta-llama/Meta-Llama-3.1-405B-Instruct",
-        "meta-llama/Llama-3.3-70B-Instruct",
-    ),
+    names=words("""
+        meta-llama/Llama-3.1-8B-Instruct meta-llama/Llama-3.1-70B-Instruct meta-llama/Llama-3.1-405B-Instruct
+        meta-llama/Meta-Llama-3.1-8B-Instruct meta-llama/Meta-Llama-3.1-70B-Instruct
+        meta-llama/Meta-Llama-3.1-405B-Instruct meta-llama/Llama-3.3-70B-Instruct
+    """),
     templates=("e10ca381b1ccc5cf",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(
         TemplateSwitch("date_string", str, "26 Jul 2024"),
         _IN_USER,
         _CUSTOM,
         TemplateSwitch("builtin_tools", list),
     ),
-    syntax="llama",
-    normalisations=_NORMALISATIONS,
 )
 
 

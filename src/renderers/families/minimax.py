@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, TemplateSwitch
 
@@ -12,7 +12,6 @@ _STOPS = ("[e~[",)
 
 _MINIMAX_M2 = Family(
     key="minimax-m2",
-    class_name="MiniMaxM2",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
     system     always: the system message or an identity, followed by the tools, <tool>{JSON}</tool> each
@@ -42,7 +41,6 @@ class MiniMaxM2RendererConfig(BaseRendererConfig, family=_MINIMAX_M2):
 
 _MINIMAX_M3 = Family(
     key="minimax-m3",
-    class_name="MiniMaxM3",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
     system     always: a message of the role root or an identity, then the thinking mode

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from renderers.families.config import BaseRendererConfig
-from renderers.families.family import Family
+from renderers.families.family import Family, words
 
-_STOPS = ("</s>",)
+_mistral = partial(Family, stop_tokens=("</s>",), verified="tokens")
 
-_MISTRAL_NEMO = Family(
+_MISTRAL_NEMO = _mistral(
     key="mistral-nemo",
-    class_name="MistralNemo",
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
     system     before the last user message, followed by a blank line, and only if that message is the last
@@ -23,7 +23,6 @@ _MISTRAL_NEMO = Family(
     names=("mistralai/Mistral-Nemo-Instruct-2407",),
     templates=("e4676cb56dffea77",),
     verified="template",
-    stop_tokens=_STOPS,
     syntax="mistral",
 )
 
@@ -34,9 +33,8 @@ class MistralNemoRendererConfig(BaseRendererConfig, family=_MISTRAL_NEMO):
     name: Literal["mistral-nemo"] = "mistral-nemo"
 
 
-_MISTRAL_SMALL = Family(
+_MISTRAL_SMALL = _mistral(
     key="mistral-small",
-    class_name="MistralSmall",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
                long one with today's date
@@ -48,8 +46,6 @@ _MISTRAL_SMALL = Family(
     """,
     names=("mistralai/Mistral-Small-3.2-24B-Instruct-2506",),
     templates=("5b8f31f111986965",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
@@ -61,9 +57,8 @@ class MistralSmallRendererConfig(BaseRendererConfig, family=_MISTRAL_SMALL):
     name: Literal["mistral-small"] = "mistral-small"
 
 
-_MINISTRAL_3 = Family(
+_MINISTRAL_3 = _mistral(
     key="ministral-3",
-    class_name="Ministral3",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
                that asks for [THINK]
@@ -74,14 +69,11 @@ _MINISTRAL_3 = Family(
     image      [IMG]
     prompt     nothing: [/INST] ends it
     """,
-    names=(
-        "mistralai/Ministral-3-3B-Reasoning-2512",
-        "mistralai/Ministral-3-8B-Reasoning-2512",
-        "mistralai/Ministral-3-14B-Reasoning-2512",
-    ),
+    names=words("""
+        mistralai/Ministral-3-3B-Reasoning-2512 mistralai/Ministral-3-8B-Reasoning-2512
+        mistralai/Ministral-3-14B-Reasoning-2512
+    """),
     templates=("39f03c383413f531",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
     media=("image",),
 )
@@ -93,9 +85,8 @@ class Ministral3RendererConfig(BaseRendererConfig, family=_MINISTRAL_3):
     name: Literal["ministral-3"] = "ministral-3"
 
 
-_DEVSTRAL = Family(
+_DEVSTRAL = _mistral(
     key="devstral",
-    class_name="Devstral",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
                that of Devstral
@@ -107,7 +98,6 @@ _DEVSTRAL = Family(
     names=("mistralai/Devstral-Small-2507", "unsloth/Devstral-Small-2507"),
     templates=("039a4710e2aabaa7",),
     verified="template",
-    stop_tokens=_STOPS,
     syntax="mistral_args",
 )
 

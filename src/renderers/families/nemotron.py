@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if
 
-_STOPS = ("<|im_end|>",)
-_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
-_TRUNCATE = TemplateSwitch("truncate_history_thinking", (True, False), True)
-_RETAINS = (
-    RetentionRule("truncate_history_thinking", True, "tool_cycle"),
-    RetentionRule("truncate_history_thinking", False, "all"),
-    RetentionRule("enable_thinking", False, "all"),
+_THINKING = flag("enable_thinking", True)
+_TRUNCATE = flag("truncate_history_thinking", True)
+
+_nemotron = partial(
+    Family,
+    verified="tokens",
+    stop_tokens=("<|im_end|>",),
+    retains=(*keeps_all_if("truncate_history_thinking", False), WITHOUT_THINKING),
+    syntax="qwen_xml",
+    normalisations=("drops_blank_reasoning", "trims_end_of_content"),
+    conventions=SamplingConventions(sampled_from="<think>"),
 )
-_NORMALISATIONS = ("drops_blank_reasoning", "trims_end_of_content")
-_CONVENTIONS = SamplingConventions(sampled_from="<think>")
 
-_NEMOTRON_3 = Family(
+_NEMOTRON_3 = _nemotron(
     key="nemotron-3",
-    class_name="Nemotron3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always, possibly empty; followed by the tools, <function>\\n<name>...</name> and so on in <tools>
@@ -34,13 +36,7 @@ _NEMOTRON_3 = Family(
     """,
     names=("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16"),
     templates=("ab7813c3abdd9cb6", "575fb74f54ed264d", "f52a4a70292b98db", "d385958544457409"),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(_THINKING, _TRUNCATE, TemplateSwitch("low_effort", (True, False), False)),
-    retains=_RETAINS,
-    syntax="qwen_xml",
-    normalisations=_NORMALISATIONS,
-    conventions=_CONVENTIONS,
+    switches=(_THINKING, _TRUNCATE, flag("low_effort", False)),
 )
 
 
@@ -53,9 +49,8 @@ class Nemotron3RendererConfig(BaseRendererConfig, family=_NEMOTRON_3):
     low_effort: bool = option(False, "True requests little reasoning. Only the template of Super uses it.")
 
 
-_NEMOTRON_3_ULTRA = Family(
+_NEMOTRON_3_ULTRA = _nemotron(
     key="nemotron-3-ultra",
-    class_name="Nemotron3Ultra",
     format="""
     as nemotron-3, but
     reasoning  <think>\\n{reasoning}</think>, with no line breaks at its end
@@ -63,13 +58,7 @@ _NEMOTRON_3_ULTRA = Family(
     """,
     names=("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8"),
     templates=("82753bef5cedc493", "d61cca230ac4f813"),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(_THINKING, _TRUNCATE, TemplateSwitch("medium_effort", (True, False), False)),
-    retains=_RETAINS,
-    syntax="qwen_xml",
-    normalisations=_NORMALISATIONS,
-    conventions=_CONVENTIONS,
+    switches=(_THINKING, _TRUNCATE, flag("medium_effort", False)),
 )
 
 
@@ -82,22 +71,15 @@ class Nemotron3UltraRendererConfig(BaseRendererConfig, family=_NEMOTRON_3_ULTRA)
     medium_effort: bool = option(False, "True requests less reasoning.")
 
 
-_NEMOTRON_35 = Family(
+_NEMOTRON_35 = _nemotron(
     key="nemotron-3.5",
-    class_name="Nemotron35",
     format="""
     as nemotron-3-ultra, without the effort switch
     image      <image>, in vision models
     """,
     names=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16", "nvidia/NVIDIA-Nemotron-3.5-Super-EA-09112026"),
     templates=("58933db77d3099b4",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING, _TRUNCATE),
-    retains=_RETAINS,
-    syntax="qwen_xml",
-    normalisations=_NORMALISATIONS,
-    conventions=_CONVENTIONS,
     media=("image",),
     text_only=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16",),
 )

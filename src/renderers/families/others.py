@@ -7,14 +7,13 @@ from typing import ClassVar, Literal
 from pydantic import field_validator
 
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
 
 _COMMAND_A = Family(
     key="command-a",
-    class_name="CommandA",
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     always: a long preamble, the tools as JSON in it, the system message at its end
@@ -25,19 +24,17 @@ _COMMAND_A = Family(
     result     a SYSTEM turn of <|START_TOOL_RESULT|>[{"tool_call_id": ..., "results": ...}]<|END_TOOL_RESULT|>
     prompt     <|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>, in every render; Command A adds <|START_RESPONSE|>
     """,
-    names=(
-        "CohereLabs/c4ai-command-a-03-2025",
-        "CohereForAI/c4ai-command-a-03-2025",
-        "CohereLabs/c4ai-command-r7b-12-2024",
-        "CohereForAI/c4ai-command-r7b-12-2024",
-    ),
+    names=words("""
+        CohereLabs/c4ai-command-a-03-2025 CohereForAI/c4ai-command-a-03-2025 CohereLabs/c4ai-command-r7b-12-2024
+        CohereForAI/c4ai-command-r7b-12-2024
+    """),
     templates=("5a3fc70a3b0a5f2d", "cc60b553279347d8"),
     verified="tokens",
     stop_tokens=_COMMAND_STOPS,
     switches=(
         TemplateSwitch("safety_mode", ("CONTEXTUAL", "STRICT"), "CONTEXTUAL"),
-        TemplateSwitch("enable_citations", (True, False), False),
-        TemplateSwitch("enable_thinking", (True, False), False),
+        flag("enable_citations", False),
+        flag("enable_thinking", False),
     ),
     syntax="command",
 )
@@ -54,7 +51,6 @@ class CommandARendererConfig(BaseRendererConfig, family=_COMMAND_A):
 
 _COMMAND_R = Family(
     key="command-r",
-    class_name="CommandR",
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     a preamble, the system message or a default in it, the tools as Python functions at its end
@@ -63,12 +59,10 @@ _COMMAND_R = Family(
     result     a SYSTEM turn of <results>\\n{content}</results>
     prompt     a SYSTEM turn that requests actions, then <|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>
     """,
-    names=(
-        "CohereLabs/c4ai-command-r-v01",
-        "CohereForAI/c4ai-command-r-v01",
-        "CohereLabs/c4ai-command-r-plus",
-        "CohereForAI/c4ai-command-r-plus",
-    ),
+    names=words("""
+        CohereLabs/c4ai-command-r-v01 CohereForAI/c4ai-command-r-v01 CohereLabs/c4ai-command-r-plus
+        CohereForAI/c4ai-command-r-plus
+    """),
     templates=("bf9e9ee8c0f2297c",),
     verified="template",
     stop_tokens=_COMMAND_STOPS,
@@ -84,7 +78,6 @@ class CommandRRendererConfig(BaseRendererConfig, family=_COMMAND_R):
 
 _GRANITE_4 = Family(
     key="granite-4",
-    class_name="Granite4",
     format="""
     <|start_of_role|>{role}<|end_of_role|>{content}<|end_of_text|>\\n
     system     the system message, the tools and the documents; without any of them a default, from 4.1 on nothing
@@ -93,12 +86,10 @@ _GRANITE_4 = Family(
     prompt     <|start_of_role|>assistant<|end_of_role|>
     no reasoning
     """,
-    names=(
-        "ibm-granite/granite-4.0-micro",
-        "ibm-granite/granite-4.0-h-micro",
-        "ibm-granite/granite-4.0-h-tiny",
-        "ibm-granite/granite-4.0-h-small",
-    ),
+    names=words("""
+        ibm-granite/granite-4.0-micro ibm-granite/granite-4.0-h-micro ibm-granite/granite-4.0-h-tiny
+        ibm-granite/granite-4.0-h-small
+    """),
     templates=("9524df67b77a7b25", "fed2756d2d24e127"),
     verified="tokens",
     stop_tokens=("<|end_of_text|>",),
@@ -116,7 +107,6 @@ class Granite4RendererConfig(BaseRendererConfig, family=_GRANITE_4):
 
 _HY3 = Family(
     key="hy3",
-    class_name="Hy3",
     format="""
     <｜hy_begin_of_sentence:opensource｜>, all system messages joined, the tools, the effort
     user       <｜hy_User:opensource｜>{content}
@@ -137,15 +127,12 @@ _HY3 = Family(
     switches=(
         TemplateSwitch("reasoning_effort", ("no_think", "low", "high"), "no_think"),
         # By default, reasoning is kept if there are tools.
-        TemplateSwitch("preserved_thinking", (True, False)),
-        TemplateSwitch("is_training", (True, False), False),
-        TemplateSwitch("raw_last_assistant", (True, False), False),
+        flag("preserved_thinking"),
+        flag("is_training", False),
+        flag("raw_last_assistant", False),
         TemplateSwitch("fallback_strategy", (None, "reasoning_toolcall_retry")),
     ),
-    retains=(
-        RetentionRule("preserved_thinking", True, "all"),
-        RetentionRule("preserved_thinking", False, "tool_cycle"),
-    ),
+    retains=keeps_all_if("preserved_thinking", True),
     syntax="hy3",
 )
 
@@ -165,7 +152,6 @@ class Hy3RendererConfig(BaseRendererConfig, family=_HY3):
 
 _INKLING = Family(
     key="inkling",
-    class_name="Inkling",
     format="""
     <|message_{role}|><|content_{kind}|>{content}<|end_message|> for each part; the assistant's role is model
     system     the tools as compact JSON, the system messages, then Thinking effort level: {number}
@@ -212,7 +198,6 @@ class InklingRendererConfig(CachedImagesConfig, family=_INKLING):
 
 _LFM_2 = Family(
     key="lfm2",
-    class_name="LFM2",
     format="""
     <|startoftext|>, then <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then List of tools: [{JSON}, ...]; LFM2 writes <|tool_list_start|> and
@@ -222,22 +207,14 @@ _LFM_2 = Family(
     result     the role tool; LFM2 writes <|tool_response_start|> and <|tool_response_end|> around it
     prompt     <|im_start|>assistant\\n
     """,
-    names=(
-        "LiquidAI/LFM2-350M",
-        "LiquidAI/LFM2-700M",
-        "LiquidAI/LFM2-1.2B",
-        "LiquidAI/LFM2-2.6B",
-        "LiquidAI/LFM2-8B-A1B",
-        "LiquidAI/LFM2.5-1.2B-Instruct",
-        "LiquidAI/LFM2.5-8B-A1B",
-    ),
+    names=words("""
+        LiquidAI/LFM2-350M LiquidAI/LFM2-700M LiquidAI/LFM2-1.2B LiquidAI/LFM2-2.6B LiquidAI/LFM2-8B-A1B
+        LiquidAI/LFM2.5-1.2B-Instruct LiquidAI/LFM2.5-8B-A1B
+    """),
     templates=("2294f49b51a0b9a1", "cef187400d62a595", "fc29163f52185634", "f05bf4b967dc993b", "6d65c8804847ad74"),
     verified="template",
     stop_tokens=("<|im_end|>",),
-    switches=(
-        TemplateSwitch("keep_past_thinking", (True, False), False),
-        TemplateSwitch("preserve_thinking", (True, False), False),
-    ),
+    switches=(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
     syntax="lfm2",
 )
 
@@ -252,7 +229,6 @@ class LFM2RendererConfig(BaseRendererConfig, family=_LFM_2):
 
 _MUSE_GLIMMER = Family(
     key="muse-glimmer",
-    class_name="MuseGlimmer",
     format="""
     <|begin_of_text|>, then <|start|>{role}<|message|>{content}<|eot|>
     system     the system message or cutoff and date, then the effort, the tools as JSON and the valid recipients
@@ -290,7 +266,6 @@ class MuseGlimmerRendererConfig(BaseRendererConfig, family=_MUSE_GLIMMER):
 
 _OLMO_3 = Family(
     key="olmo-3",
-    class_name="Olmo3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then the tools in <functions>...</functions>
@@ -312,7 +287,6 @@ class Olmo3RendererConfig(BaseRendererConfig, family=_OLMO_3):
 
 _PHI_4 = Family(
     key="phi-4",
-    class_name="Phi4",
     format="""
     <|im_start|>{role}<|im_sep|>{content}<|im_end|>, with nothing between
     prompt     <|im_start|>assistant<|im_sep|>
@@ -331,7 +305,6 @@ class Phi4RendererConfig(BaseRendererConfig, family=_PHI_4):
 
 _SEED_OSS = Family(
     key="seed-oss",
-    class_name="SeedOss",
     format="""
     <seed:bos>{role}\\n{content}<seed:eos>
     system     the system message, followed by the tools as Python functions; then one with the thinking budget
@@ -345,7 +318,7 @@ _SEED_OSS = Family(
     templates=("3f9e0dc4adeb8032",),
     verified="tokens",
     stop_tokens=("<seed:eos>",),
-    switches=(TemplateSwitch("thinking_budget", int, -1), TemplateSwitch("use_json_tooldef", (True, False), False)),
+    switches=(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
     syntax="seed_xml",
     normalisations=("trims_content", "trims_reasoning"),
 )
@@ -361,7 +334,6 @@ class SeedOssRendererConfig(BaseRendererConfig, family=_SEED_OSS):
 
 _SMOLLM_3 = Family(
     key="smollm3",
-    class_name="SmolLM3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
@@ -375,7 +347,7 @@ _SMOLLM_3 = Family(
     verified="tokens",
     stop_tokens=("<|im_end|>",),
     switches=(
-        TemplateSwitch("enable_thinking", (True, False), True),
+        flag("enable_thinking", True),
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),
     ),
@@ -393,7 +365,6 @@ class SmolLM3RendererConfig(BaseRendererConfig, family=_SMOLLM_3):
 
 _STEP_35 = Family(
     key="step-3.5",
-    class_name="Step35",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     reasoning  <think>\\n{reasoning}\\n</think>\\n, only after the last user query

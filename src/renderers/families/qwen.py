@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
-from renderers.core.conventions import SamplingConventions
+from renderers.core.options import SamplingConventions
 from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
 
-_STOPS = ("<|im_end|>", "<|endoftext|>")
-_THINKING = TemplateSwitch("enable_thinking", (True, False), True)
-_IGNORED = TemplateSwitch("enable_thinking", (True, False))
+_THINKING = flag("enable_thinking", True)
+_IGNORED = flag("enable_thinking")
 """Unused by these templates. Accepted with a warning, because callers pass it to all Qwen3 models."""
-_VISION_ID = TemplateSwitch("add_vision_id", (True, False), False)
-_WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
-_PRESERVING = (
-    RetentionRule("preserve_thinking", True, "all"),
-    _WITHOUT_THINKING,
-    RetentionRule("preserve_thinking", False, "tool_cycle"),
-)
+_VISION_ID = flag("add_vision_id", False)
+_PRESERVING = (*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING)
+_EMPTY_BLOCK = "False adds an empty reasoning block to the prompt. None uses the template's default."
 _PREFILLED_THINK = SamplingConventions(sampled_from="<think>")
 
-_QWEN25 = Family(
+_qwen = partial(Family, stop_tokens=("<|im_end|>", "<|endoftext|>"), verified="tokens")
+
+_QWEN25 = _qwen(
     key="qwen2.5",
-    class_name="Qwen25",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message or a default first, followed by the tools
     call       \\n<tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
     result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
     prompt     <|im_start|>assistant\\n
     """,
-    names=(
-        "Qwen/Qwen2.5-0.5B-Instruct",
-        "Qwen/Qwen2.5-1.5B-Instruct",
-        "Qwen/Qwen2.5-3B-Instruct",
-        "Qwen/Qwen2.5-7B-Instruct",
-        "Qwen/Qwen2.5-14B-Instruct",
-        "Qwen/Qwen2.5-32B-Instruct",
-        "Qwen/Qwen2.5-72B-Instruct",
-        "Qwen/Qwen2.5-Coder-0.5B-Instruct",
-        "Qwen/Qwen2.5-Coder-1.5B-Instruct",
-        "Qwen/Qwen2.5-Coder-3B-Instruct",
-        "Qwen/Qwen2.5-Coder-7B-Instruct",
-        "Qwen/Qwen2.5-Coder-14B-Instruct",
-        "Qwen/Qwen2.5-Coder-32B-Instruct",
-    ),
+    names=words("""
+        Qwen/Qwen2.5-0.5B-Instruct Qwen/Qwen2.5-1.5B-Instruct Qwen/Qwen2.5-3B-Instruct Qwen/Qwen2.5-7B-Instruct
+        Qwen/Qwen2.5-14B-Instruct Qwen/Qwen2.5-32B-Instruct Qwen/Qwen2.5-72B-Instruct
+        Qwen/Qwen2.5-Coder-0.5B-Instruct Qwen/Qwen2.5-Coder-1.5B-Instruct Qwen/Qwen2.5-Coder-3B-Instruct
+        Qwen/Qwen2.5-Coder-7B-Instruct Qwen/Qwen2.5-Coder-14B-Instruct Qwen/Qwen2.5-Coder-32B-Instruct
+    """),
     templates=("cd8e9439f0570856", "0cd86fb80f520885"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="hermes",
     normalisations=("drops_reasoning",),
 )
@@ -59,9 +45,8 @@ class Qwen25RendererConfig(BaseRendererConfig, family=_QWEN25):
     name: Literal["qwen2.5"] = "qwen2.5"
 
 
-_QWEN3 = Family(
+_QWEN3 = _qwen(
     key="qwen3",
-    class_name="Qwen3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query
@@ -69,29 +54,14 @@ _QWEN3 = Family(
     result     a user message with <tool_response>\\n{content}\\n</tool_response>, one for consecutive results
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n\\n
     """,
-    names=(
-        "Qwen/Qwen3-0.6B",
-        "Qwen/Qwen3-1.7B",
-        "Qwen/Qwen3-4B",
-        "Qwen/Qwen3-8B",
-        "Qwen/Qwen3-14B",
-        "Qwen/Qwen3-32B",
-        "Qwen/Qwen3-30B-A3B",
-        "Qwen/Qwen3-235B-A22B",
-        "Qwen/Qwen3-0.6B-FP8",
-        "Qwen/Qwen3-1.7B-FP8",
-        "Qwen/Qwen3-4B-FP8",
-        "Qwen/Qwen3-8B-FP8",
-        "Qwen/Qwen3-14B-FP8",
-        "Qwen/Qwen3-32B-FP8",
-        "Qwen/Qwen3-30B-A3B-FP8",
-        "Qwen/Qwen3-235B-A22B-FP8",
-    ),
+    names=words("""
+        Qwen/Qwen3-0.6B Qwen/Qwen3-1.7B Qwen/Qwen3-4B Qwen/Qwen3-8B Qwen/Qwen3-14B Qwen/Qwen3-32B
+        Qwen/Qwen3-30B-A3B Qwen/Qwen3-235B-A22B Qwen/Qwen3-0.6B-FP8 Qwen/Qwen3-1.7B-FP8 Qwen/Qwen3-4B-FP8
+        Qwen/Qwen3-8B-FP8 Qwen/Qwen3-14B-FP8 Qwen/Qwen3-32B-FP8 Qwen/Qwen3-30B-A3B-FP8 Qwen/Qwen3-235B-A22B-FP8
+    """),
     templates=("a55ee1b1660128b7", "87a2728cb8dc9fe4"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_THINKING,),
-    retains=(_WITHOUT_THINKING,),
+    retains=(WITHOUT_THINKING,),
     syntax="hermes",
     normalisations=("trims_lines_before_content", "trims_lines_around_reasoning"),
     conventions=_PREFILLED_THINK,
@@ -109,23 +79,15 @@ class Qwen3RendererConfig(BaseRendererConfig, family=_QWEN3):
     enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
 
 
-_QWEN3_2507 = Family(
+_QWEN3_2507 = _qwen(
     key="qwen3-2507",
-    class_name="Qwen32507",
-    format="""
-    As qwen3, without reasoning and its switch; the prompt is <|im_start|>assistant\\n
-    """,
-    names=(
-        "Qwen/Qwen3-4B-Instruct-2507",
-        "Qwen/Qwen3-30B-A3B-Instruct-2507",
-        "Qwen/Qwen3-235B-A22B-Instruct-2507",
-        "Qwen/Qwen3-4B-Instruct-2507-FP8",
-        "Qwen/Qwen3-30B-A3B-Instruct-2507-FP8",
-        "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8",
-    ),
+    format="As qwen3, without reasoning and its switch; the prompt is <|im_start|>assistant\\n",
+    names=words("""
+        Qwen/Qwen3-4B-Instruct-2507 Qwen/Qwen3-30B-A3B-Instruct-2507 Qwen/Qwen3-235B-A22B-Instruct-2507
+        Qwen/Qwen3-4B-Instruct-2507-FP8 Qwen/Qwen3-30B-A3B-Instruct-2507-FP8
+        Qwen/Qwen3-235B-A22B-Instruct-2507-FP8
+    """),
     templates=("64f85b198065d0fb", "48e17aa3caf5bf20"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_IGNORED,),
     syntax="hermes",
     normalisations=("drops_reasoning",),
@@ -139,24 +101,18 @@ class Qwen32507RendererConfig(BaseRendererConfig, family=_QWEN3_2507):
     enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
 
 
-_QWEN3_2507_THINKING = Family(
+_QWEN3_2507_THINKING = _qwen(
     key="qwen3-2507-thinking",
-    class_name="Qwen32507Thinking",
-    format="""
-    As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n
-    """,
-    names=(
-        "Qwen/Qwen3-4B-Thinking-2507",
-        "Qwen/Qwen3-30B-A3B-Thinking-2507",
-        "Qwen/Qwen3-235B-A22B-Thinking-2507",
-        "Qwen/Qwen3-4B-Thinking-2507-FP8",
-        "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8",
-        "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8",
-    ),
-    stop_tokens=_STOPS,
+    format="As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n",
+    names=words("""
+        Qwen/Qwen3-4B-Thinking-2507 Qwen/Qwen3-30B-A3B-Thinking-2507 Qwen/Qwen3-235B-A22B-Thinking-2507
+        Qwen/Qwen3-4B-Thinking-2507-FP8 Qwen/Qwen3-30B-A3B-Thinking-2507-FP8
+        Qwen/Qwen3-235B-A22B-Thinking-2507-FP8
+    """),
     switches=(_IGNORED,),
     syntax="hermes",
     conventions=_PREFILLED_THINK,
+    verified="none",
 )
 
 
@@ -167,9 +123,8 @@ class Qwen32507ThinkingRendererConfig(BaseRendererConfig, family=_QWEN3_2507_THI
     enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
 
 
-_QWEN3_CODER = Family(
+_QWEN3_CODER = _qwen(
     key="qwen3-coder",
-    class_name="Qwen3Coder",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     call       \\n<tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,
@@ -177,15 +132,11 @@ _QWEN3_CODER = Family(
     result     a user message with <tool_response>\\n{content}\\n</tool_response>\\n, one for consecutive results
     prompt     <|im_start|>assistant\\n
     """,
-    names=(
-        "Qwen/Qwen3-Coder-30B-A3B-Instruct",
-        "Qwen/Qwen3-Coder-480B-A35B-Instruct",
-        "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8",
-        "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8",
-    ),
+    names=words("""
+        Qwen/Qwen3-Coder-30B-A3B-Instruct Qwen/Qwen3-Coder-480B-A35B-Instruct
+        Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8 Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8
+    """),
     templates=("d287fb2edf144207",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     syntax="qwen_xml",
     normalisations=("drops_reasoning", "trims_content_before_calls"),
 )
@@ -197,9 +148,8 @@ class Qwen3CoderRendererConfig(BaseRendererConfig, family=_QWEN3_CODER):
     name: Literal["qwen3-coder"] = "qwen3-coder"
 
 
-_QWEN3_VL = Family(
+_QWEN3_VL = _qwen(
     key="qwen3-vl",
-    class_name="Qwen3VL",
     format="""
     As qwen3 without reasoning: <|im_start|>{role}\\n{content}<|im_end|>\\n
     call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
@@ -207,23 +157,13 @@ _QWEN3_VL = Family(
     image      <|vision_start|><|image_pad|><|vision_end|>, in user and tool messages; <|video_pad|> for a video
     prompt     <|im_start|>assistant\\n
     """,
-    names=(
-        "Qwen/Qwen3-VL-2B-Instruct",
-        "Qwen/Qwen3-VL-4B-Instruct",
-        "Qwen/Qwen3-VL-8B-Instruct",
-        "Qwen/Qwen3-VL-32B-Instruct",
-        "Qwen/Qwen3-VL-30B-A3B-Instruct",
-        "Qwen/Qwen3-VL-235B-A22B-Instruct",
-        "Qwen/Qwen3-VL-2B-Instruct-FP8",
-        "Qwen/Qwen3-VL-4B-Instruct-FP8",
-        "Qwen/Qwen3-VL-8B-Instruct-FP8",
-        "Qwen/Qwen3-VL-32B-Instruct-FP8",
-        "Qwen/Qwen3-VL-30B-A3B-Instruct-FP8",
-        "Qwen/Qwen3-VL-235B-A22B-Instruct-FP8",
-    ),
+    names=words("""
+        Qwen/Qwen3-VL-2B-Instruct Qwen/Qwen3-VL-4B-Instruct Qwen/Qwen3-VL-8B-Instruct Qwen/Qwen3-VL-32B-Instruct
+        Qwen/Qwen3-VL-30B-A3B-Instruct Qwen/Qwen3-VL-235B-A22B-Instruct Qwen/Qwen3-VL-2B-Instruct-FP8
+        Qwen/Qwen3-VL-4B-Instruct-FP8 Qwen/Qwen3-VL-8B-Instruct-FP8 Qwen/Qwen3-VL-32B-Instruct-FP8
+        Qwen/Qwen3-VL-30B-A3B-Instruct-FP8 Qwen/Qwen3-VL-235B-A22B-Instruct-FP8
+    """),
     templates=("3636d0f0bd6bef02", "66bd81986bf7f8ab"),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(_VISION_ID,),
     syntax="hermes",
     normalisations=("drops_reasoning",),
@@ -238,9 +178,16 @@ class Qwen3VLRendererConfig(CachedImagesConfig, family=_QWEN3_VL):
     add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
 
 
-_QWEN35 = Family(
+_qwen35 = partial(
+    _qwen,
+    syntax="qwen_xml",
+    normalisations=("trims_content", "trims_reasoning"),
+    conventions=_PREFILLED_THINK,
+    media=("image", "video"),
+)
+
+_QWEN35 = _qwen35(
     key="qwen3.5",
-    class_name="Qwen35",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the tools first, followed by the system message
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query, even if empty
@@ -250,24 +197,13 @@ _QWEN35 = Family(
     image      <|vision_start|><|image_pad|><|vision_end|>, in user and tool messages; <|video_pad|> for a video
     prompt     <|im_start|>assistant\\n<think>\\n; without thinking (0.8B and 2B by default) <think>\\n\\n</think>\\n\\n
     """,
-    names=(
-        "Qwen/Qwen3.5-0.8B",
-        "Qwen/Qwen3.5-2B",
-        "Qwen/Qwen3.5-4B",
-        "Qwen/Qwen3.5-9B",
-        "Qwen/Qwen3.5-35B-A3B",
-        "Qwen/Qwen3.5-122B-A10B",
-        "Qwen/Qwen3.5-397B-A17B",
-    ),
+    names=words("""
+        Qwen/Qwen3.5-0.8B Qwen/Qwen3.5-2B Qwen/Qwen3.5-4B Qwen/Qwen3.5-9B Qwen/Qwen3.5-35B-A3B
+        Qwen/Qwen3.5-122B-A10B Qwen/Qwen3.5-397B-A17B
+    """),
     templates=("a4aee8afcf2e0711", "273d8e0e683b8850"),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(TemplateSwitch("enable_thinking", (True, False)), _VISION_ID),
-    retains=(_WITHOUT_THINKING,),
-    syntax="qwen_xml",
-    normalisations=("trims_content", "trims_reasoning"),
-    conventions=_PREFILLED_THINK,
-    media=("image", "video"),
+    switches=(flag("enable_thinking"), _VISION_ID),
+    retains=(WITHOUT_THINKING,),
 )
 
 
@@ -275,15 +211,12 @@ class Qwen35RendererConfig(CachedImagesConfig, family=_QWEN35):
     """Qwen3.5."""
 
     name: Literal["qwen3.5"] = "qwen3.5"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
-    )
+    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
     add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
 
 
-_QWEN36 = Family(
+_QWEN36 = _qwen35(
     key="qwen3.6",
-    class_name="Qwen36",
     format="""
     As qwen3.5, but all arguments except strings are JSON, and reasoning can be kept in all turns.
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, after the last user query, or with preserve_thinking
@@ -291,14 +224,8 @@ _QWEN36 = Family(
     """,
     names=("Qwen/Qwen3.6-35B-A3B",),
     templates=("e84f32a23fdda276",),
-    verified="tokens",
-    stop_tokens=_STOPS,
-    switches=(_THINKING, _VISION_ID, TemplateSwitch("preserve_thinking", (True, False), False)),
+    switches=(_THINKING, _VISION_ID, flag("preserve_thinking", False)),
     retains=_PRESERVING,
-    syntax="qwen_xml",
-    normalisations=("trims_content", "trims_reasoning"),
-    conventions=_PREFILLED_THINK,
-    media=("image", "video"),
 )
 
 
@@ -306,16 +233,13 @@ class Qwen36RendererConfig(CachedImagesConfig, family=_QWEN36):
     """Qwen3.6."""
 
     name: Literal["qwen3.6"] = "qwen3.6"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
-    )
+    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
     add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
     preserve_thinking: bool = option(False, "True keeps the reasoning of all turns.")
 
 
-_QWEN38 = Family(
+_QWEN38 = _qwen35(
     key="qwen3.8",
-    class_name="Qwen38",
     format="""
     As qwen3.6, but reasoning is kept in all turns by default, and has an effort.
     effort     a sentence before the tools and the system message, for xhigh and low; none without thinking
@@ -324,19 +248,13 @@ _QWEN38 = Family(
     """,
     names=("Qwen/Qwen3.8-27B", "Qwen/Qwen3.8-Flash-Next"),
     templates=("c3cf9e34abf4f9e3",),
-    verified="tokens",
-    stop_tokens=_STOPS,
     switches=(
         _THINKING,
         _VISION_ID,
-        TemplateSwitch("preserve_thinking", (True, False), True),
+        flag("preserve_thinking", True),
         TemplateSwitch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
     ),
     retains=_PRESERVING,
-    syntax="qwen_xml",
-    normalisations=("trims_content", "trims_reasoning"),
-    conventions=_PREFILLED_THINK,
-    media=("image", "video"),
 )
 
 
@@ -344,17 +262,14 @@ class Qwen38RendererConfig(CachedImagesConfig, family=_QWEN38):
     """Qwen3.8."""
 
     name: Literal["qwen3.8"] = "qwen3.8"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt. None uses the template's default."
-    )
+    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
     add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
     preserve_thinking: bool = option(True, "True keeps the reasoning of all turns.")
     reasoning_effort: Literal["xhigh", "medium", "low"] = option("xhigh", "The requested amount of reasoning.")
 
 
-_PRIME_QWEN3 = Family(
+_PRIME_QWEN3 = _qwen(
     key="prime-qwen3",
-    class_name="PrimeQwen3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     reasoning  <think>{reasoning}</think>\\n, in all turns without calls
@@ -364,8 +279,8 @@ _PRIME_QWEN3 = Family(
     prompt     <|im_start|>assistant\\n
     """,
     names=("PrimeIntellect/Qwen3-0.6B", "PrimeIntellect/Qwen3-1.7B"),
-    stop_tokens=_STOPS,
     syntax="qwen_xml",
+    verified="none",
 )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from renderers.core.text import digest_of
+
 # Importing a vendor module registers its config classes, each with its family record.
 from renderers.families import (  # noqa: F401
     deepseek,
@@ -22,7 +24,7 @@ from renderers.families import (  # noqa: F401
     qwen,
 )
 from renderers.families.config import CONFIG_CLASSES
-from renderers.families.family import Family, digest_of
+from renderers.families.family import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {key: family for key in sorted(CONFIG_CLASSES) if (family := CONFIG_CLASSES[key]._family) is not None}
@@ -40,7 +42,7 @@ MULTIMODAL_MODELS: dict[str, set[str]] = {
 }
 """The media types that each multimodal model accepts, by the exact model name."""
 
-_FAMILY_BY_DIGEST = {digest: family for family in FAMILIES.values() for digest in family.templates}
+_FAMILY_BY_DIGEST = {known: family for family in FAMILIES.values() for known in family.templates}
 
 MatchedBy = Literal["config", "name", "template", "nothing"]
 """How a family was matched. `nothing` means that the family is unknown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from renderers.core.patterns import compile_alternation
+from renderers.core.text import compile_alternation
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.grammar import Grammar
 from renderers.parsing.markers import MarkerText, MarkerTokenizer

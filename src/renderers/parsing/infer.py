@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from renderers.core.channels import span_channel
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
-from renderers.core.patterns import compile_alternation
 from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Span, Trace
-from renderers.core.text import LEXEME
+from renderers.core.text import LEXEME, compile_alternation
 from renderers.parsing.assembler import Assembler
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat

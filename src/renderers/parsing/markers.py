@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from renderers.core.patterns import compile_alternation
+from renderers.core.text import compile_alternation
 from renderers.parsing.pieces import ByteTextJoiner, Pieces
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, ForeignTexts, from_byte_text, to_byte_text
 

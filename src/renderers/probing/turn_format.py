@@ -12,10 +12,9 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.patterns import compile_alternation
 from renderers.core.probes import ASK, TOOL, conversations_with, tool_call
 from renderers.core.spans import Channel, Trace
-from renderers.core.text import LEXEME, common_prefix_length
+from renderers.core.text import LEXEME, common_prefix_length, compile_alternation
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.base import Program
 

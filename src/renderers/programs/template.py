@@ -9,7 +9,7 @@ from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.spans import Trace
-from renderers.core.text import digest
+from renderers.core.text import digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
@@ -39,7 +39,7 @@ class TemplateProgram:
 
     @property
     def digest(self) -> str:
-        return digest(self.template.source)
+        return digest_of(self.template.source)
 
     def run(
         self,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from renderers.core.patterns import compile_alternation
 from renderers.core.spans import Span, TokenMatch, Trace
+from renderers.core.text import compile_alternation
 
 
 def find_special_tokens(text: str, special_tokens: frozenset[str]) -> list[TokenMatch]:

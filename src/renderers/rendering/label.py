@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
-from renderers.core.conventions import SamplingConventions
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
-from renderers.core.patterns import compile_alternation
+from renderers.core.options import SamplingConventions
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
-from renderers.core.text import LEXEME
+from renderers.core.text import LEXEME, compile_alternation
 from renderers.probing.turn_format import TurnFormat, TurnHeader
 
 _DEFAULT_CONVENTIONS = SamplingConventions()

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
 
-from renderers.core.conventions import SamplingConventions
-from renderers.core.options import ContentTokens, Prefill
+from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify

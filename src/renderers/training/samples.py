@@ -1,4 +1,4 @@
-"""Training samples and trajectory steps: the ids of a conversation with loss masks and weights."""
+"""Training samples: the ids of a conversation with loss masks and weights."""
 
 from __future__ import annotations
 
@@ -9,36 +9,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from renderers.core.completions import ParsedResponse
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
-
-__all__ = [
-    "RenderedConversation",
-    "RenderedTrainingSample",
-    "build_training_sample",
-    "build_trajectory_step",
-]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _TYPE_IDS = {"image": 1, "video": 2}
 _LISTS = ("message_indices", "sampled_mask", "is_content", "channels")
 
 
-class _Renders(Protocol):
-    """The methods of a renderer that this module uses."""
+class TokenRenderer(Protocol):
+    """The methods of a renderer that training samples and trajectories need."""
 
     def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any: ...
-    def render_ids(
-        self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False
-    ) -> list[int]: ...
+    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]: ...
     def get_stop_token_ids(self) -> list[int]: ...
-
-
-# ==================
-# Samples
-# ==================
 
 
 @dataclass(frozen=True)
@@ -65,7 +50,7 @@ class RenderedTrainingSample:
 
 
 def build_training_sample(
-    renderer: _Renders,
+    renderer: TokenRenderer,
     messages: Iterable[Any],
     *,
     role_to_mask: Callable[[Any], bool] | None = None,
@@ -106,13 +91,15 @@ def build_training_sample(
     >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
-    given = list_messages(messages)
-    roles = [_role(message) for message in given]
-    by_message = _message_weights(message_loss_mask, len(given))
-    by_role, by_channel = _checked_weights(weights)
-    by_content = _checked_roles(content_sft_roles)
-    rendered = renderer.render(given, tools=tools)
-    known = _attribution(rendered, messages=len(given))
+    conversation = list_messages(messages)
+    roles = [_role(message) for message in conversation]
+    by_message = _message_weights(message_loss_mask, len(roles))
+    by_role, by_channel = _split_weights(weights)
+    if isinstance(content_sft_roles, str):
+        raise ValueError(f"content_sft_roles must be a set of roles, such as {{{content_sft_roles!r}}}, not a string")
+    by_content = frozenset(content_sft_roles or ())
+    rendered = renderer.render(conversation, tools=tools)
+    known = _attribution(rendered, messages=len(roles))
     if not known.sampled and role_to_mask is None:
         raise ValueError(
             "role_to_mask is required: the renderer gives no sampled_mask. "
@@ -122,46 +109,41 @@ def build_training_sample(
         raise ValueError("weights of channels are not possible: the renderer gives no channels")
 
     @functools.cache
-    def wanted(message: int) -> bool:
-        return role_to_mask is None or bool(role_to_mask(given[message]))
+    def is_selected(message: int) -> bool:
+        return role_to_mask is None or bool(role_to_mask(conversation[message]))
 
     def is_trained(run: TokenRun) -> bool:
         if run.message < 0:
             return False
         if known.content and roles[run.message] in by_content:
             return run.content
-        return (run.sampled or not known.sampled) and wanted(run.message)
+        return (run.sampled or not known.sampled) and is_selected(run.message)
 
     def weight_of(message: int, channel: Channel) -> float:
         return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
 
     ids = list(rendered.token_ids)
-    loss_mask: list[bool] = []
     loss_weights: list[float] = []
-
-    def count(tokens: int, weight: float) -> None:
-        loss_mask.extend([weight > 0.0] * tokens)
-        loss_weights.extend([weight] * tokens)
-
-    last = None
+    last_trained = None
     for run in known.runs:
         trained = is_trained(run)
-        count(run.end - len(loss_mask), weight_of(run.message, run.channel) if trained else 0.0)
-        last = ids[run.end - 1] if trained else last
-    if ensure_final_stop and known.sampled and roles[-1:] == ["assistant"] and wanted(len(given) - 1):
-        stops = list(renderer.get_stop_token_ids())
+        weight = weight_of(run.message, run.channel) if trained else 0.0
+        loss_weights += [weight] * (run.end - len(loss_weights))
+        last_trained = ids[run.end - 1] if trained else last_trained
+    if ensure_final_stop and known.sampled and roles[-1:] == ["assistant"] and is_selected(len(roles) - 1):
+        stops = renderer.get_stop_token_ids()
         if not stops:
             raise ValueError(
-                "ensure_final_stop needs a renderer with a stop token, and get_stop_token_ids() gives none"
+                "ensure_final_stop needs a stop token, and get_stop_token_ids() of the renderer gives none"
             )
-        if last not in stops:
+        if last_trained not in stops:
             ids.append(stops[0])
-            count(1, weight_of(len(given) - 1, Channel.SCAFFOLD))
+            loss_weights.append(weight_of(len(roles) - 1, Channel.SCAFFOLD))
     media = rendered.multi_modal_data
     media = None if media is None or media.is_empty() else media
     return RenderedTrainingSample(
         token_ids=ids,
-        loss_mask=loss_mask,
+        loss_mask=[weight > 0.0 for weight in loss_weights],
         multi_modal_data=media,
         mm_token_type_ids=_type_ids(media, len(ids)),
         loss_weights=loss_weights,
@@ -199,9 +181,9 @@ def _type_ids(media: MultiModalData | None, count: int) -> list[int] | None:
         return None
     types = [0] * count
     for modality, ranges in media.mm_placeholders.items():
-        for one in ranges if modality in _TYPE_IDS else ():
-            end = min(one.offset + one.length, count)
-            types[one.offset : end] = [_TYPE_IDS[modality]] * (end - one.offset)
+        for placeholder in ranges if modality in _TYPE_IDS else ():
+            start, end = placeholder.offset, min(placeholder.offset + placeholder.length, count)
+            types[start:end] = [_TYPE_IDS[modality]] * (end - start)
     return types
 
 
@@ -209,24 +191,19 @@ def _role(message: Any) -> Any:
     return message.get("role") if isinstance(message, Mapping) else getattr(message, "role", None)
 
 
-# ==================
-# Options
-# ==================
-
-
 def _message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
     if mask is None:
         return [1.0] * count
     if len(mask) != count:
         raise ValueError(f"message_loss_mask must have one entry per message: {len(mask)} for {count} messages")
-    for at, entry in enumerate(mask):
+    for number, entry in enumerate(mask):
         # An integer other than 0 and 1 is more likely a mistake than a weight.
         if isinstance(entry, numbers.Integral) and entry not in (0, 1):
-            raise ValueError(f"message_loss_mask[{at}] is {entry!r}: whole numbers are 0 or 1, a weight is a float")
-    return [_checked_weight(entry, f"message_loss_mask[{at}]") for at, entry in enumerate(mask)]
+            raise ValueError(f"message_loss_mask[{number}] is {entry!r}: whole numbers are 0 or 1, a weight is a float")
+    return [_checked_weight(entry, f"message_loss_mask[{number}]") for number, entry in enumerate(mask)]
 
 
-def _checked_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, float], dict[Channel, float]]:
+def _split_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, float], dict[Channel, float]]:
     """Return the weights of roles and the weights of channels."""
     by_role: dict[Any, float] = {}
     by_channel = dict.fromkeys(Channel, 1.0)
@@ -248,91 +225,3 @@ def _checked_weight(weight: object, where: str) -> float:
     if not isinstance(weight, numbers.Real) or not math.isfinite(weight) or weight < 0:
         raise ValueError(f"{where} is {weight!r}: a weight is a number from 0 on")
     return float(weight)
-
-
-def _checked_roles(roles: Collection[str] | None) -> frozenset[str]:
-    if isinstance(roles, str):
-        raise ValueError(f"content_sft_roles is a set of roles, such as {{{roles!r}}}, not one alone")
-    return frozenset(roles or ())
-
-
-# ==================
-# Trajectories
-# ==================
-
-
-@dataclass
-class RenderedConversation:
-    """The ids of a prompt and its completion, with logprobs and the parsed message.
-
-    >>> RenderedConversation([1, 2]).with_completion([3], completion_logprobs=[-0.5]).token_ids
-    [1, 2, 3]
-    """
-
-    prompt_ids: list[int]
-    completion_ids: list[int] = field(default_factory=list)
-    completion_logprobs: list[float] = field(default_factory=list)
-    messages: list[Any] = field(default_factory=list)
-    """The messages that the prompt was rendered from."""
-    parsed_completion: ParsedResponse | None = None
-
-    @property
-    def token_ids(self) -> list[int]:
-        """The ids of prompt and completion."""
-        return self.prompt_ids + self.completion_ids
-
-    def with_completion(
-        self,
-        completion_ids: Iterable[int],
-        *,
-        completion_logprobs: Iterable[float] | None = None,
-        parsed_completion: ParsedResponse | None = None,
-    ) -> RenderedConversation:
-        """Return a conversation with the same prompt and another completion. It shares no list with this one."""
-        return RenderedConversation(
-            prompt_ids=list(self.prompt_ids),
-            completion_ids=list(completion_ids),
-            completion_logprobs=list(completion_logprobs or ()),
-            messages=list(self.messages),
-            parsed_completion=parsed_completion,
-        )
-
-
-def build_trajectory_step(
-    renderer: _Renders,
-    prompt_messages: Iterable[Any],
-    completion_messages: Iterable[Any],
-    *,
-    tools: Iterable[Any] | None = None,
-) -> dict[str, Any]:
-    """Return the tokens of a conversation as a trajectory step: a prompt and a completion.
-
-    The prompt is the common prefix of two renders: the prompt messages with a generation prompt, and all messages. The
-    mask covers the whole completion, sampled or not. Logprobs are 0.0. The key `multi_modal_data` is only there if
-    there are media.
-
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
-    >>> prompt, completion = [{"role": "user", "content": "Hi"}], [{"role": "assistant", "content": "Hello!"}]
-    >>> renderer.tokenizer.decode(build_trajectory_step(renderer, prompt, completion)["completion_ids"])
-    'Hello!<|end|>\\n'
-    """
-    prompt, completion = list_messages(prompt_messages), list_messages(completion_messages)
-    tools = None if tools is None else list(tools)
-    head = renderer.render_ids(prompt, tools=tools, add_generation_prompt=bool(completion))
-    rendered = renderer.render([*prompt, *completion], tools=tools)
-    ids = rendered.token_ids
-    pairs = enumerate(zip(head, ids, strict=False))
-    common = next((at for at, (one, other) in pairs if one != other), min(len(head), len(ids)))
-    step: dict[str, Any] = {
-        "prompt_ids": list(ids[:common]),
-        "prompt_mask": [False] * common,
-        "completion_ids": list(ids[common:]),
-        "completion_mask": [True] * (len(ids) - common),
-        "completion_logprobs": [0.0] * (len(ids) - common),
-        "routed_experts": None,
-        "sampling_mask": None,
-    }
-    if rendered.multi_modal_data is not None and not rendered.multi_modal_data.is_empty():
-        step["multi_modal_data"] = rendered.multi_modal_data
-    return step

@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from renderers.core.patterns import compile_alternation
+from renderers.core.text import compile_alternation
 from renderers.tokenizer.engines.ascii_regex import Split, ascii_split
 from renderers.tokenizer.engines.hf import encode_batch
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.core.patterns import compile_alternation
+from renderers.core.text import compile_alternation
 
 
 @given(st.sets(st.text("abc<|", min_size=1, max_size=4), min_size=1, max_size=8), st.text("abc<|", max_size=20))

@@ -1,0 +1,46 @@
+"""The code and the docs avoid words and phrases that read as translated."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+BANNED = re.compile(
+    r"\b(?:whose|nobody|somebody|told|but a|at hand|for itself|is said|as often as|becomes of"
+    r"|what is (?:written|given|said|found|told|read))\b",
+    re.IGNORECASE,
+)
+PENDING: tuple[str, ...] = ("src/renderers/parsing/schema.py",)
+"""Files that still have such phrases."""
+
+
+def prose_of(path: Path) -> str:
+    """Return a page, or the comments and strings of a module, each line of text in its line."""
+    if path.suffix != ".py":
+        return path.read_text(encoding="utf-8")
+    prose = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
+    source = io.StringIO(path.read_text(encoding="utf-8"))
+    return "\n".join(
+        token.string.strip("#\"'") for token in tokenize.generate_tokens(source.readline) if token.type in prose
+    )
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_text_has_no_banned_phrase(path: Path, request: pytest.FixtureRequest) -> None:
+    if str(path.relative_to(ROOT)) in PENDING:
+        request.applymarker(pytest.mark.xfail(strict=True))
+    assert BANNED.findall(" ".join(prose_of(path).split())) == []
+
+
+def test_a_phrase_across_lines_is_found() -> None:
+    assert BANNED.findall(" ".join("Return what is\n    written.".split())) == ["what is written"]
