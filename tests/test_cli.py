@@ -71,7 +71,7 @@ def test_the_models_are_listed_with_how_far_they_were_checked(capsys: pytest.Cap
     rows = {line.split()[0]: line for line in lines[1:]}
     assert "template, vocabulary" in rows["qwen3"]
     assert "nothing" in rows["inkling"]
-    assert "not read yet" in rows["gemma4"]
+    assert "not parsed" in rows["gemma4"]
 
 
 @pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])

@@ -195,7 +195,7 @@ def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> No
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
     with pytest.raises(
-        TypeError, match=f"{next(iter(given))} cannot be passed beside the config of a class of your own"
+        TypeError, match=f"{next(iter(given))} cannot be combined with the config of a custom renderer class"
     ):
         create_renderer(load_tokenizer(EMBEDDED), config, **given)
 
@@ -236,7 +236,7 @@ def test_a_switch_that_no_template_reads_goes_with_a_retention() -> None:
 
 
 def test_a_config_that_names_no_family_is_refused() -> None:
-    with pytest.raises(TypeError, match="BaseRendererConfig names no family"):
+    with pytest.raises(TypeError, match="BaseRendererConfig has no `name` field"):
         create_renderer(load_tokenizer(EMBEDDED), BaseRendererConfig())
 
 
@@ -323,5 +323,5 @@ def test_options_beside_the_config_are_refused_for_a_registered_class_of_the_cal
     monkeypatch: pytest.MonkeyPatch, option: dict[str, Any]
 ) -> None:
     registered(monkeypatch, "default", Registered)
-    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be passed beside the config of a class"):
+    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be combined with the config"):
         create_renderer(load_tokenizer(EMBEDDED), **option)

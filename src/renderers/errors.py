@@ -224,7 +224,7 @@ _LIMITS = {
     "memory": "needs more memory than there is",
     "nesting": "has blocks or brackets that are too deeply nested",
     "range": "asks for a range of more than {most:,} numbers",
-    "recursion": "calls itself too often",
+    "recursion": "recurses too deeply",
     "seconds": "takes more than {most:,} seconds",
     "source": "is longer than {most:,} characters",
     "steps": "takes more than {most:,} steps",
@@ -235,11 +235,11 @@ class TemplateLimitError(TemplateError):
     """The template exceeds one of its limits. `limit` names the resource, `most` is its bound if it has one.
 
     >>> print(TemplateLimitError("steps", 1000))
-    the chat template takes more than 1,000 steps; a template that you trust may be given more with limits=
+    the chat template takes more than 1,000 steps; if you trust the template, raise the limit with limits=
     """
 
     def __init__(self, limit: str, most: float | None = None, message: int | None = None) -> None:
-        more = "" if most is None else "; a template that you trust may be given more with limits="
+        more = "" if most is None else "; if you trust the template, raise the limit with limits="
         super().__init__(f"the chat template {_LIMITS[limit].format(most=most)}{more}", message)
         self.limit = limit
         self.most = most

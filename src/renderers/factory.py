@@ -36,7 +36,7 @@ def create_renderer(
     `tokenizer` is the result of `load_tokenizer`, or any object that `adopt_tokenizer` accepts. `config` is the
     config of a family, such as `Qwen3RendererConfig(enable_thinking=False)`. Without one, the family is found by the
     model's name, else by its chat template; `renderer.resolution` shows which and why. Options override the config.
-    A config for a class of your own excludes them.
+    They cannot be combined with the config of a custom renderer class.
 
     Args:
         chat_template: The source of a template, its path, or the name of one of the tokenizer's. Default: the
@@ -55,8 +55,8 @@ def create_renderer(
     Raises:
         TemplateMissingError: There is no chat template.
         TemplateSourceError: The chat template is not valid.
-        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is passed
-            beside the config of a class of your own.
+        TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is
+            combined with the config of a custom renderer class.
         UnsupportedModelError: The model accepts images, and its chat template drops them.
         ValueError: The date is not ISO text, or the family does not accept an argument in `chat_template_kwargs`.
 
@@ -115,7 +115,7 @@ def _create_custom(
     """
     if passed:
         raise TypeError(
-            f"{', '.join(passed)} cannot be passed beside the config of a class of your own, which accepts only a "
+            f"{', '.join(passed)} cannot be combined with the config of a custom renderer class, which accepts only a "
             "tokenizer and a config. Add a field to the config instead."
         )
     renderer: ChatRenderer = renderer_class(tokenizer, config)

@@ -52,7 +52,7 @@ def _setting(name: str) -> Any:
     return property(operator.attrgetter(f"settings.{name}"), doc=f"The `{name}` of the settings.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChatRenderer:
     """Renders messages to the token ids of one model, parses completions, and bridges turns.
 
@@ -97,6 +97,9 @@ class ChatRenderer:
         renderer = object.__new__(cls)
         ChatRenderer.__init__(renderer, settings)
         return renderer
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.tokenizer.name_or_path!r}, family={self.family_match.family.key!r})"
 
     @property
     def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
@@ -245,7 +248,7 @@ class ChatRenderer:
     def parse_response(
         self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
     ) -> ParsedResponse:
-        """Parse a completion into content, reasoning and every attempt to call a tool. No ids make it raise.
+        """Parse a completion into content, reasoning and every attempt to call a tool. Never raises because of the ids.
 
         `tools` are the tools of the prompt. Formats without quotes need their schemas to restore types.
         `prompt_ids` are the ids of the prompt, which may have opened the reasoning. If the template exceeds its

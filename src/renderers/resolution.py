@@ -134,7 +134,7 @@ def resolve_stops(
     if end_token is not None and end_token[1] not in stops:
         conflicts.append(
             f"the template ends a turn with {end_token[0]!r} ({end_token[1]}), which is not among the stop tokens "
-            f"{list(stops)} from {source}: a model may not stop there"
+            f"{list(stops)} from {source}: generation might not stop there"
         )
     if eos is not None and eos not in stops:
         conflicts.append(f"the EOS token {eos} is not among the stop tokens {list(stops)} from {source}")

@@ -81,11 +81,12 @@ def resolve_settings(
     """
     if config is not None and not isinstance(config, BaseRendererConfig):
         raise TypeError(
-            f"config must be a renderer config, such as Qwen3RendererConfig(), not a {type(config).__name__}"
+            f"config must be a renderer config, such as Qwen3RendererConfig() or config_from_name('qwen3'), "
+            f"not a {type(config).__name__}"
         )
     if config is not None and "name" not in type(config).model_fields:
         raise TypeError(
-            f"{type(config).__name__} names no family. Pass a config class of your own in a CustomRendererConfig."
+            f"{type(config).__name__} has no `name` field. Wrap a config class of your own in a CustomRendererConfig."
         )
     adopted = adopt_tokenizer(tokenizer)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
@@ -197,7 +198,10 @@ def to_datetime(date: datetime.date | str) -> datetime.datetime:
     datetime.datetime(2026, 1, 31, 0, 0)
     """
     if isinstance(date, str):
-        return datetime.datetime.fromisoformat(date)
+        try:
+            return datetime.datetime.fromisoformat(date)
+        except ValueError:
+            raise ValueError(f"date {date!r} is not ISO text such as '2026-01-31'") from None
     if not isinstance(date, datetime.date):
         raise TypeError(f"date must be a date, a datetime or ISO text, not a {type(date).__name__}")
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)

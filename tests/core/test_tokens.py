@@ -243,7 +243,7 @@ def test_lists_do_not_know_which_tokens_straddle_a_border() -> None:
     made = of_lists()
     assert made.straddling_tokens() == copy.deepcopy(made).straddling_tokens() == []
     for other in (RenderedTokens(**LISTS), dataclasses.replace(made)):
-        with pytest.raises(TypeError, match="only known of the unchanged result of a renderer"):
+        with pytest.raises(TypeError, match="known only for an unmodified render result"):
             other.straddling_tokens()
 
 
@@ -293,7 +293,7 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
         shown = capsys.readouterr().out
         lists.explain(str)
         assert shown == capsys.readouterr().out
-        with pytest.raises(TypeError, match="straddle"):
+        with pytest.raises(TypeError, match="straddling"):
             copied.straddling_tokens()
 
 

@@ -67,7 +67,7 @@ def _checked(family: Family) -> str:
 def _calls(family: Family) -> str:
     if family.syntax is None:
         return ""
-    return family.syntax if family.syntax in TOOL_FORMATS else f"{family.syntax} (not read yet)"
+    return family.syntax if family.syntax in TOOL_FORMATS else f"{family.syntax} (not parsed)"
 
 
 def _first(names: Sequence[str]) -> str:

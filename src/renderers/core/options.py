@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ContentTokens = Literal["template", "text", "refuse"]
-"""How special-token text in messages is encoded: as the template's text is, as ordinary text, or not at all."""
+"""How special-token text in messages is encoded: as the template's text is, as ordinary text, or an error is raised."""
 
 Prefill = Literal["template", "kept"]
 """Whether empty reasoning of a generation prompt stays in the history: as the template decides, or always."""

@@ -93,7 +93,7 @@ class RenderedTokens:
     Any subset of the fields may be passed. The result of a renderer stores its ids in an array and its attribution as
     runs of tokens. Each list is built on first access and is the same object from then on.
 
-    A list that was built is the truth: if it is changed or replaced, `runs`, `arrays()`, `explain()` and training
+    Once built, a list takes precedence: if it is changed or replaced, `runs`, `arrays()`, `explain()` and training
     samples follow the lists. They treat an attribution list that is not as long as `token_ids` as not given.
 
     >>> rendered = RenderedTokens(token_ids=[5, 6, 7], message_indices=[-1, 0, 0], message_roles=["user"])
@@ -242,7 +242,7 @@ class RenderedTokens:
         return {name: value for name, value in self.__dict__.items() if name != "_decode"}
 
     def straddling_tokens(self) -> list[int]:
-        """Return the positions of tokens that are only partly sampled: a model may not emit these.
+        """Return the positions of tokens that are only partly sampled: a model might not emit them.
 
         Each is attributed by its first character.
 
@@ -250,7 +250,7 @@ class RenderedTokens:
             TypeError: This is not the unchanged result of a renderer, or a copy or pickle of one.
         """
         if not self._is_unchanged():
-            raise TypeError("tokens that straddle a border are only known of the unchanged result of a renderer")
+            raise TypeError("straddling tokens are known only for an unmodified render result")
         return list(self.__dict__["_straddling"])
 
     def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:

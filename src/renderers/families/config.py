@@ -61,13 +61,14 @@ class BaseRendererConfig(BaseModel):
         None, "How much reasoning of past turns a bridge keeps. None uses the template's default."
     )
     content_tokens: ContentTokens = option(
-        "template", "How to encode control text in a message: as the template does, as ordinary text, or not at all."
+        "template",
+        "How to encode control text in a message: as the template does, as ordinary text, or with an error.",
     )
     date: Annotated[str, BeforeValidator(_to_iso_text)] | None = option(
         None, "The current date for templates that use it, as ISO text. A `datetime.date` is converted."
     )
     conventions: Literal["exact", "0.1"] = option(
-        "exact", "Which tokens count as sampled: exactly those, or those of release 0.1."
+        "exact", "Which tokens count as sampled: those that the model samples, or those that release 0.1 marked."
     )
     prefill: Literal["template", "kept"] = option(
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."

@@ -68,9 +68,9 @@ def build_training_sample(
     Args:
         renderer: Any renderer. One without `sampled_mask` needs `role_to_mask`, which then decides alone.
         messages: The conversation.
-        role_to_mask: Returns True for a message to train on. By default all messages are.
+        role_to_mask: Returns True for a message to train on. By default, every message is.
         tools: The tools of the conversation.
-        content_sft_roles: Roles to train on by content: the body and nothing around it, sampled or not. Overrides
+        content_sft_roles: Roles to train on by body, sampled or not, without the text around it. Overrides
             `role_to_mask`. Has no effect with a renderer without `is_content`.
         ensure_final_stop: Append the first stop token if the last message is an assistant message to train on, and
             the last trained token is not a stop token.
@@ -199,7 +199,7 @@ def _message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
     for number, entry in enumerate(mask):
         # An integer other than 0 and 1 is more likely a mistake than a weight.
         if isinstance(entry, numbers.Integral) and entry not in (0, 1):
-            raise ValueError(f"message_loss_mask[{number}] is {entry!r}: whole numbers are 0 or 1, a weight is a float")
+            raise ValueError(f"message_loss_mask[{number}] is {entry!r}: an integer must be 0 or 1, a weight a float")
     return [_checked_weight(entry, f"message_loss_mask[{number}]") for number, entry in enumerate(mask)]
 
 
@@ -223,5 +223,5 @@ def _split_weights(weights: Mapping[str, float] | None) -> tuple[dict[Any, float
 
 def _checked_weight(weight: object, where: str) -> float:
     if not isinstance(weight, numbers.Real) or not math.isfinite(weight) or weight < 0:
-        raise ValueError(f"{where} is {weight!r}: a weight is a number from 0 on")
+        raise ValueError(f"{where} is {weight!r}: a weight must be a finite number that is not negative")
     return float(weight)
