@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from renderers.errors import TokenizerFileError, TokenizerLoadError
-from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, digest
+from renderers.tokenizer.loading.files import TokenizerFiles, digest, only_load_errors
 from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
 from renderers.tokenizer.loading.validate import check_tokenizer, find_isolating_tokens, is_byte_level
 from renderers.tokenizer.loading.vocabulary import build_vocabulary
-from renderers.tokenizer.tokenizer import TokenizerSource
 from renderers.tokenizer.vocab import Vocab, shared_vocab
 
 
@@ -20,55 +17,20 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
     Raises:
         TokenizerLoadError: A file is damaged, or the files contradict each other.
     """
+    content_digest = digest(contents)
 
     def work() -> Vocab:
-        beside = ", ".join(file for file in files.paths if file != files.vocabulary)
-        with only_load_errors(name=files.name, file=beside):
-            model_files = read_model_files(contents, name=files.name)
-        with only_load_errors(name=files.name, file=files.vocabulary):
-            return assemble(
-                contents[files.vocabulary], model_files, file=files.vocabulary, name=files.name, digest=content_digest
-            )
+        with only_load_errors(file=", ".join(file for file in files.paths if file != files.vocabulary)):
+            model_files = read_model_files(contents)
+        with only_load_errors(file=files.vocabulary):
+            return assemble(contents[files.vocabulary], model_files, file=files.vocabulary, digest=content_digest)
 
-    content_digest = digest(contents)
     return shared_vocab(content_digest, build=work)
 
 
-def source_of(files: TokenizerFiles, digest_of_contents: str) -> TokenizerSource:
-    """Return the source of a tokenizer that is loaded from files."""
-    return TokenizerSource(
-        location=files.location,
-        commit=files.commit,
-        files=tuple(files.paths),
-        missing=files.missing,
-        digest=digest_of_contents,
-    )
-
-
-@contextlib.contextmanager
-def only_load_errors(*, name: str, file: str) -> Iterator[None]:
-    """Convert any error caused by a damaged file to a `TokenizerFileError`.
-
-    A panic of the Rust library is converted too, although it is no `Exception`. `KeyboardInterrupt` and `MemoryError`
-    are not converted.
-    """
-    try:
-        yield
-    except (TokenizerLoadError, FilesChangedError, MemoryError):
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerFileError(
-            f"cannot be understood ({type(error).__name__}: {error}). It may be damaged: download it again.",
-            name=name,
-            file=file,
-        ) from error
-
-
-def assemble(content: bytes, model_files: ModelFiles, *, file: str, name: str, digest: str) -> Vocab:
+def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str) -> Vocab:
     """Build a `Vocab` from a vocabulary file and the other files of the model, and check that they agree."""
-    vocabulary = build_vocabulary(content, file=file, model_files=model_files, name=name)
+    vocabulary = build_vocabulary(content, file, model_files)
     tokenizer = vocabulary.tokenizer
     roles = {**vocabulary.special_tokens, **model_files.special_tokens}
     named = {*roles.values(), *model_files.extra_special_tokens}
@@ -77,8 +39,6 @@ def assemble(content: bytes, model_files: ModelFiles, *, file: str, name: str, d
         declared={**vocabulary.declared, **model_files.added_tokens},
         special_tokens=named,
         stop_token_ids=model_files.stop_token_ids or (),
-        name=name,
-        file=file,
     )
     added = tokenizer.get_added_tokens_decoder()
     special = {number for number, token in added.items() if token.special}

@@ -16,7 +16,7 @@ from typing import TypeVar
 from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, stat_or_none, unreadable
+from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
 Result = TypeVar("Result")
@@ -65,29 +65,20 @@ def is_offline() -> bool:
 def cached_snapshot(repository: str, revision: str) -> Snapshot | None:
     """Return a revision from the cache; None if it is not cached."""
     root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
-    commit: str | None = revision
-    if stat_or_none(root / "snapshots" / revision, name=repository) is None:
-        commit = _cached_ref(root / "refs" / revision, repository)
+    in_cache = stat_or_none(root / "snapshots" / revision) is not None
+    commit = revision if in_cache else _cached_ref(root / "refs" / revision)
     if commit is None:
         return None
-    no_exist = root / ".no_exist" / commit
-    return Snapshot(
-        commit=commit,
-        directory=root / "snapshots" / commit,
-        absent=frozenset(
-            file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(no_exist / file, name=repository)
-        ),
-    )
+    recorded = root / ".no_exist" / commit
+    absent = frozenset(file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file))
+    return Snapshot(commit, root / "snapshots" / commit, absent)
 
 
-def _cached_ref(path: Path, repository: str) -> str | None:
+def _cached_ref(path: Path) -> str | None:
     """Return the cached commit of a branch; None if there is none or the file is damaged."""
-    if stat_or_none(path, name=repository) is None:
+    if stat_or_none(path) is None:
         return None
-    try:
-        commit = path.read_bytes().decode("ascii", errors="replace").strip()
-    except OSError as error:
-        raise unreadable(path, error, name=repository) from error
+    commit = read_bytes(path).decode("ascii", errors="replace").strip()
     return commit if _COMMIT.fullmatch(commit) else None
 
 
@@ -111,18 +102,15 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
         return snapshot.commit if snapshot else revision
 
     def download(file: str) -> bool:
-        exists = _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is not None
-        if not exists:
+        if _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is None:
             absent.add(file)
-        return exists
+        return file not in absent
 
     any(download(file) for file in VOCABULARY_FILES)
     # Before the other files: a load is repeated until all of those are cached, and so are the templates then.
     tree = _request(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
-    for entry in tree or ():
-        if entry.path.endswith(".jinja"):
-            download(entry.path)
-    for file in MODEL_FILES:
+    templates = [entry.path for entry in tree or () if entry.path.endswith(".jinja")]
+    for file in (*templates, *MODEL_FILES):
         download(file)
     return frozenset(absent)
 
@@ -131,28 +119,21 @@ def _request(repository: str, send: Callable[[], Result]) -> Result | None:
     """Send a request to the hub; None if the file does not exist there."""
     from huggingface_hub import errors
 
+    refusals: dict[type[Exception], str] = {
+        errors.GatedRepoError: "{} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it.",
+        errors.RepositoryNotFoundError: "the hub has no repository {}, or it is private. Check the name, and HF_TOKEN.",
+        errors.RevisionNotFoundError: "{} has no such revision. Check its branches and tags.",
+        errors.HFValidationError: "the hub does not accept {} as a name ({}). Check the name.",
+    }
     try:
         return send()
-    except errors.LocalEntryNotFoundError as error:
-        raise _unreachable(repository, error) from error
-    except errors.EntryNotFoundError:
-        return None
-    except errors.GatedRepoError as error:
-        raise HubClosedError(
-            f"{repository} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise HubClosedError(
-            f"the hub has no repository {repository}, or it is private. Check the name, and HF_TOKEN."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise HubClosedError(f"{repository} has no such revision. Check its branches and tags.") from error
-    except errors.HFValidationError as error:
-        raise HubClosedError(f"the hub does not accept {repository} as a name ({error}). Check the name.") from error
-    except TokenizerFileError:
-        raise
     except Exception as error:
-        if not _is_client_error(error):
+        if isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError):
+            return None
+        for kind, message in refusals.items():
+            if isinstance(error, kind):
+                raise HubClosedError(message.format(repository, error)) from error
+        if isinstance(error, TokenizerFileError) or not _is_client_error(error):
             raise
         raise _unreachable(repository, error) from error
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError
-from renderers.tokenizer.loading.build import build, source_of
-from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles
+from renderers.tokenizer.loading.build import build
+from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, with_place
 from renderers.tokenizer.loading.locate import locate
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
-from renderers.tokenizer.tokenizer import LoadedTokenizer
+from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
 from renderers.tokenizer.vocab import Vocab
 
 _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
@@ -55,8 +56,8 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
         except FilesChangedError:
             if pause is not None:
                 time.sleep(pause)
-        except TokenizerLoadError:
-            raise
+        except TokenizerLoadError as error:
+            raise with_place(error, name=name)  # noqa: B904 - it keeps the cause of the original
         except (OSError, ValueError) as error:
             # No working directory, a path that is not valid text, ...
             raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
@@ -73,9 +74,8 @@ def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
 
     def make() -> LoadedTokenizer:
         vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
-        return LoadedTokenizer(
-            name_or_path=files.name, revision=revision, source=source_of(files, vocab.digest), vocab=vocab
-        )
+        source = TokenizerSource(files.location, files.commit, tuple(files.paths), files.missing, vocab.digest)
+        return LoadedTokenizer(name_or_path=files.name, revision=revision, source=source, vocab=vocab)
 
     version = (identity, files.location, files.commit, tuple(files.missing.items()))
     return _TOKENIZERS.get((files.name, revision), version=version, work=make)
@@ -87,12 +87,9 @@ def release_freed_memory() -> None:
     Parsing a vocabulary leaves tens of megabytes of freed blocks in the heap of the C library, about as much as the
     tokenizer itself takes.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        import ctypes
-    except ImportError:  # an interpreter built without it
-        return
-    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)
+    if sys.platform.startswith("linux"):
+        # An interpreter may be built without ctypes, and another C library has no such function.
+        with contextlib.suppress(ImportError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).malloc_trim(0)

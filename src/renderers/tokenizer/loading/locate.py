@@ -5,16 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
-from renderers.errors import (
-    TokenizerFileError,
-    TokenizerLoadError,
-    TokenizerNotFoundError,
-    TokenizerUnreachableError,
-)
+from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
 from renderers.tokenizer.loading import hub
 from renderers.tokenizer.loading.files import (
     MODEL_FILES,
@@ -38,35 +31,27 @@ def locate(name: str, revision: str | None) -> TokenizerFiles:
     `revision` applies to repositories only and is ignored for a local path.
     """
     # A path with NUL is a ValueError in os.stat, and is no repository either.
-    status = stat_or_none(name, name=name) if name and "\0" not in name else None
+    status = stat_or_none(name) if name and "\0" not in name else None
     if status is not None:
-        path = Path(os.path.abspath(name))
-        if stat.S_ISDIR(status.st_mode):
-            return _directory(name, path)
-        if stat.S_ISREG(status.st_mode):
-            return _single_file(name, path)
-        raise TokenizerFileError("is neither a file nor a directory.", name=name)
+        return _local(name, Path(os.path.abspath(name)), status.st_mode)
     if not hub.is_repository_name(name):
         hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
             f"{name!r} is neither a file nor a directory here{hint}, and cannot be the name of a repository."
         )
     if revision is not None and not hub.is_revision(revision):
-        raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.", name=name)
+        raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.")
     return _repository(name, revision)
 
 
-def _directory(name: str, directory: Path) -> TokenizerFiles:
-    paths = _present(directory, name=name)
-    vocabulary = _vocabulary_of(paths)
-    if vocabulary is None:
-        raise _nothing_usable("the directory", directory, name=name)
-    return _files(name, location=str(directory), vocabulary=vocabulary, paths=paths)
-
-
-def _single_file(name: str, path: Path) -> TokenizerFiles:
-    paths = {path.name: path, **_present(path.parent, name=name)}
-    return _files(name, location=str(path), vocabulary=path.name, paths=paths)
+def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise TokenizerFileError("is neither a file nor a directory.")
+    directory, vocabulary = (path, None) if stat.S_ISDIR(mode) else (path.parent, path.name)
+    files = _files(name, directory, location=str(path), vocabulary=vocabulary)
+    if files is None:
+        raise _nothing_usable("the directory", directory)
+    return files
 
 
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
@@ -81,31 +66,29 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
             refusals.append(str(error))
             continue
         except hub.HubUnreachableError as error:
-            raise TokenizerUnreachableError(str(error), name=name) from error
+            raise TokenizerUnreachableError(str(error)) from error
         if refusals:
             logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
         return files
-    raise TokenizerNotFoundError(" ".join(refusals), name=name)
+    raise TokenizerNotFoundError(" ".join(refusals))
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
+    offline = hub.is_offline()
     try:
         files = _cached(name, repository, revision)
     except TokenizerLoadError:
-        if hub.is_offline():
+        if offline:
             raise
         files = None
-    if files is not None and _NOT_CACHED not in files.missing.values():
+    if files is not None and (offline or _NOT_CACHED not in files.missing.values()):
         return files
-    if hub.is_offline():
-        if files is None:
-            raise hub.HubClosedError(
-                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
-                "download the repository first."
-            )
-        return files
-    absent = hub.fetch(repository, revision)
-    files = _cached(name, repository, revision, absent=absent)
+    if offline:
+        raise hub.HubClosedError(
+            f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
+            "download the repository first."
+        )
+    files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
     if files is None:
         raise hub.HubUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
@@ -121,63 +104,56 @@ def _cached(
     snapshot = hub.cached_snapshot(repository, revision)
     if snapshot is None:
         return None
-    paths = _present(snapshot.directory, name=name)
-    vocabulary = _vocabulary_of(paths)
     absent |= snapshot.absent
-    if vocabulary is None:
-        if absent.issuperset(VOCABULARY_FILES):
-            raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory, name=name)
-        return None
-    return _files(
-        name,
-        location=repository,
-        commit=snapshot.commit,
-        vocabulary=vocabulary,
-        paths=paths,
-        reasons={file: _NOT_CACHED for file in MODEL_FILES if file not in absent},
-    )
-
-
-def _present(directory: Path, *, name: str) -> dict[str, Path]:
-    """Return the tokenizer files in a directory, in a fixed order."""
-    try:
-        named = sorted(os.listdir(directory / TEMPLATE_FOLDER))
-    except (FileNotFoundError, NotADirectoryError):
-        named = []
-    except OSError as error:
-        raise TokenizerFileError(
-            f"cannot be listed ({error.strerror}).", name=name, file=str(directory / TEMPLATE_FOLDER)
-        ) from error
-    templates = [f"{TEMPLATE_FOLDER}/{file}" for file in named if file.endswith(".jinja")]
-    candidates = (*VOCABULARY_FILES, *MODEL_FILES, *templates)
-    return {file: directory / file for file in candidates if file_identity(directory / file, name=name) is not None}
-
-
-def _vocabulary_of(paths: Mapping[str, Path]) -> str | None:
-    return next((file for file in VOCABULARY_FILES if file in paths), None)
+    files = _files(name, snapshot.directory, location=repository, commit=snapshot.commit, absent=absent)
+    if files is None and absent.issuperset(VOCABULARY_FILES):
+        raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory)
+    return files
 
 
 def _files(
     name: str,
+    directory: Path,
     *,
     location: str,
-    vocabulary: str,
-    paths: Mapping[str, Path],
     commit: str | None = None,
-    reasons: Mapping[str, str] = MappingProxyType({}),
-) -> TokenizerFiles:
-    used = {file: path for file, path in paths.items() if file == vocabulary or file not in VOCABULARY_FILES}
-    missing = {file: reasons.get(file, _NOT_THERE) for file in MODEL_FILES if file not in used}
+    vocabulary: str | None = None,
+    absent: frozenset[str] = frozenset(MODEL_FILES),
+) -> TokenizerFiles | None:
+    """Return the tokenizer files in a directory, in a fixed order; None if there is no vocabulary.
+
+    A missing file that is not `absent` may exist on the hub.
+    """
+    candidates = (*VOCABULARY_FILES, *MODEL_FILES, *_template_files(directory))
+    present = [file for file in candidates if file_identity(directory / file) is not None]
+    vocabulary = vocabulary or next((file for file in VOCABULARY_FILES if file in present), None)
+    if vocabulary is None:
+        return None
+    used = dict.fromkeys((vocabulary, *(file for file in present if file not in VOCABULARY_FILES)))
     return TokenizerFiles(
-        name=name, location=location, commit=commit, vocabulary=vocabulary, paths=used, missing=missing
+        name=name,
+        location=location,
+        commit=commit,
+        vocabulary=vocabulary,
+        paths={file: directory / file for file in used},
+        missing={file: _NOT_THERE if file in absent else _NOT_CACHED for file in MODEL_FILES if file not in used},
     )
 
 
-def _nothing_usable(place: str, directory: Path, *, name: str) -> TokenizerNotFoundError:
-    sentencepiece = (
+def _template_files(directory: Path) -> list[str]:
+    folder = directory / TEMPLATE_FOLDER
+    try:
+        return [f"{TEMPLATE_FOLDER}/{file}" for file in sorted(os.listdir(folder)) if file.endswith(".jinja")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise TokenizerFileError(f"cannot be listed ({error.strerror}).", file=str(folder)) from error
+
+
+def _nothing_usable(place: str, directory: Path) -> TokenizerNotFoundError:
+    hint = (
         " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
         "transformers' save_pretrained first."
-        if (directory / "tokenizer.model").exists()
-        else ""
     )
-    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}", name=name)
+    sentencepiece = hint if (directory / "tokenizer.model").exists() else ""
+    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}")

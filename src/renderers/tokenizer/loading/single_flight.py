@@ -62,9 +62,8 @@ class SingleFlight(Generic[V]):
 
     def __init__(self, *, keep: int, weak: bool = False) -> None:
         self._keep = keep
-        self._alive: weakref.WeakValueDictionary[tuple[Hashable, Hashable], V] | None = None
-        if weak:
-            self._alive = weakref.WeakValueDictionary()
+        self._weak = weak
+        self._alive: weakref.WeakValueDictionary[tuple[Hashable, Hashable], V] = weakref.WeakValueDictionary()
         self._start()
         self._kept: OrderedDict[Hashable, tuple[Hashable, V]] = OrderedDict()
         if hasattr(os, "register_at_fork"):
@@ -84,7 +83,7 @@ class SingleFlight(Generic[V]):
             if kept is not None and kept[0] == version:
                 self._kept.move_to_end(key)
                 return kept[1]
-            alive = None if self._alive is None else self._alive.get((key, version))
+            alive = self._alive.get((key, version))
             if alive is not None:
                 self._store(key, version, alive)
                 return alive
@@ -114,7 +113,7 @@ class SingleFlight(Generic[V]):
 
     def _store(self, key: Hashable, version: Hashable, result: V) -> None:
         """Keep a result. The caller holds the lock."""
-        if self._alive is not None:
+        if self._weak:
             self._alive[key, version] = result
         self._kept[key] = (version, result)
         self._kept.move_to_end(key)
