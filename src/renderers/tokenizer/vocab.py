@@ -53,12 +53,8 @@ class Vocab:
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        state["backend"] = self.backend.to_str()
-        return {key: dict(value) if isinstance(value, Mapping) else value for key, value in state.items()}
-
-    # ==================
-    # Encoding
-    # ==================
+        copies = {key: dict(value) for key, value in state.items() if isinstance(value, Mapping)}
+        return {**state, **copies, "backend": self.backend.to_str()}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
         """Encode one text.
@@ -78,14 +74,15 @@ class Vocab:
 
         The arrays are shared with the cache. Do not modify them.
         """
-        return self._piece_cache.encode(texts)
+        ids_of = self._piece_cache.lookup(texts)
+        return [ids_of[text] for text in texts]
 
     @lazy
-    def _piece_cache(self) -> PieceCache:
+    def _piece_cache(self) -> PieceCache[array[int]]:
         # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
         backend, words = self.backend, self._words
 
-        def encode(texts: list[str]) -> list[Sequence[int]]:
+        def encode(texts: list[str]) -> list[array[int]]:
             return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
 
         return PieceCache(encode, characters=_CACHED_CHARACTERS)
@@ -109,6 +106,10 @@ class Vocab:
             words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
         return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
 
+    def id_of(self, token: str | None) -> int | None:
+        """Return the id of a token; None for None and for a text that is not a token."""
+        return None if token is None else self.backend.token_to_id(token)
+
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text, adding no special tokens."""
         return self.encode(text, add_special_tokens=False).offsets
@@ -118,16 +119,10 @@ class Vocab:
         normalizer = self.backend.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
 
-    # ==================
-    # Tables
-    # ==================
-
     @lazy
     def byte_texts(self) -> ByteTexts:
         """The text of each token by id, with one character for each byte."""
-        if self.byte_level:
-            return texts_of_bytes(self.backend, self.added_tokens)
-        return texts_of_pieces(self.backend)
+        return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
     @lazy
     def token_sizes(self) -> list[int]:
@@ -188,6 +183,8 @@ def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
 
 def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
     """Return the process-wide `Vocab` of a pickled state."""
-    return shared_vocab(
-        state["digest"], build=lambda: Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
-    )
+
+    def build() -> Vocab:
+        return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
+
+    return shared_vocab(state["digest"], build=build)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,6 +16,13 @@ from renderers.tokenizer.tokenizer import LoadedTokenizer
 
 AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
+# Python counts four more characters as spaces than the Rust library.
+_SPACES = "".join(
+    character
+    for character in map(chr, range(0x3001))
+    if character.isspace() and ord(character) not in range(0x1C, 0x20)
+)
+_AFTER = re.compile(f"[{re.escape(_SPACES)}]*")
 _NEAR = 48
 """Borders within this many characters of an end of a piece take a short cut."""
 
@@ -48,10 +56,7 @@ def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
     >>> encode_text(tokenizer, text, cuts) == tokenizer.encode(text, add_special_tokens=False)
     True
     """
-    ids: list[int] = []
-    for piece in _pieces(tokenizer, text, cuts):
-        ids += piece.ids
-    return ids
+    return list(itertools.chain.from_iterable(piece.ids for piece in _pieces(tokenizer, text, cuts)))
 
 
 class EncodedRuns(NamedTuple):
@@ -146,25 +151,21 @@ class _Places(NamedTuple):
     def before(self, at: int) -> int:
         """Return the number of tokens that start before a character, which is not the first."""
         place = self._place(at)
-        return (
-            bisect.bisect_left(self.ends, place) + 1 if self.starts is None else bisect.bisect_left(self.starts, place)
-        )
+        if self.starts is None:
+            return bisect.bisect_left(self.ends, place) + 1
+        return bisect.bisect_left(self.starts, place)
 
     def within(self, at: int) -> int:
         """Return the index of the token in which a character starts."""
         place = self._place(at)
-        return (
-            bisect.bisect_right(self.ends, place)
-            if self.starts is None
-            else bisect.bisect_right(self.starts, place) - 1
-        )
+        if self.starts is None:
+            return bisect.bisect_right(self.ends, place)
+        return bisect.bisect_right(self.starts, place) - 1
 
     def across(self, at: int) -> Iterator[int]:
-        """Yield the indices of the tokens that start before a character and end after it."""
-        for number in reversed(range(self.before(at))):
-            if self.ends[number] <= self._place(at):
-                return
-            yield number
+        """Return the indices of the tokens that start before a character and end after it."""
+        tokens = reversed(range(self.before(at)))
+        return itertools.takewhile(lambda number: self.ends[number] > self._place(at), tokens)
 
     def _place(self, at: int) -> int:
         return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
@@ -226,27 +227,10 @@ def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[TokenMat
     before = 0
     for mark in marks:
         left, right = tokenizer.vocab.stripping.get(mark.text, (False, False))
-        start = _spaces_before(text, before, mark.start) if left else mark.start
-        end = _spaces_after(text, mark.end) if right else mark.end
+        start = before + len(text[before : mark.start].rstrip(_SPACES)) if left else mark.start
+        end = _AFTER.match(text, mark.end).end() if right else mark.end  # type: ignore[union-attr]
         yield TokenMatch(start, end, mark.text)
         before = end
-
-
-def _spaces_before(text: str, least: int, at: int) -> int:
-    while at > least and _is_space(text[at - 1]):
-        at -= 1
-    return at
-
-
-def _spaces_after(text: str, at: int) -> int:
-    while at < len(text) and _is_space(text[at]):
-        at += 1
-    return at
-
-
-def _is_space(character: str) -> bool:
-    # Python counts four more characters as spaces than the Rust library.
-    return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
 
 
 def _add(runs: list[TokenRun], end: int, kind: _Kind) -> None:

@@ -53,7 +53,8 @@ class PlainEncoder:
         The arrays are shared with the cache. Do not modify them.
         """
         marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
-        return self._cache.encode(marked)
+        ids_of = self._cache.lookup(marked)
+        return [ids_of[text] for text in marked]
 
     def offsets(self, text: str, *, first: bool) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text."""
@@ -62,7 +63,7 @@ class PlainEncoder:
         offsets = self._backend.encode(marked, add_special_tokens=False).offsets
         return [(start - before, end - before) for start, end in offsets if start >= before]
 
-    def _encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
+    def _encode_batch(self, texts: list[str]) -> list[array[int]]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
         return encode_by_words(self._words, bare, lambda rest: self._encode_marked([texts[at] for at in rest]))
 

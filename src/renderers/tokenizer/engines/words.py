@@ -16,6 +16,7 @@ from typing import Any
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from renderers.core.patterns import compile_alternation
+from renderers.tokenizer.encoding.piece_cache import PieceCache
 from renderers.tokenizer.engines.ascii_regex import Split, ascii_split
 from renderers.tokenizer.engines.hf import encode_batch
 
@@ -24,20 +25,15 @@ _CACHED_CHARACTERS = 2**18
 
 
 class WordEncoder:
-    """Encode ASCII texts; made by `word_encoder`.
-
-    The ids of words are cached in two generations: a full generation replaces the older one, and a word that is
-    used again moves to the new one. Threads share the cache without a lock: two that miss a word both encode it.
-    """
+    """Encode ASCII texts; made by `word_encoder`."""
 
     def __init__(self, backend: Tokenizer, split: Split, *, unless: frozenset[str]) -> None:
         self._split = split
         self._unless = compile_alternation(unless)
-        self._backend = Tokenizer(backend.model)
-        self._backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        self._young: dict[str, tuple[int, ...]] = {}
-        self._old: dict[str, tuple[int, ...]] = {}
-        self._size = 0
+        model = Tokenizer(backend.model)
+        model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        # Tuples of ints, which the garbage collector does not track.
+        self._words = PieceCache(lambda words: map(tuple, encode_batch(model, words)), characters=_CACHED_CHARACTERS)
 
     def takes(self, text: str) -> bool:
         """Return True if a text is ASCII and contains no excluded token."""
@@ -46,31 +42,19 @@ class WordEncoder:
     def encode(self, texts: Iterable[str]) -> list[array[int]]:
         """Return the ids of texts for which `takes` is True."""
         split = list(map(self._split, texts))
-        young = self._young
-        missing = set(itertools.chain.from_iterable(split)).difference(young)
-        if missing:
-            old = self._old
-            entries = {word: ids for word in missing if (ids := old.get(word)) is not None}
-            new = list(missing.difference(entries))
-            # Tuples of ints, which the garbage collector does not track.
-            entries.update(zip(new, map(tuple, encode_batch(self._backend, new)), strict=True))
-            young.update(entries)
-            self._size += sum(map(len, entries))
-            if self._size > _CACHED_CHARACTERS:
-                self._young, self._old, self._size = {}, young, 0
-        return [array("I", itertools.chain.from_iterable(map(young.__getitem__, words))) for words in split]
+        ids_of = self._words.lookup(itertools.chain.from_iterable(split)).__getitem__
+        return [array("I", itertools.chain.from_iterable(map(ids_of, words))) for words in split]
 
 
 def encode_by_words(
     words: WordEncoder | None, texts: Sequence[str], otherwise: Callable[[list[int]], Sequence[Sequence[int]]]
-) -> list[Sequence[int]]:
+) -> list[array[int]]:
     """Return the ids of all texts: by words where possible, else by `otherwise`, which gets the indices of the rest."""
-    if words is None:
-        return list(otherwise(list(range(len(texts)))))
-    taken = {at: text for at, text in enumerate(texts) if words.takes(text)}
+    taken = {at: text for at, text in enumerate(texts) if words and words.takes(text)}
     rest = [at for at in range(len(texts)) if at not in taken]
-    encoded: dict[int, Sequence[int]] = dict(zip(taken, words.encode(taken.values()), strict=True))
-    encoded.update(zip(rest, otherwise(rest) if rest else (), strict=True))
+    encoded = dict(zip(taken, words.encode(taken.values()), strict=True)) if words else {}
+    if rest:
+        encoded.update(zip(rest, (array("I", ids) for ids in otherwise(rest)), strict=True))
     return [encoded[at] for at in range(len(texts))]
 
 
