@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
@@ -68,9 +68,8 @@ class ForeignTokenizer:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""
-        if self.takes_add_special_tokens:
-            return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
-        return list(self.wrapped.encode(text))
+        options = {"add_special_tokens": add_special_tokens} if self.takes_add_special_tokens else {}
+        return list(self.wrapped.encode(text, **options))
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Decode token ids to text."""
@@ -87,20 +86,15 @@ class ForeignVocab:
 
     _tokenizer: ForeignTokenizer
 
+    isolating_texts: ClassVar[frozenset[str]] = frozenset()
+    """Empty: no token of a wrapped class is known to isolate."""
+    stop_texts: ClassVar[frozenset[str]] = frozenset()
+    """Empty: the wrapped class does not name the stop tokens of the model."""
+
     @property
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens that have a role."""
         return frozenset(self._tokenizer.special_tokens_map.values())
-
-    @property
-    def isolating_texts(self) -> frozenset[str]:
-        """Empty: no token of a wrapped class is known to isolate."""
-        return frozenset()
-
-    @property
-    def stop_texts(self) -> frozenset[str]:
-        """Empty: the wrapped class does not name the stop tokens of the model."""
-        return frozenset()
 
     @lazy
     def reserved_texts(self) -> frozenset[str]:

@@ -128,11 +128,8 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
     if None not in tokens:
         return tokens
     # The ids have gaps, so that some are above the number of tokens.
-    vocabulary = backend.get_vocab(with_added_tokens=True)
-    tokens = [None] * (max(vocabulary.values(), default=-1) + 1)
-    for token, number in vocabulary.items():
-        tokens[number] = token
-    return tokens
+    by_id = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
+    return list(map(by_id.get, range(max(by_id, default=-1) + 1)))
 
 
 def _translated(token: str) -> str:
@@ -146,21 +143,13 @@ def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
     anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
     anchor_text = backend.decode(anchor, skip_special_tokens=False)
     decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
-    texts = []
-    for token, text in zip(vocabulary, decoded, strict=True):
-        byte = _FALLBACK.fullmatch(token)
-        if byte:
-            texts.append(chr(_NORMAL_BYTES[int(byte[1], 16)]))
-        else:
-            texts.append(to_byte_text(text.removeprefix(anchor_text)))
-    return _texts_by_id(dict(zip(vocabulary.values(), texts, strict=True)))
-
-
-def _texts_by_id(texts: Mapping[int, str]) -> ByteTexts:
-    listed = [UNKNOWN] * (max(texts, default=-1) + 1)
-    for number, text in texts.items():
-        listed[number] = text
-    return ByteTexts(listed)
+    texts = {
+        number: chr(_NORMAL_BYTES[int(byte[1], 16)])
+        if (byte := _FALLBACK.fullmatch(token))
+        else to_byte_text(text.removeprefix(anchor_text))
+        for (token, number), text in zip(vocabulary.items(), decoded, strict=True)
+    }
+    return ByteTexts([texts.get(number, UNKNOWN) for number in range(max(texts, default=-1) + 1)])
 
 
 class _Tokenizer(Protocol):

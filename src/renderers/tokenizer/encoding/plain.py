@@ -31,10 +31,9 @@ class PlainEncoder:
     ) -> None:
         self._words = words
         self._backend = Tokenizer(backend.model)
-        if backend.normalizer is not None:
-            self._backend.normalizer = backend.normalizer
-        if backend.pre_tokenizer is not None:
-            self._backend.pre_tokenizer = backend.pre_tokenizer
+        for part in ("normalizer", "pre_tokenizer"):
+            if getattr(backend, part) is not None:
+                setattr(self._backend, part, getattr(backend, part))
         added = sorted(backend.get_added_tokens_decoder().items())
         kept = {number: token for number, token in added if token.content not in reserved}
         self._backend.add_tokens(list(kept.values()))

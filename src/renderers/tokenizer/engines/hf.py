@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from tokenizers import Tokenizer
 
 from renderers.errors import UnencodableTextError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode_batch(backend: Tokenizer, texts: list[str]) -> list[list[int]]:
@@ -30,6 +34,5 @@ def check_text(text: object) -> None:
     """
     if not isinstance(text, str):
         raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
-    at = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
-    if at is not None:
-        raise UnencodableTextError.at(f"character {at} of the text", text[at]) from None
+    if surrogate := _SURROGATE.search(text):
+        raise UnencodableTextError.at(f"character {surrogate.start()} of the text", surrogate[0]) from None
