@@ -41,30 +41,16 @@ class ForeignTokenizer:
     isolating_token_ids: frozenset[int] = frozenset()
     byte_level: bool = False
 
-    @property
-    def chat_template(self) -> str | None:
-        """The default chat template; None if there is none."""
-        return self.chat_templates.get("default")
-
-    @property
-    def wall_ids(self) -> frozenset[int]:
-        """Alias of `isolating_token_ids`."""
-        return self.isolating_token_ids
-
-    @lazy
-    def vocab(self) -> ForeignVocab:
-        """The special tokens and token texts. Internal: it may change in any release."""
-        return ForeignVocab(self)
-
-    @property
-    def added_tokens(self) -> Mapping[str, int]:
-        """The ids of the special tokens and of all added tokens that are known."""
-        return self.vocab.added_tokens
-
-    @property
-    def lists_added_tokens(self) -> bool:
-        """True if the wrapped class has a method `get_added_vocab`."""
-        return callable(getattr(self.wrapped, "get_added_vocab", None))
+    chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
+    """The default chat template; None if there is none."""
+    wall_ids = lazy[frozenset[int]](lambda self: self.isolating_token_ids)
+    """Alias of `isolating_token_ids`."""
+    vocab = lazy["ForeignVocab"](lambda self: ForeignVocab(self))
+    """The special tokens and token texts. Internal: it may change in any release."""
+    added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
+    """The ids of the special tokens and of all added tokens that are known."""
+    lists_added_tokens = lazy[bool](lambda self: callable(getattr(self.wrapped, "get_added_vocab", None)))
+    """True if the wrapped class has a method `get_added_vocab`."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""
@@ -127,10 +113,8 @@ class ForeignVocab:
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.
 
-        If the wrapped class returns no offsets, they are computed from the text of each token.
-
-        Raises:
-            UnalignedError: The tokens do not decode to the text, one after the other.
+        If the wrapped class returns no offsets, they are computed from the text of each token. `UnalignedError` if
+        the tokens do not decode to the text, one after the other.
         """
         wrapped = self._tokenizer.wrapped
         ids = self._tokenizer.encode(text, add_special_tokens=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, NoReturn, overload
+from typing import Any, ClassVar, overload
 
 from renderers.core.lazy import lazy
 from renderers.errors import TokenIdError, TokenizerFileError
@@ -103,6 +103,10 @@ class LoadedTokenizer:
     """Alias of `special_tokens_isolate`."""
     byte_level = lazy[bool](lambda self: self.vocab.byte_level)
     """True if each token stands for a fixed sequence of bytes and every byte has a token."""
+    is_fast: ClassVar[bool] = True
+    """Always True."""
+    vocab_size = lazy[int](lambda self: self.vocab.backend.get_vocab_size(with_added_tokens=False))
+    """The number of tokens without added tokens. `len(tokenizer)` includes them."""
     chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
     """The default chat template; None if there is none."""
     bos_token = lazy[str | None](lambda self: self.special_tokens_map.get("bos_token"))
@@ -144,11 +148,7 @@ class LoadedTokenizer:
 
         Ids that are not in the vocabulary are skipped. Bytes that are not UTF-8 become U+FFFD.
         """
-        ids = self._ids(token_ids, skip_special_tokens)
-        try:
-            return self.vocab.backend.decode(ids, skip_special_tokens=False)
-        except OverflowError:
-            _refuse_ids(ids)
+        return self.vocab.backend.decode(self._ids(token_ids, skip_special_tokens), skip_special_tokens=False)
 
     def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
         """Decode several lists of ids."""
@@ -173,11 +173,7 @@ class LoadedTokenizer:
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | list[str | None] | None:
         """Return the token of an id, or of each of several; None for an id that is not in the vocabulary."""
-        numbers = self._ids(ids, skip_special_tokens)
-        try:
-            tokens = list(map(self.vocab.backend.id_to_token, numbers))
-        except OverflowError:
-            _refuse_ids(numbers)
+        tokens = list(map(self.vocab.backend.id_to_token, self._ids(ids, skip_special_tokens)))
         return tokens if isinstance(ids, Iterable) else tokens[0] if tokens else None
 
     def get_vocab(self) -> dict[str, int]:
@@ -187,16 +183,6 @@ class LoadedTokenizer:
     def get_added_vocab(self) -> dict[str, int]:
         """Return a new dict of the added tokens and their ids."""
         return dict(self.added_tokens)
-
-    @property
-    def is_fast(self) -> bool:
-        """Always True."""
-        return True
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of tokens without added tokens. `len(tokenizer)` includes them."""
-        return self.vocab.backend.get_vocab_size(with_added_tokens=False)
 
     def __len__(self) -> int:
         return self.vocab.backend.get_vocab_size(with_added_tokens=True)
@@ -263,9 +249,7 @@ class LoadedTokenizer:
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    @property
-    def _identity(self) -> tuple[str, str | None, str]:
-        return self.name_or_path, self.revision, self.source.digest
+    _identity = lazy[tuple[str, str | None, str]](lambda self: (self.name_or_path, self.revision, self.source.digest))
 
     def __copy__(self) -> LoadedTokenizer:
         return self
@@ -286,7 +270,13 @@ class LoadedTokenizer:
         """Return a list of ints for one id or several: ints, arrays or tensors."""
         if hasattr(ids, "tolist"):
             ids = ids.tolist()
-        numbers = list(map(operator.index, ids if isinstance(ids, Iterable) else [ids]))
+        numbers = list(ids) if isinstance(ids, Iterable) else [ids]
+        try:
+            numbers = array("I", numbers).tolist()
+        except OverflowError:
+            at = next(index for index, number in enumerate(numbers) if not 0 <= number < 2**32)
+            fault = f"{numbers[at]} at position {at} is not a token id: ids are from 0 to 4294967295."
+            raise TokenIdError(fault) from None
         return [number for number in numbers if number not in self.special_ids] if skip_special_tokens else numbers
 
 
@@ -295,11 +285,8 @@ def _load_again(name: str, revision: str | None, source: TokenizerSource) -> Loa
 
     loaded = load_tokenizer(source.location, revision=source.commit)
     if loaded.source.digest != source.digest:
-        raise TokenizerFileError(
-            f"changed since this tokenizer was pickled: the files of {source.location} differ. Use the same files in "
-            "both processes.",
-            name=name,
-        )
+        fault = f"changed since this tokenizer was pickled: the files of {source.location} differ."
+        raise TokenizerFileError(f"{fault} Use the same files in both processes.", name=name)
     if (name, revision) == (loaded.name_or_path, loaded.revision):
         return loaded
     return replace(loaded, name_or_path=name, revision=revision)
@@ -307,9 +294,3 @@ def _load_again(name: str, revision: str | None, source: TokenizerSource) -> Loa
 
 def _rebuild(name: str, revision: str | None, source: TokenizerSource, state: dict[str, Any]) -> LoadedTokenizer:
     return LoadedTokenizer(name_or_path=name, revision=revision, source=source, vocab=vocab_from_state(state))
-
-
-def _refuse_ids(ids: Sequence[int]) -> NoReturn:
-    """Raise an error for the first number that cannot be a token id."""
-    at = next(index for index, number in enumerate(ids) if not 0 <= number < 2**32)
-    raise TokenIdError(f"{ids[at]} at position {at} is not a token id: ids are from 0 to 4294967295.")

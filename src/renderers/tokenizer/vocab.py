@@ -1,8 +1,4 @@
-"""`Vocab`: everything that is read from a tokenizer's files, and the tables derived from it.
-
-There is one `Vocab` per digest in a process. Every `LoadedTokenizer` with that digest shares it, under
-any name and after any number of pickle round trips, so derived tables are built once per process.
-"""
+"""`Vocab`: everything that is read from a tokenizer's files, and the tables derived from it."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ _CACHED_CHARACTERS = 2**21
 class Vocab:
     """The contents of a tokenizer's files and the tables derived from them; made by `shared_vocab`.
 
-    Nothing in it can be changed. Threads share it without a lock.
+    There is one per digest in a process, so tables are built once. It is immutable, and threads share it.
     """
 
     digest: str
@@ -57,12 +53,7 @@ class Vocab:
         return {**state, **copies, "backend": self.backend.to_str()}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
-        """Encode one text.
-
-        Raises:
-            TypeError: `text` is not a str.
-            UnencodableTextError: `text` contains a lone surrogate.
-        """
+        """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""
         try:
             return self.backend.encode(text, add_special_tokens=add_special_tokens)
         except TypeError:
@@ -96,8 +87,7 @@ class Vocab:
     def plain(self) -> PlainEncoder:
         """An encoder with the same vocabulary that encodes no text to a special token.
 
-        Raises:
-            TypeError: This vocabulary has no other encoding for the text of one of its special tokens.
+        `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         if self.reserved_texts <= self.isolating_texts:
@@ -134,10 +124,8 @@ class Vocab:
         """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
         return self.byte_level and self._words is not None and not self.stripping
 
-    @property
-    def fingerprint(self) -> str:
-        """A value that is equal for tokenizers with equal files."""
-        return self.digest
+    fingerprint = lazy[str](lambda self: self.digest)
+    """A value that is equal for tokenizers with equal files."""
 
     @lazy
     def isolating_texts(self) -> frozenset[str]:

@@ -23,7 +23,7 @@ def embedded() -> Tokenizer:
 
 
 def check(tokenizer: Tokenizer, **changes: Any) -> None:
-    facts = {"declared": {}, "special_tokens": set(), "stop_token_ids": ()}
+    facts: dict[str, Any] = {"declared": {}, "special_tokens": set(), "stop_token_ids": ()}
     with only_load_errors(name="org/model", file="tokenizer.json"):
         check_tokenizer(tokenizer, **(facts | changes))
 

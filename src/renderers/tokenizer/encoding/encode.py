@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.spans import Channel, LabelledSpan, TokenMatch
+from renderers.core.spans import LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.tokenizer import LoadedTokenizer
@@ -17,11 +17,7 @@ from renderers.tokenizer.tokenizer import LoadedTokenizer
 AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
 # Python counts four more characters as spaces than the Rust library.
-_SPACES = "".join(
-    character
-    for character in map(chr, range(0x3001))
-    if character.isspace() and ord(character) not in range(0x1C, 0x20)
-)
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(dict.fromkeys(range(0x1C, 0x20)))
 _AFTER = re.compile(f"[{re.escape(_SPACES)}]*")
 _NEAR = 48
 """Borders within this many characters of an end of a piece take a short cut."""
@@ -70,10 +66,8 @@ class EncodedRuns(NamedTuple):
 def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequence[LabelledSpan]) -> EncodedRuns:
     """Return the ids of a rendered text, and its labels as runs of tokens.
 
-    A token across a border gets the label of its first character.
-
-    Raises:
-        UnalignedError: The offsets of a caller's tokenizer cannot be determined.
+    A token across a border gets the label of its first character. `UnalignedError` if the offsets of a caller's
+    tokenizer cannot be determined.
     """
     ids = array("I")
     runs: list[TokenRun] = []
@@ -81,45 +75,35 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
     pieces = _pieces(tokenizer, text, cuts)
     piece, places = _Piece(0, "", (), plain=False), None
     begun = piece_end = 0
-    merged = _merged(labels)
-    for at, (label_end, kind) in enumerate(merged):
-        while piece_end < label_end:
+    merged: list[TokenRun] = []
+    for _, end, message, _, channel, sampled, content in labels:
+        _append(merged, TokenRun(end, message, channel, sampled, content))
+    for at, label in enumerate(merged):
+        while piece_end < label.end:
             piece, places = next(pieces), None
             begun, piece_end = len(ids), piece.start + len(piece.text)
             ids.extend(piece.ids)
         end = len(ids)
-        if label_end < piece_end:
-            border = label_end - piece.start
+        if label.end < piece_end:
+            border = label.end - piece.start
             near = _near_an_end(tokenizer, piece, border) if places is None else None
             if near is None:
                 places = places or _places(tokenizer, piece)
                 near = places.before(border), list(places.across(border))
             end = begun + near[0]
-            if kind.sampled != merged[at + 1][1].sampled:
+            if label.sampled != merged[at + 1].sampled:
                 straddling.update(begun + token for token in near[1])
-        _add(runs, end, kind)
+        _append(runs, TokenRun(end, *label[1:]))
     return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
 
 
-class _Kind(NamedTuple):
-    """The attribution of a run of tokens."""
-
-    message: int
-    channel: Channel
-    sampled: bool
-    content: bool
-
-
-def _merged(labels: Iterable[LabelledSpan]) -> list[tuple[int, _Kind]]:
-    """Return the end and kind of each label, with equal neighbours merged."""
-    merged: list[tuple[int, _Kind]] = []
-    for start, end, message, _, channel, sampled, content in labels:
-        if start < end:
-            kind = _Kind(message, channel, sampled, content)
-            if merged and merged[-1][1] == kind:
-                merged.pop()
-            merged.append((end, kind))
-    return merged
+def _append(runs: list[TokenRun], run: TokenRun) -> None:
+    """Append a run unless it is empty. Merge it with the last one if they differ only in their ends."""
+    if run.end == (runs[-1].end if runs else 0):
+        return
+    if runs and runs[-1][1:] == run[1:]:
+        runs.pop()
+    runs.append(run)
 
 
 def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[TokenMatch]) -> list[tuple[int, int]]:
@@ -142,25 +126,18 @@ def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence
 class _Places(NamedTuple):
     """The start and end of each token of a piece, in bytes or in characters."""
 
+    starts: list[int]
     ends: list[int]
-    starts: list[int] | None = None
-    """None if each token starts at the end of the previous one."""
     in_bytes: str | None = None
     """The text, if places are bytes and it is not ASCII."""
 
     def before(self, at: int) -> int:
         """Return the number of tokens that start before a character, which is not the first."""
-        place = self._place(at)
-        if self.starts is None:
-            return bisect.bisect_left(self.ends, place) + 1
-        return bisect.bisect_left(self.starts, place)
+        return bisect.bisect_left(self.starts, self._place(at))
 
     def within(self, at: int) -> int:
         """Return the index of the token in which a character starts."""
-        place = self._place(at)
-        if self.starts is None:
-            return bisect.bisect_right(self.ends, place)
-        return bisect.bisect_right(self.starts, place) - 1
+        return bisect.bisect_right(self.starts, self._place(at)) - 1
 
     def across(self, at: int) -> Iterator[int]:
         """Return the indices of the tokens that start before a character and end after it."""
@@ -174,8 +151,7 @@ class _Places(NamedTuple):
 def _near_an_end(tokenizer: AnyTokenizer, piece: _Piece, at: int) -> tuple[int, list[int]] | None:
     """Return the number of tokens that start before a character, and those of them that end after it.
 
-    None if the character is not near an end of the piece. Most borders are: the end of a header, and the text that
-    closes a turn. There, the sizes of a few tokens are enough.
+    None if the character is not near an end of the piece. Most borders are, and need the sizes of a few tokens only.
     """
     if not (isinstance(tokenizer, LoadedTokenizer) and tokenizer.vocab.sizes_hold and piece.text.isascii()):
         return None
@@ -233,25 +209,16 @@ def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[TokenMat
         before = end
 
 
-def _add(runs: list[TokenRun], end: int, kind: _Kind) -> None:
-    """Append a run, or extend the last one if it is of the same kind. Skip runs without tokens."""
-    if end == (runs[-1].end if runs else 0):
-        return
-    if runs and runs[-1][1:] == kind:
-        runs.pop()
-    runs.append(TokenRun(end, *kind))
-
-
 def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:
     if isinstance(tokenizer, LoadedTokenizer) and tokenizer.byte_level:
-        ends = list(itertools.accumulate(map(tokenizer.vocab.token_sizes.__getitem__, piece.ids)))
+        borders = [0, *itertools.accumulate(map(tokenizer.vocab.token_sizes.__getitem__, piece.ids))]
         # If a normalizer changed the text, the sizes do not add up to it.
-        if piece.text.isascii() and ends[-1] == len(piece.text):
-            return _Places(ends)
-        if ends[-1] == len(piece.text.encode()) and tokenizer.vocab.normalized(piece.text) == piece.text:
-            return _Places(ends, in_bytes=piece.text)
+        if piece.text.isascii() and borders[-1] == len(piece.text):
+            return _Places(borders[:-1], borders[1:])
+        if borders[-1] == len(piece.text.encode()) and tokenizer.vocab.normalized(piece.text) == piece.text:
+            return _Places(borders[:-1], borders[1:], in_bytes=piece.text)
     if piece.plain and isinstance(tokenizer, LoadedTokenizer):
         offsets = tokenizer.vocab.plain.offsets(piece.text, first=not piece.start)
     else:
         offsets = tokenizer.vocab.offsets(piece.text)
-    return _Places([end for _, end in offsets], [start for start, _ in offsets])
+    return _Places([start for start, _ in offsets], [end for _, end in offsets])

@@ -20,10 +20,8 @@ class PlainEncoder:
     """Encode text between special tokens to ordinary tokens, even if it contains the text of a special token.
 
     It shares the vocabulary of `backend` and has no added tokens except runs of spaces and newlines. `reserved` are
-    the other added tokens and their ids. `words` encodes the texts that it supports, which is faster.
-
-    Raises:
-        TypeError: The model itself encodes a reserved text to its token, as word-level models do.
+    the other added tokens and their ids. `words` encodes the texts that it supports, which is faster. `TypeError` if
+    the model itself encodes a reserved text to its token, as word-level models do.
     """
 
     def __init__(

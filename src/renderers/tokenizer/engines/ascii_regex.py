@@ -1,8 +1,4 @@
-"""Translate the split patterns of tokenizers to Python's `re`, for ASCII text.
-
-The patterns use Unicode properties, which `re` lacks. Restricted to ASCII, each property is a set of characters.
-Patterns with unsupported syntax are not translated.
-"""
+"""Translate the split patterns of tokenizers to Python's `re`, which lacks Unicode properties, for ASCII text."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ _UNCHANGED = re.compile(r"[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
 
 
 class _UnsupportedError(ValueError):
-    """A part of a pattern is not supported."""
+    """A pattern is not supported."""
 
 
 def ascii_split(pre_tokenizer: dict[str, Any] | None) -> Split | None:
@@ -77,11 +73,7 @@ def _split(json: Any) -> Split:
 
 
 def _is_total(pattern: re.Pattern[str]) -> bool:
-    """Return True if a pattern matches at every position, so that its matches cover any text.
-
-    Raises:
-        _UnsupportedError: It matches the empty text, for which libraries differ.
-    """
+    """Return True if a pattern matches at every position. One that matches the empty text is not supported."""
     matches = [pattern.match(text) for text in ("", *_ASCII, *map("".join, itertools.product(_ASCII, repeat=2)))]
     if any(match is not None and not match[0] for match in matches):
         raise _UnsupportedError

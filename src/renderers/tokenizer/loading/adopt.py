@@ -11,9 +11,8 @@ import tokenizers
 
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.foreign import ForeignTokenizer
-from renderers.tokenizer.loading.build import assemble
 from renderers.tokenizer.loading.files import digest, only_load_errors
-from renderers.tokenizer.loading.load import release_freed_memory
+from renderers.tokenizer.loading.load import assemble, release_freed_memory
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
@@ -47,7 +46,7 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
     with only_load_errors(name=_name_of(tokenizer), file=kind):
         backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
         if isinstance(backend, tokenizers.Tokenizer):
-            return _clone(backend, _model_files_of(tokenizer), name=_name_of(tokenizer), kind=kind)
+            return _clone(backend, tokenizer, kind=kind)
     lacking = [method for method in _REQUIRED_METHODS if not callable(getattr(tokenizer, method, None))]
     if lacking:
         raise TypeError(
@@ -58,7 +57,11 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
         return _wrap(tokenizer)
 
 
-def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str, kind: str) -> LoadedTokenizer:
+def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> LoadedTokenizer:
+    name = _name_of(tokenizer)
+    extra = tuple(map(str, getattr(tokenizer, "all_special_tokens", ())))
+    roles, templates = _special_tokens_of(tokenizer), _templates_of(tokenizer)
+    model_files = ModelFiles(special_tokens=roles, extra_special_tokens=extra, chat_templates=templates)
     # Another thread may have enabled these for a single call.
     per_call = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
     content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
@@ -75,14 +78,6 @@ def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str,
         return LoadedTokenizer(name_or_path=name, source=source, vocab=shared_vocab(digest_of_all, build=build))
 
     return _CLONES.get((digest_of_all, name), version=kind, work=clone)
-
-
-def _model_files_of(tokenizer: Any) -> ModelFiles:
-    return ModelFiles(
-        special_tokens=_special_tokens_of(tokenizer),
-        extra_special_tokens=tuple(map(str, getattr(tokenizer, "all_special_tokens", ()))),
-        chat_templates=_templates_of(tokenizer),
-    )
 
 
 def _special_tokens_of(tokenizer: Any) -> dict[str, str]:
@@ -108,13 +103,14 @@ def _wrap(tokenizer: Any) -> ForeignTokenizer:
     except TypeError:
         takes_add_special_tokens = False
     roles = ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id")
+    ids: dict[str, Any] = {role: getattr(tokenizer, role, None) for role in roles}
     foreign = ForeignTokenizer(
         wrapped=tokenizer,
         takes_add_special_tokens=takes_add_special_tokens,
         name_or_path=_name_of(tokenizer),
         chat_templates=_templates_of(tokenizer),
         special_tokens_map=_special_tokens_of(tokenizer),
-        **{role: getattr(tokenizer, role, None) for role in roles},
+        **ids,
     )
     added = foreign.encode("", add_special_tokens=False)
     decoded = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))

@@ -38,11 +38,7 @@ class FilesChangedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFiles:
-    """The files of a tokenizer: `paths` by file name, and the optional files that are `missing`, with the reason.
-
-    `name` is the name that was passed by the caller, `location` the absolute path or the repository, and `commit` the
-    commit of a repository.
-    """
+    """The files of a tokenizer under the `name` that was passed, at an absolute path or in a repository."""
 
     name: str
     location: str
@@ -50,6 +46,7 @@ class TokenizerFiles:
     vocabulary: str
     paths: Mapping[str, Path]
     missing: Mapping[str, str]
+    """The optional files that do not exist or are not cached, each with the reason."""
 
     def identity(self) -> tuple[FileIdentity, ...]:
         """Return the identity of the files on disk, without reading them."""
@@ -90,8 +87,7 @@ def file_identity(path: Path) -> FileIdentity | None:
 def stat_or_none(path: str | Path) -> os.stat_result | None:
     """Return the result of `os.stat`; None if the path does not exist.
 
-    Raises:
-        TokenizerFileError: The path exists but cannot be accessed: no permission, a dangling link, a stale handle.
+    An error if it exists but cannot be accessed: no permission, a dangling link, a stale handle.
     """
     try:
         return os.stat(path)
@@ -129,11 +125,7 @@ def with_place(error: TokenizerLoadError, *, name: str = "", file: str = "") -> 
 
 @contextlib.contextmanager
 def only_load_errors(*, file: str, name: str = "") -> Iterator[None]:
-    """Convert any error caused by a damaged file to a `TokenizerFileError`, and add the place to load errors.
-
-    A panic of the Rust library is converted too, although it is no `Exception`. `KeyboardInterrupt` and `MemoryError`
-    are not converted.
-    """
+    """Convert any error caused by a damaged file to a `TokenizerFileError`, and add the place to load errors."""
     try:
         yield
     except TokenizerLoadError as error:
@@ -141,6 +133,7 @@ def only_load_errors(*, file: str, name: str = "") -> Iterator[None]:
     except (FilesChangedError, MemoryError):
         raise
     except BaseException as error:
+        # A panic of the Rust library is no `Exception`.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         fault = f"cannot be understood ({type(error).__name__}: {error}). It may be damaged: download it again."

@@ -1,9 +1,6 @@
-"""Find the files of a repository in the Hugging Face cache, and download missing ones.
+"""Find the files of a repository in the Hugging Face cache, and download missing ones with the hub client.
 
-The cache is read by its documented layout (`refs`, `snapshots`, `.no_exist`), without the network code of the hub
-client: importing that takes longer than reading a vocabulary. Downloads use the client's `hf_hub_download`, which
-respects HF_TOKEN, HF_ENDPOINT, proxies and locks.
-"""
+The cache is read by its documented layout: importing the client takes longer than reading a vocabulary."""
 
 from __future__ import annotations
 
@@ -39,21 +36,19 @@ class HubUnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One commit of a repository in the cache."""
+    """A directory of files: one commit of a repository in the cache, or a local directory without a commit."""
 
-    commit: str
     directory: Path
     absent: frozenset[str]
-    """Files that do not exist in the repository at this commit, according to the cache."""
+    """Files that do not exist in the repository at this commit. Other missing files may exist on the hub."""
+    commit: str | None = None
 
 
 def is_repository_name(name: str) -> bool:
-    """Return True if the name is a possible name of a repository."""
     return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
 
 
 def is_revision(revision: str) -> bool:
-    """Return True if the name is a possible name of a revision."""
     return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
 
 
@@ -62,20 +57,19 @@ def is_offline() -> bool:
     return bool(constants.HF_HUB_OFFLINE)
 
 
-def cached_snapshot(repository: str, revision: str) -> Snapshot | None:
-    """Return a revision from the cache; None if it is not cached."""
+def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = frozenset()) -> Snapshot | None:
+    """Return a revision from the cache; None if it is not cached. `absent` files are known not to exist."""
     root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
     in_cache = stat_or_none(root / "snapshots" / revision) is not None
     commit = revision if in_cache else _cached_ref(root / "refs" / revision)
     if commit is None:
         return None
     recorded = root / ".no_exist" / commit
-    absent = frozenset(file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file))
-    return Snapshot(commit, root / "snapshots" / commit, absent)
+    absent |= {file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file)}
+    return Snapshot(root / "snapshots" / commit, absent, commit)
 
 
 def _cached_ref(path: Path) -> str | None:
-    """Return the cached commit of a branch; None if there is none or the file is damaged."""
     if stat_or_none(path) is None:
         return None
     commit = read_bytes(path).decode("ascii", errors="replace").strip()
@@ -83,10 +77,7 @@ def _cached_ref(path: Path) -> str | None:
 
 
 def fetch(repository: str, revision: str) -> frozenset[str]:
-    """Download the tokenizer files of a repository to the cache, all from one commit.
-
-    Return the files that do not exist on the hub. The client also records them in the cache if it is writable.
-    """
+    """Download the tokenizer files of one commit to the cache. Return the files that do not exist on the hub."""
     return _FETCHES.get((repository, revision), version=None, work=lambda: _fetch(repository, revision))
 
 
@@ -99,7 +90,7 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
         # The first download records the commit of `revision` in the cache. The others use that commit, so that a
         # branch that moves in between cannot mix the files of two commits.
         snapshot = cached_snapshot(repository, revision)
-        return snapshot.commit if snapshot else revision
+        return (snapshot and snapshot.commit) or revision
 
     def download(file: str) -> bool:
         if _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is None:
@@ -116,7 +107,7 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
 
 
 def _request(repository: str, send: Callable[[], Result]) -> Result | None:
-    """Send a request to the hub; None if the file does not exist there."""
+    """Return the response of the hub; None if the file does not exist there."""
     from huggingface_hub import errors
 
     refusals: dict[type[Exception], str] = {
@@ -139,16 +130,12 @@ def _request(repository: str, send: Callable[[], Result]) -> Result | None:
 
 
 def _is_client_error(error: Exception) -> bool:
-    """Return True for the errors of the network, the file system, the hub client and its transport.
-
-    The transport differs between releases of the client. Its Rust downloader raises plain `RuntimeError`.
-    """
+    # The transport differs between releases of the client. Its Rust downloader raises plain `RuntimeError`.
     packages = {cls.__module__.partition(".")[0] for cls in type(error).__mro__}
     return isinstance(error, OSError) or type(error) is RuntimeError or not packages.isdisjoint(_CLIENT_PACKAGES)
 
 
 def _unreachable(repository: str, error: BaseException) -> HubUnreachableError:
-    """Return an error with the class and the first line of the root cause."""
     while error.__cause__ is not None:
         error = error.__cause__
     reason = (str(error).strip().splitlines() or ["no details"])[0]

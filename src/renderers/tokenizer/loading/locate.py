@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
 from renderers.tokenizer.loading import hub
@@ -17,19 +19,33 @@ from renderers.tokenizer.loading.files import (
     file_identity,
     stat_or_none,
 )
-from renderers.tokenizer.loading.repositories import MIRRORS, TRUSTED_REVISIONS
 
 logger = logging.getLogger(__name__)
 
+TRUSTED_REVISIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "moonshotai/Kimi-K2-Instruct": "fd1984e2b7a3350dbf7305fe73a4ede25c14de50",
+        "moonshotai/Kimi-K2.5": "4d01dfe0332d63057c186e0b262165819efb6611",
+        "moonshotai/Kimi-K2.6": "2755962d07cb42aa2d988a35bcb65cd4a9c2de82",
+    }
+)
+"""The commit that is loaded if no revision is passed."""
+
+MIRRORS: Mapping[str, str] = MappingProxyType(
+    {
+        "meta-llama/Llama-3.2-1B-Instruct": "unsloth/Llama-3.2-1B-Instruct",
+        "meta-llama/Llama-3.2-3B-Instruct": "unsloth/Llama-3.2-3B-Instruct",
+    }
+)
+"""Open copies of gated repositories, used only if the gated one is not cached and access is denied."""
+
+_NONE: frozenset[str] = frozenset()
 _NOT_THERE = "not there"
 _NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
 
 def locate(name: str, revision: str | None) -> TokenizerFiles:
-    """Find the files of a tokenizer, and download them if they are not cached.
-
-    `revision` applies to repositories only and is ignored for a local path.
-    """
+    """Find the files of a tokenizer, and download them if they are not cached. A local path has no revisions."""
     # A path with NUL is a ValueError in os.stat, and is no repository either.
     status = stat_or_none(name) if name and "\0" not in name else None
     if status is not None:
@@ -48,7 +64,7 @@ def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise TokenizerFileError("is neither a file nor a directory.")
     directory, vocabulary = (path, None) if stat.S_ISDIR(mode) else (path.parent, path.name)
-    files = _files(name, directory, location=str(path), vocabulary=vocabulary)
+    files = _files(name, str(path), hub.Snapshot(directory, absent=frozenset(MODEL_FILES)), vocabulary)
     if files is None:
         raise _nothing_usable("the directory", directory)
     return files
@@ -94,50 +110,30 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
     return files
 
 
-def _cached(
-    name: str, repository: str, revision: str, *, absent: frozenset[str] = frozenset()
-) -> TokenizerFiles | None:
-    """Return the cached files of a repository; None if the vocabulary is not cached but may exist.
-
-    `absent` are files that do not exist on the hub, in addition to those recorded in the cache.
-    """
-    snapshot = hub.cached_snapshot(repository, revision)
+def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = _NONE) -> TokenizerFiles | None:
+    """Return the cached files; None if the vocabulary may exist on the hub. `absent` files do not exist there."""
+    snapshot = hub.cached_snapshot(repository, revision, absent)
     if snapshot is None:
         return None
-    absent |= snapshot.absent
-    files = _files(name, snapshot.directory, location=repository, commit=snapshot.commit, absent=absent)
-    if files is None and absent.issuperset(VOCABULARY_FILES):
+    files = _files(name, repository, snapshot)
+    if files is None and snapshot.absent.issuperset(VOCABULARY_FILES):
         raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory)
     return files
 
 
-def _files(
-    name: str,
-    directory: Path,
-    *,
-    location: str,
-    commit: str | None = None,
-    vocabulary: str | None = None,
-    absent: frozenset[str] = frozenset(MODEL_FILES),
-) -> TokenizerFiles | None:
-    """Return the tokenizer files in a directory, in a fixed order; None if there is no vocabulary.
-
-    A missing file that is not `absent` may exist on the hub.
-    """
+def _files(name: str, location: str, snapshot: hub.Snapshot, vocabulary: str | None = None) -> TokenizerFiles | None:
+    """Return the files in the directory of a snapshot, in a fixed order; None if there is no vocabulary."""
+    directory = snapshot.directory
     candidates = (*VOCABULARY_FILES, *MODEL_FILES, *_template_files(directory))
     present = [file for file in candidates if file_identity(directory / file) is not None]
     vocabulary = vocabulary or next((file for file in VOCABULARY_FILES if file in present), None)
     if vocabulary is None:
         return None
     used = dict.fromkeys((vocabulary, *(file for file in present if file not in VOCABULARY_FILES)))
-    return TokenizerFiles(
-        name=name,
-        location=location,
-        commit=commit,
-        vocabulary=vocabulary,
-        paths={file: directory / file for file in used},
-        missing={file: _NOT_THERE if file in absent else _NOT_CACHED for file in MODEL_FILES if file not in used},
-    )
+    paths = {file: directory / file for file in used}
+    reasons = {file: _NOT_THERE if file in snapshot.absent else _NOT_CACHED for file in MODEL_FILES}
+    missing = {file: reason for file, reason in reasons.items() if file not in used}
+    return TokenizerFiles(name, location, snapshot.commit, vocabulary, paths, missing)
 
 
 def _template_files(directory: Path) -> list[str]:

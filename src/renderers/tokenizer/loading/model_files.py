@@ -1,7 +1,4 @@
-"""Read the files beside the vocabulary: special tokens, chat templates, stop tokens, modalities.
-
-Nothing is guessed: facts that are in no file are None or empty.
-"""
+"""Read the files beside the vocabulary: special tokens, chat templates, stop tokens, modalities."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from typing import Any
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.loading.files import TEMPLATE_FOLDER
 
+HALF_WRITTEN = "It may be half-written or truncated: download it again."
 _IMAGE_KEYS = frozenset(
     "vision_config vision_tower mm_vision_tower visual image_token_id image_token_index img_processor".split()
 )
@@ -74,8 +72,7 @@ def read_json(content: bytes, *, file: str) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         state = "is empty" if not content.strip() else f"is not valid JSON ({error})"
-        fault = f"{state}. It may be half-written or truncated: download it again."
-        raise TokenizerFileError(fault, file=file) from error
+        raise TokenizerFileError(f"{state}. {HALF_WRITTEN}", file=file) from error
 
 
 def _object(contents: Mapping[str, bytes], file: str) -> dict[str, Any] | None:
@@ -91,27 +88,22 @@ def _added_tokens(config: Mapping[str, Any]) -> tuple[dict[str, int], frozenset[
     listed = config.get("added_tokens_decoder") or {}
     if not isinstance(listed, dict):
         raise _unexpected("tokenizer_config.json", "added_tokens_decoder", "an object", listed)
-    tokens, ordinary = {}, set()
+    tokens = {}
     for number, entry in listed.items():
         content = _token_text(entry)
         if content is None or not number.isdecimal():
             raise _unexpected("tokenizer_config.json", f"added_tokens_decoder[{number!r}]", "a token", entry)
         tokens[content] = int(number)
-        if isinstance(entry, dict) and entry.get("special") is False:
-            ordinary.add(content)
-    return tokens, frozenset(ordinary)
+    entries = (entry for entry in listed.values() if isinstance(entry, dict))
+    return tokens, frozenset(entry["content"] for entry in entries if entry.get("special") is False)
 
 
 def _special_tokens(config: Mapping[str, Any], file: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    roles = {}
-    for key, value in config.items():
-        text = _token_text(value)
-        if text:
-            # Roles of some models only (image_token, ...) are included.
-            if key.endswith("_token"):
-                roles[key] = text
-        elif key in _ROLES and value is not None and text is None:
-            raise _unexpected(file, key, "a token", value)
+    for key in filter(_ROLES.__contains__, config):
+        if config[key] is not None and _token_text(config[key]) is None:
+            raise _unexpected(file, key, "a token", config[key])
+    # Roles of some models only (image_token, ...) are included.
+    roles = {key: text for key, value in config.items() if key.endswith("_token") and (text := _token_text(value))}
     extra: list[str] = []
     for key in ("extra_special_tokens", "additional_special_tokens"):
         listed = config.get(key) or ()

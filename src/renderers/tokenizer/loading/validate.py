@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
 
 from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from renderers.tokenizer.engines.hf import component_types
 
 _PLAIN_PROBE = "Two lines, 12 words.\nIs it all there?"
 _BYTE_PROBE = _PLAIN_PROBE + "\r\n\t naïve café — 你好，世界 🙂👩‍👩‍👧 \u0000\u200b שלום  ...    \n\n"
-_ISOLATION_PROBES = (
-    ("a", "b"),
-    ("a ", " b"),
-    ("a\n", "\n b"),
-    ("1", "2"),
-    # Combining marks, which a normalizer may join to the last character of a token.
-    ("e", "\u0301e"),
-    ("=", "\u0338"),
-)
+# The last two have combining marks, which a normalizer may join to the last character of a token.
+_ISOLATION_PROBES = (("a", "b"), ("a ", " b"), ("a\n", "\n b"), ("1", "2"), ("e", "\u0301e"), ("=", "\u0338"))
 _WORD_AT_AN_END = re.compile(r"\A\w|\w\Z")
 _MOST_TESTED = 256
 _LONGEST_TOKEN = 128
@@ -32,7 +23,7 @@ _MOST_CHARACTERS = 1 << 18
 
 
 def check_tokenizer(
-    tokenizer: Tokenizer, *, declared: Mapping[str, int], special_tokens: Set[str], stop_token_ids: Iterable[int]
+    tokenizer: Tokenizer, declared: Mapping[str, int], *, special_tokens: Set[str], stop_token_ids: Iterable[int]
 ) -> None:
     """Raise a `TokenizerLoadError` unless the tokenizer agrees with its files.
 
@@ -82,7 +73,7 @@ def find_isolating_tokens(tokenizer: Tokenizer) -> frozenset[int]:
     if sum(map(len, texts)) > _MOST_CHARACTERS or max(map(len, texts), default=0) > _LONGEST_TOKEN:
         return frozenset()
     has_single_words = any(token.single_word for token in added.values())
-    normalizers = _component_types(tokenizer.normalizer)
+    normalizers = component_types(tokenizer.normalizer)
     # Tokens that are not normalized are matched first, so they can also take the end or the middle of the others.
     early = {token.content for token in added.values() if not token.normalized}
     late = texts - early
@@ -128,36 +119,20 @@ def _contained(within: Set[str], texts: Set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _survives(text: str, normalizers: Sequence[str]) -> bool:
-    """Return True if a token is matched in normalized text next to any other text.
-
-    Without a normalizer this holds for all tokens. With NFC it holds for ASCII tokens, unless a combining mark can
-    join their last character.
-    """
+    """Return True if a token is matched in normalized text next to any other text."""
     if not normalizers:
         return True
+    # NFC keeps ASCII tokens, unless a combining mark can join their last character.
     return set(normalizers) == {"NFC"} and text.isascii() and not text[-1].isalpha() and text[-1] not in "<=>"
 
 
 def is_byte_level(tokenizer: Tokenizer) -> bool:
     """Return True if each token stands for a fixed sequence of bytes and every byte has a token."""
     return (
-        "ByteLevel" in _component_types(tokenizer.pre_tokenizer)
-        and _component_types(tokenizer.decoder) == ["ByteLevel"]
+        "ByteLevel" in component_types(tokenizer.pre_tokenizer)
+        and component_types(tokenizer.decoder) == ["ByteLevel"]
         and None not in map(tokenizer.token_to_id, BYTE_SYMBOLS)
     )
-
-
-def _component_types(component: Any) -> list[str]:
-    """Return the types of a component of a tokenizer, with sequences flattened."""
-    return [] if component is None else list(_types_in(json.loads(component.__getstate__())))
-
-
-def _types_in(state: Mapping[str, Any]) -> Iterator[str]:
-    parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
-    if parts is None:
-        yield state["type"]
-    else:
-        yield from itertools.chain.from_iterable(map(_types_in, parts))
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -14,9 +14,10 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.loading.model_files import ModelFiles, read_json
+from renderers.tokenizer.loading.model_files import HALF_WRITTEN, ModelFiles, read_json
 from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
 
+_TRUNCATED = "It may be truncated: download it again."
 _KIMI_WORD_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _KIMI_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
 _KIMI_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
@@ -88,9 +89,7 @@ def _from_tokenizer_json(content: bytes) -> Vocabulary:
     try:
         tokenizer = Tokenizer.from_buffer(content)
     except Exception as error:  # the Rust library raises plain Exception as well as ValueError
-        raise TokenizerFileError(
-            f"is not a usable tokenizer ({error}). It may be half-written or truncated: download it again."
-        ) from error
+        raise TokenizerFileError(f"is not a usable tokenizer ({error}). {HALF_WRITTEN}") from error
     # Some files enable these, and each of them changes the ids of a text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -108,11 +107,8 @@ def _has_subword_prefix(content: bytes) -> bool:
 
 
 def _declared_tokens(content: bytes) -> dict[str, int]:
-    """Return the added tokens of a valid tokenizer.json, with the ids in the file.
-
-    The Rust library silently assigns another id if the one in the file does not fit. Only the list is parsed: parsing
-    the whole file again would take half as long as loading it.
-    """
+    # The Rust library silently assigns another id if the one in the file does not fit. Only the list is parsed: parsing
+    # the whole file again would take half as long as loading it.
     start = re.search(rb'"added_tokens"\s*:\s*(?=\[)', content)
     if start is None:
         return {}
@@ -145,9 +141,8 @@ def _from_ranks(content: bytes, model_files: ModelFiles) -> Vocabulary:
             f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model."
         )
     added = {listed.get(number, layout.reserved.format(number)): number for number in special_ids}
-    tokenizer = tokenizer_from_ranks(
-        ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=model_files.ordinary_tokens
-    )
+    ordinary = model_files.ordinary_tokens
+    tokenizer = tokenizer_from_ranks(ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=ordinary)
     return Vocabulary(tokenizer, declared=added, special_tokens={})
 
 
@@ -161,14 +156,11 @@ def _parse_ranks(content: bytes) -> dict[bytes, int]:
             if int(rank) != number:
                 raise ValueError(f"rank {int(rank)} where {number} was due")
         except (ValueError, binascii.Error) as error:
-            raise TokenizerFileError(
-                f"line {number + 1} is not a token and its rank ({error}). It may be truncated: download it again."
-            ) from error
+            fault = f"line {number + 1} is not a token and its rank ({error}). {_TRUNCATED}"
+            raise TokenizerFileError(fault) from error
         ranks[token] = number
     if len(ranks) != len(lines) or not all(bytes([byte]) in ranks for byte in range(256)):
-        raise TokenizerFileError(
-            "names a token twice, or lacks one of the 256 bytes. It may be truncated: download it again."
-        )
+        raise TokenizerFileError(f"names a token twice, or lacks one of the 256 bytes. {_TRUNCATED}")
     return ranks
 
 
@@ -184,9 +176,8 @@ def _from_tekken(data: Any) -> Vocabulary:
             raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
         tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
     except Exception as error:
-        raise TokenizerFileError(
-            f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again."
-        ) from error
+        fault = f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again."
+        raise TokenizerFileError(fault) from error
     roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in special}
     return Vocabulary(tokenizer, declared=special, special_tokens=roles)
 
