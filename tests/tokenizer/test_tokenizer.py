@@ -324,3 +324,11 @@ def test_two_are_equal_that_read_the_same_under_the_same_name(tmp_path: Path) ->
     assert hash(again) == hash(loaded)
     assert dataclasses.replace(loaded, name_or_path="other") != loaded
     assert loaded != "other"
+
+
+def test_the_position_of_a_number_that_is_no_id_counts_skipped_tokens(ours: LoadedTokenizer) -> None:
+    ids = [ours.all_special_ids[0], 2**40]
+    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+        ours.decode(ids, skip_special_tokens=True)
+    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+        ours.convert_ids_to_tokens(ids, skip_special_tokens=True)

@@ -96,12 +96,10 @@ class ForeignVocab:
 
     @lazy
     def byte_texts(self) -> ForeignTexts:
-        """The text of each token by id, with one character for each byte."""
         return ForeignTexts(self._tokenizer)
 
     @lazy
     def added_tokens(self) -> Mapping[str, int]:
-        """The ids of the reserved texts that are single tokens."""
         ids = {text: self.token_id(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 

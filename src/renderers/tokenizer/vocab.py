@@ -97,7 +97,6 @@ class Vocab:
         return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
 
     def id_of(self, token: str | None) -> int | None:
-        """Return the id of a token; None for None and for a text that is not a token."""
         return None if token is None else self.backend.token_to_id(token)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
@@ -105,7 +104,6 @@ class Vocab:
         return self.encode(text, add_special_tokens=False).offsets
 
     def normalized(self, text: str) -> str:
-        """Return a text after the tokenizer's normalizer."""
         normalizer = self.backend.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
 
@@ -129,7 +127,6 @@ class Vocab:
 
     @lazy
     def isolating_texts(self) -> frozenset[str]:
-        """The texts of the isolating tokens."""
         return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)
 
     @lazy
@@ -140,7 +137,6 @@ class Vocab:
 
     @lazy
     def stop_texts(self) -> frozenset[str]:
-        """The texts of the tokens in `stop_token_ids`."""
         return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
 
     @lazy
@@ -170,8 +166,6 @@ def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
 
 
 def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
-    """Return the process-wide `Vocab` of a pickled state."""
-
     def build() -> Vocab:
         return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
 

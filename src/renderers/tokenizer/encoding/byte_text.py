@@ -1,6 +1,4 @@
-"""Byte text: text with one character per byte (Latin-1), so that incomplete characters have a text as well.
-
-Completions are parsed as byte text. One character stands for all bytes that occur in no UTF-8 text."""
+"""Byte text: text with one character per byte (Latin-1), so that incomplete characters have a text as well."""
 
 from __future__ import annotations
 

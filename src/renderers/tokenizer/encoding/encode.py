@@ -42,16 +42,7 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
-    """Return the ids of a rendered text, adding no special tokens.
-
-    The pieces between the cuts are encoded in one call, which releases the GIL.
-
-    >>> from renderers import EMBEDDED, load_tokenizer
-    >>> tokenizer, text = load_tokenizer(EMBEDDED), "<|turn|>user"
-    >>> cuts = cut_at_isolating_tokens(tokenizer, [TokenMatch(0, 8, "<|turn|>")])
-    >>> encode_text(tokenizer, text, cuts) == tokenizer.encode(text, add_special_tokens=False)
-    True
-    """
+    """Return the ids of a rendered text, adding no special tokens. All pieces are encoded in one call."""
     return list(itertools.chain.from_iterable(piece.ids for piece in _pieces(tokenizer, text, cuts)))
 
 
@@ -172,8 +163,6 @@ def _near_an_end(tokenizer: AnyTokenizer, piece: _Piece, at: int) -> tuple[int, 
 
 
 class _Piece(NamedTuple):
-    """A part of a text that is encoded on its own."""
-
     start: int
     text: str
     ids: Sequence[int]

@@ -54,7 +54,6 @@ class PlainEncoder:
         return [ids_of[text] for text in marked]
 
     def offsets(self, text: str, *, first: bool) -> list[tuple[int, int]]:
-        """Return the start and end character of each token of a text."""
         marked = text if first else _ISOLATOR + text
         before = len(marked) - len(text)
         offsets = self._backend.encode(marked, add_special_tokens=False).offsets

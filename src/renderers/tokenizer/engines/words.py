@@ -37,7 +37,6 @@ class WordEncoder:
         return text.isascii() and (self._unless is None or self._unless.search(text) is None)
 
     def encode(self, texts: Iterable[str]) -> list[array[int]]:
-        """Return the ids of texts for which `takes` is True."""
         split = list(map(self._split, texts))
         ids_of = self._words.lookup(itertools.chain.from_iterable(split)).__getitem__
         return [array("I", itertools.chain.from_iterable(map(ids_of, words))) for words in split]
@@ -59,11 +58,6 @@ def word_encoder(backend: Tokenizer, *, unless: frozenset[str]) -> WordEncoder |
     """Make a word encoder; None if the split is not supported or words are not encoded independently.
 
     The encoder does not take texts that contain one of the texts in `unless`.
-
-    >>> from renderers import EMBEDDED
-    >>> backend = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    >>> word_encoder(backend, unless=frozenset()).encode(["Hi there"])[0].tolist() == backend.encode("Hi there").ids
-    True
     """
     model = backend.model
     if (

@@ -49,7 +49,6 @@ class TokenizerFiles:
     """The optional files that do not exist or are not cached, each with the reason."""
 
     def identity(self) -> tuple[FileIdentity, ...]:
-        """Return the identity of the files on disk, without reading them."""
         identities = tuple(identity for path in self.paths.values() if (identity := file_identity(path)))
         if len(identities) < len(self.paths):
             raise FilesChangedError
@@ -74,7 +73,6 @@ def read_bytes(path: Path) -> bytes:
 
 
 def file_identity(path: Path) -> FileIdentity | None:
-    """Return the identity of a file; None if there is no file."""
     status = stat_or_none(path)
     if status is None:
         return None

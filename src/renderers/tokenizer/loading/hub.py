@@ -1,6 +1,7 @@
 """Find the files of a repository in the Hugging Face cache, and download missing ones with the hub client.
 
-The cache is read by its documented layout: importing the client takes longer than reading a vocabulary."""
+The cache is read by its documented layout: importing the client takes longer than reading a vocabulary.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,6 @@ class ModelFiles:
 
 
 def read_model_files(contents: Mapping[str, bytes]) -> ModelFiles:
-    """Read all files that exist. Raise `TokenizerFileError` for a damaged file."""
     config = _object(contents, "tokenizer_config.json") or {}
     added, ordinary = _added_tokens(config)
     roles, extra = _special_tokens(config, "tokenizer_config.json")
@@ -67,7 +66,6 @@ def read_model_files(contents: Mapping[str, bytes]) -> ModelFiles:
 
 
 def read_json(content: bytes, *, file: str) -> Any:
-    """Parse a JSON file. The error names the file and the place."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
