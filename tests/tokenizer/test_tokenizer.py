@@ -183,7 +183,7 @@ def test_nothing_can_be_changed(ours: LoadedTokenizer) -> None:
         with pytest.raises(AttributeError):
             setattr(ours, field.name, None)
     with pytest.raises(AttributeError):
-        ours.chat_template = "another"  # type: ignore[misc]
+        ours.chat_template = "another"
     for mapping in (ours.special_tokens_map, ours.added_tokens, ours.chat_templates, ours.source.missing):
         with pytest.raises(TypeError):
             mapping["x"] = "y"  # type: ignore[index]
@@ -318,8 +318,17 @@ def test_the_representation_says_where_it_came_from(ours: LoadedTokenizer) -> No
 
 def test_two_are_equal_that_read_the_same_under_the_same_name(tmp_path: Path) -> None:
     loaded = load_tokenizer(EMBEDDED)
-    again = loaded.with_identity(name=loaded.name_or_path, revision=loaded.revision, source=loaded.source)
+    again = dataclasses.replace(loaded)
+    assert again is not loaded
     assert again == loaded
     assert hash(again) == hash(loaded)
-    assert loaded.with_identity(name="other", revision=None, source=loaded.source) != loaded
+    assert dataclasses.replace(loaded, name_or_path="other") != loaded
     assert loaded != "other"
+
+
+def test_the_position_of_a_number_that_is_no_id_counts_skipped_tokens(ours: LoadedTokenizer) -> None:
+    ids = [ours.all_special_ids[0], 2**40]
+    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+        ours.decode(ids, skip_special_tokens=True)
+    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+        ours.convert_ids_to_tokens(ids, skip_special_tokens=True)

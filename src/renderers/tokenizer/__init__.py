@@ -5,7 +5,7 @@ from __future__ import annotations
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.loading.adopt import adopt_tokenizer
 from renderers.tokenizer.loading.load import load_tokenizer
-from renderers.tokenizer.loading.repositories import MIRRORS, TRUSTED_REVISIONS
+from renderers.tokenizer.loading.locate import MIRRORS, TRUSTED_REVISIONS
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerOutput, TokenizerSource
 
 Encoded = TokenizerOutput

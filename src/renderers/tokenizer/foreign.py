@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
@@ -41,36 +41,21 @@ class ForeignTokenizer:
     isolating_token_ids: frozenset[int] = frozenset()
     byte_level: bool = False
 
-    @property
-    def chat_template(self) -> str | None:
-        """The default chat template; None if there is none."""
-        return self.chat_templates.get("default")
-
-    @property
-    def wall_ids(self) -> frozenset[int]:
-        """Alias of `isolating_token_ids`."""
-        return self.isolating_token_ids
-
-    @lazy
-    def vocab(self) -> ForeignVocab:
-        """The special tokens and token texts. Internal: it may change in any release."""
-        return ForeignVocab(self)
-
-    @property
-    def added_tokens(self) -> Mapping[str, int]:
-        """The ids of the special tokens and of all added tokens that are known."""
-        return self.vocab.added_tokens
-
-    @property
-    def lists_added_tokens(self) -> bool:
-        """True if the wrapped class has a method `get_added_vocab`."""
-        return callable(getattr(self.wrapped, "get_added_vocab", None))
+    chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
+    """The default chat template; None if there is none."""
+    wall_ids = lazy[frozenset[int]](lambda self: self.isolating_token_ids)
+    """Alias of `isolating_token_ids`."""
+    vocab = lazy["ForeignVocab"](lambda self: ForeignVocab(self))
+    """The special tokens and token texts. Internal: it may change in any release."""
+    added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
+    """The ids of the special tokens and of all added tokens that are known."""
+    lists_added_tokens = lazy[bool](lambda self: callable(getattr(self.wrapped, "get_added_vocab", None)))
+    """True if the wrapped class has a method `get_added_vocab`."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""
-        if self.takes_add_special_tokens:
-            return list(self.wrapped.encode(text, add_special_tokens=add_special_tokens))
-        return list(self.wrapped.encode(text))
+        options = {"add_special_tokens": add_special_tokens} if self.takes_add_special_tokens else {}
+        return list(self.wrapped.encode(text, **options))
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Decode token ids to text."""
@@ -87,20 +72,15 @@ class ForeignVocab:
 
     _tokenizer: ForeignTokenizer
 
+    isolating_texts: ClassVar[frozenset[str]] = frozenset()
+    """Empty: no token of a wrapped class is known to isolate."""
+    stop_texts: ClassVar[frozenset[str]] = frozenset()
+    """Empty: the wrapped class does not name the stop tokens of the model."""
+
     @property
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens that have a role."""
         return frozenset(self._tokenizer.special_tokens_map.values())
-
-    @property
-    def isolating_texts(self) -> frozenset[str]:
-        """Empty: no token of a wrapped class is known to isolate."""
-        return frozenset()
-
-    @property
-    def stop_texts(self) -> frozenset[str]:
-        """Empty: the wrapped class does not name the stop tokens of the model."""
-        return frozenset()
 
     @lazy
     def reserved_texts(self) -> frozenset[str]:
@@ -116,12 +96,10 @@ class ForeignVocab:
 
     @lazy
     def byte_texts(self) -> ForeignTexts:
-        """The text of each token by id, with one character for each byte."""
         return ForeignTexts(self._tokenizer)
 
     @lazy
     def added_tokens(self) -> Mapping[str, int]:
-        """The ids of the reserved texts that are single tokens."""
         ids = {text: self.token_id(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 
@@ -133,10 +111,8 @@ class ForeignVocab:
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.
 
-        If the wrapped class returns no offsets, they are computed from the text of each token.
-
-        Raises:
-            UnalignedError: The tokens do not decode to the text, one after the other.
+        If the wrapped class returns no offsets, they are computed from the text of each token. `UnalignedError` if
+        the tokens do not decode to the text, one after the other.
         """
         wrapped = self._tokenizer.wrapped
         ids = self._tokenizer.encode(text, add_special_tokens=False)

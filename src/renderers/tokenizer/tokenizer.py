@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import operator
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, NoReturn, overload
+from typing import Any, ClassVar, overload
 
+from renderers.core.lazy import lazy
 from renderers.errors import TokenIdError, TokenizerFileError
 from renderers.tokenizer.vocab import Vocab, vocab_from_state
 
-_UNSUPPORTED_ARGUMENTS = {
-    "max_length",
-    "padding",
-    "return_assistant_tokens_mask",
-    "return_tensors",
-    "sanitize_control_tokens",
-    "tokenizer_kwargs",
-    "truncation",
-}
+_UNSUPPORTED_ARGUMENTS = frozenset(
+    "max_length padding return_assistant_tokens_mask return_tensors sanitize_control_tokens tokenizer_kwargs "
+    "truncation".split()
+)
 """Arguments of transformers' `apply_chat_template` that are not template variables."""
 
 
@@ -80,76 +76,47 @@ class LoadedTokenizer:
     """The vocabulary and its derived tables, shared by all tokenizers with the same digest. Internal: it may change
     in any release. `get_vocab()` returns the mapping from tokens to ids."""
 
-    # ==================
-    # Contents of the files
-    # ==================
+    special_tokens_map = lazy[Mapping[str, str]](lambda self: self.vocab.special_tokens_map)
+    """Special tokens by role: `bos_token`, `eos_token`, …"""
+    added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
+    """The ids of all added tokens, special or not. Their texts are never split."""
+    special_ids = lazy[frozenset[int]](lambda self: self.vocab.special_ids)
+    """The ids of the special tokens, which `skip_special_tokens` skips."""
+    chat_templates = lazy[Mapping[str, str]](lambda self: self.vocab.chat_templates)
+    """All chat templates by name. `chat_template` is the one named `default`."""
+    stop_token_ids = lazy[tuple[int, ...] | None](lambda self: self.vocab.stop_token_ids)
+    """The `eos_token_id` of `generation_config.json`, always as a tuple; None if the file has none."""
+    takes_images = lazy[bool | None](lambda self: self.vocab.takes_images)
+    """True if `config.json` has a key of vision models; None without that file."""
+    takes_audio = lazy[bool | None](lambda self: self.vocab.takes_audio)
+    """True if `config.json` has a key of audio models; None without that file."""
+    isolating_token_ids = lazy[frozenset[int]](lambda self: self.vocab.isolating_token_ids)
+    """The ids of the isolating tokens: text on one side of such an added token never changes the ids on the other.
 
-    @property
-    def special_tokens_map(self) -> Mapping[str, str]:
-        """Special tokens by role: `bos_token`, `eos_token`, …"""
-        return self.vocab.special_tokens_map
-
-    @property
-    def added_tokens(self) -> Mapping[str, int]:
-        """The ids of all added tokens, special or not. Their texts are never split."""
-        return self.vocab.added_tokens
-
-    @property
-    def special_ids(self) -> frozenset[int]:
-        """The ids of the special tokens, which `skip_special_tokens` skips."""
-        return self.vocab.special_ids
-
-    @property
-    def chat_templates(self) -> Mapping[str, str]:
-        """All chat templates by name. `chat_template` is the one named `default`."""
-        return self.vocab.chat_templates
-
-    @property
-    def stop_token_ids(self) -> tuple[int, ...] | None:
-        """The `eos_token_id` of `generation_config.json`, always as a tuple; None if the file has none."""
-        return self.vocab.stop_token_ids
-
-    @property
-    def takes_images(self) -> bool | None:
-        """True if `config.json` has a key of vision models; None without that file."""
-        return self.vocab.takes_images
-
-    @property
-    def takes_audio(self) -> bool | None:
-        """True if `config.json` has a key of audio models; None without that file."""
-        return self.vocab.takes_audio
-
-    @property
-    def isolating_token_ids(self) -> frozenset[int]:
-        """The ids of the isolating tokens: text on one side of such an added token never changes the ids on the other.
-
-        Found by static rules. The first 256 tokens by id are also tested with text on both sides.
-        """
-        return self.vocab.isolating_token_ids
-
-    @property
-    def special_tokens_isolate(self) -> bool:
-        """True if every special token is an isolating token."""
-        return self.special_ids <= self.isolating_token_ids
-
-    @property
-    def wall_ids(self) -> frozenset[int]:
-        """Alias of `isolating_token_ids`."""
-        return self.isolating_token_ids
-
-    @property
-    def hard_walls(self) -> bool:
-        """Alias of `special_tokens_isolate`."""
-        return self.special_tokens_isolate
-
-    @property
-    def byte_level(self) -> bool:
-        """True if each token stands for a fixed sequence of bytes and every byte has a token."""
-        return self.vocab.byte_level
-
-    # ==================
-    # Encoding
-    # ==================
+    Found by static rules. The first 256 tokens by id are also tested with text on both sides.
+    """
+    special_tokens_isolate = lazy[bool](lambda self: self.special_ids <= self.isolating_token_ids)
+    """True if every special token is an isolating token."""
+    wall_ids = lazy[frozenset[int]](lambda self: self.isolating_token_ids)
+    """Alias of `isolating_token_ids`."""
+    hard_walls = lazy[bool](lambda self: self.special_tokens_isolate)
+    """Alias of `special_tokens_isolate`."""
+    byte_level = lazy[bool](lambda self: self.vocab.byte_level)
+    """True if each token stands for a fixed sequence of bytes and every byte has a token."""
+    is_fast: ClassVar[bool] = True
+    """Always True."""
+    vocab_size = lazy[int](lambda self: self.vocab.backend.get_vocab_size(with_added_tokens=False))
+    """The number of tokens without added tokens. `len(tokenizer)` includes them."""
+    chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
+    """The default chat template; None if there is none."""
+    bos_token = lazy[str | None](lambda self: self.special_tokens_map.get("bos_token"))
+    eos_token = lazy[str | None](lambda self: self.special_tokens_map.get("eos_token"))
+    pad_token = lazy[str | None](lambda self: self.special_tokens_map.get("pad_token"))
+    unk_token = lazy[str | None](lambda self: self.special_tokens_map.get("unk_token"))
+    bos_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.bos_token))
+    eos_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.eos_token))
+    pad_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.pad_token))
+    unk_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.unk_token))
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids.
@@ -160,54 +127,32 @@ class LoadedTokenizer:
         return self.vocab.encode(text, add_special_tokens=add_special_tokens).ids
 
     def __call__(
-        self,
-        text: str | Sequence[str],
-        *,
-        add_special_tokens: bool = True,
-        return_offsets_mapping: bool = False,
+        self, text: str | Sequence[str], *, add_special_tokens: bool = True, return_offsets_mapping: bool = False
     ) -> TokenizerOutput:
         """Encode a text, or several, to a mapping with `input_ids` and `attention_mask`.
 
         With `return_offsets_mapping` also `offset_mapping`: the start and end character of each token.
         """
-        if isinstance(text, str):
-            encodings = [self.vocab.encode(text, add_special_tokens=add_special_tokens)]
-        else:
-            encodings = [self.vocab.encode(item, add_special_tokens=add_special_tokens) for item in text]
-        columns: dict[str, list[Any]] = {
+        texts = [text] if isinstance(text, str) else text
+        encodings = [self.vocab.encode(item, add_special_tokens=add_special_tokens) for item in texts]
+        output: dict[str, list[Any]] = {
             "input_ids": [encoding.ids for encoding in encodings],
             "attention_mask": [encoding.attention_mask for encoding in encodings],
         }
         if return_offsets_mapping:
-            columns["offset_mapping"] = [encoding.offsets for encoding in encodings]
-        if isinstance(text, str):
-            return TokenizerOutput({key: values[0] for key, values in columns.items()})
-        return TokenizerOutput(columns)
-
-    # ==================
-    # Decoding
-    # ==================
+            output["offset_mapping"] = [encoding.offsets for encoding in encodings]
+        return TokenizerOutput({key: row for key, (row,) in output.items()} if isinstance(text, str) else output)
 
     def decode(self, token_ids: int | Iterable[int], skip_special_tokens: bool = False) -> str:
         """Decode token ids to text, without cleaning up spaces.
 
         Ids that are not in the vocabulary are skipped. Bytes that are not UTF-8 become U+FFFD.
         """
-        ids = _as_ids(token_ids)
-        if skip_special_tokens:
-            ids = [number for number in ids if number not in self.special_ids]
-        try:
-            return self.vocab.backend.decode(ids, skip_special_tokens=False)
-        except OverflowError:
-            _refuse_ids(ids)
+        return self.vocab.backend.decode(self._ids(token_ids, skip_special_tokens), skip_special_tokens=False)
 
     def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
         """Decode several lists of ids."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
-
-    # ==================
-    # Tokens and ids
-    # ==================
 
     @overload
     def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
@@ -228,15 +173,7 @@ class LoadedTokenizer:
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | list[str | None] | None:
         """Return the token of an id, or of each of several; None for an id that is not in the vocabulary."""
-        numbers = _as_ids(ids)
-        try:
-            tokens = [
-                self.vocab.backend.id_to_token(number)
-                for number in numbers
-                if not (skip_special_tokens and number in self.special_ids)
-            ]
-        except OverflowError:
-            _refuse_ids(numbers)
+        tokens = list(map(self.vocab.backend.id_to_token, self._ids(ids, skip_special_tokens)))
         return tokens if isinstance(ids, Iterable) else tokens[0] if tokens else None
 
     def get_vocab(self) -> dict[str, int]:
@@ -247,33 +184,19 @@ class LoadedTokenizer:
         """Return a new dict of the added tokens and their ids."""
         return dict(self.added_tokens)
 
-    @property
-    def is_fast(self) -> bool:
-        """Always True."""
-        return True
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of tokens without added tokens. `len(tokenizer)` includes them."""
-        return self.vocab.backend.get_vocab_size(with_added_tokens=False)
-
     def __len__(self) -> int:
         return self.vocab.backend.get_vocab_size(with_added_tokens=True)
 
     @property
     def all_special_tokens(self) -> list[str]:
         """The special tokens, in the order of their ids."""
-        tokens = (self.vocab.backend.id_to_token(number) for number in self.all_special_ids)
+        tokens = map(self.vocab.backend.id_to_token, self.all_special_ids)
         return [token for token in tokens if token is not None]
 
     @property
     def all_special_ids(self) -> list[int]:
         """The ids of the special tokens, in order."""
         return sorted(self.special_ids)
-
-    # ==================
-    # Special tokens and templates
-    # ==================
 
     def apply_chat_template(
         self,
@@ -320,60 +243,13 @@ class LoadedTokenizer:
         encoded = self(text, add_special_tokens=False)
         return encoded if return_dict else encoded.input_ids
 
-    @property
-    def bos_token(self) -> str | None:
-        return self.special_tokens_map.get("bos_token")
-
-    @property
-    def eos_token(self) -> str | None:
-        return self.special_tokens_map.get("eos_token")
-
-    @property
-    def pad_token(self) -> str | None:
-        return self.special_tokens_map.get("pad_token")
-
-    @property
-    def unk_token(self) -> str | None:
-        return self.special_tokens_map.get("unk_token")
-
-    @property
-    def bos_token_id(self) -> int | None:
-        return self._id_of(self.bos_token)
-
-    @property
-    def eos_token_id(self) -> int | None:
-        return self._id_of(self.eos_token)
-
-    @property
-    def pad_token_id(self) -> int | None:
-        return self._id_of(self.pad_token)
-
-    @property
-    def unk_token_id(self) -> int | None:
-        return self._id_of(self.unk_token)
-
-    @property
-    def chat_template(self) -> str | None:
-        """The default chat template; None if there is none."""
-        return self.chat_templates.get("default")
-
-    # ==================
-    # Identity
-    # ==================
-
-    def with_identity(self, *, name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
-        """Return a tokenizer with the same vocabulary under another name."""
-        return replace(self, name_or_path=name, revision=revision, source=source)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LoadedTokenizer) and self._identity == other._identity
 
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    @property
-    def _identity(self) -> tuple[str, str | None, str]:
-        return self.name_or_path, self.revision, self.source.digest
+    _identity = lazy[tuple[str, str | None, str]](lambda self: (self.name_or_path, self.revision, self.source.digest))
 
     def __copy__(self) -> LoadedTokenizer:
         return self
@@ -390,8 +266,18 @@ class LoadedTokenizer:
         at = f" at {self.source.commit}" if self.source.commit else ""
         return f"LoadedTokenizer({self.name_or_path!r}, {len(self)} tokens, from {self.source.location}{at})"
 
-    def _id_of(self, token: str | None) -> int | None:
-        return None if token is None else self.vocab.backend.token_to_id(token)
+    def _ids(self, ids: int | Iterable[int], skip_special_tokens: bool) -> list[int]:
+        """Return a list of ints for one id or several: ints, arrays or tensors."""
+        if hasattr(ids, "tolist"):
+            ids = ids.tolist()
+        numbers = list(ids) if isinstance(ids, Iterable) else [ids]
+        try:
+            numbers = array("I", numbers).tolist()
+        except OverflowError:
+            at = next(index for index, number in enumerate(numbers) if not 0 <= number < 2**32)
+            fault = f"{numbers[at]} at position {at} is not a token id: ids are from 0 to 4294967295."
+            raise TokenIdError(fault) from None
+        return [number for number in numbers if number not in self.special_ids] if skip_special_tokens else numbers
 
 
 def _load_again(name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
@@ -399,28 +285,12 @@ def _load_again(name: str, revision: str | None, source: TokenizerSource) -> Loa
 
     loaded = load_tokenizer(source.location, revision=source.commit)
     if loaded.source.digest != source.digest:
-        raise TokenizerFileError(
-            f"changed since this tokenizer was pickled: the files of {source.location} differ. Use the same files in "
-            "both processes.",
-            name=name,
-        )
+        fault = f"changed since this tokenizer was pickled: the files of {source.location} differ."
+        raise TokenizerFileError(f"{fault} Use the same files in both processes.", name=name)
     if (name, revision) == (loaded.name_or_path, loaded.revision):
         return loaded
-    return loaded.with_identity(name=name, revision=revision, source=loaded.source)
+    return replace(loaded, name_or_path=name, revision=revision)
 
 
 def _rebuild(name: str, revision: str | None, source: TokenizerSource, state: dict[str, Any]) -> LoadedTokenizer:
     return LoadedTokenizer(name_or_path=name, revision=revision, source=source, vocab=vocab_from_state(state))
-
-
-def _as_ids(ids: int | Iterable[int]) -> list[int]:
-    """Return a list of ints for one id or several: ints, arrays or tensors."""
-    if hasattr(ids, "tolist"):
-        ids = ids.tolist()
-    return list(map(operator.index, ids)) if isinstance(ids, Iterable) else [operator.index(ids)]
-
-
-def _refuse_ids(ids: Sequence[int]) -> NoReturn:
-    """Raise an error for the first number that cannot be a token id."""
-    at = next(index for index, number in enumerate(ids) if not 0 <= number < 2**32)
-    raise TokenIdError(f"{ids[at]} at position {at} is not a token id: ids are from 0 to 4294967295.")

@@ -1,8 +1,4 @@
-"""`Vocab`: everything that is read from a tokenizer's files, and the tables derived from it.
-
-There is one `Vocab` per digest in a process. Every `LoadedTokenizer` with that digest shares it, under
-any name and after any number of pickle round trips, so derived tables are built once per process.
-"""
+"""`Vocab`: everything that is read from a tokenizer's files, and the tables derived from it."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ _CACHED_CHARACTERS = 2**21
 class Vocab:
     """The contents of a tokenizer's files and the tables derived from them; made by `shared_vocab`.
 
-    Nothing in it can be changed. Threads share it without a lock.
+    There is one per digest in a process, so tables are built once. It is immutable, and threads share it.
     """
 
     digest: str
@@ -53,20 +49,11 @@ class Vocab:
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        state["backend"] = self.backend.to_str()
-        return {key: dict(value) if isinstance(value, Mapping) else value for key, value in state.items()}
-
-    # ==================
-    # Encoding
-    # ==================
+        copies = {key: dict(value) for key, value in state.items() if isinstance(value, Mapping)}
+        return {**state, **copies, "backend": self.backend.to_str()}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
-        """Encode one text.
-
-        Raises:
-            TypeError: `text` is not a str.
-            UnencodableTextError: `text` contains a lone surrogate.
-        """
+        """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""
         try:
             return self.backend.encode(text, add_special_tokens=add_special_tokens)
         except TypeError:
@@ -78,14 +65,15 @@ class Vocab:
 
         The arrays are shared with the cache. Do not modify them.
         """
-        return self._piece_cache.encode(texts)
+        ids_of = self._piece_cache.lookup(texts)
+        return [ids_of[text] for text in texts]
 
     @lazy
-    def _piece_cache(self) -> PieceCache:
+    def _piece_cache(self) -> PieceCache[array[int]]:
         # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
         backend, words = self.backend, self._words
 
-        def encode(texts: list[str]) -> list[Sequence[int]]:
+        def encode(texts: list[str]) -> list[array[int]]:
             return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
 
         return PieceCache(encode, characters=_CACHED_CHARACTERS)
@@ -99,8 +87,7 @@ class Vocab:
     def plain(self) -> PlainEncoder:
         """An encoder with the same vocabulary that encodes no text to a special token.
 
-        Raises:
-            TypeError: This vocabulary has no other encoding for the text of one of its special tokens.
+        `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         if self.reserved_texts <= self.isolating_texts:
@@ -109,25 +96,21 @@ class Vocab:
             words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
         return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
 
+    def id_of(self, token: str | None) -> int | None:
+        return None if token is None else self.backend.token_to_id(token)
+
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text, adding no special tokens."""
         return self.encode(text, add_special_tokens=False).offsets
 
     def normalized(self, text: str) -> str:
-        """Return a text after the tokenizer's normalizer."""
         normalizer = self.backend.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
-
-    # ==================
-    # Tables
-    # ==================
 
     @lazy
     def byte_texts(self) -> ByteTexts:
         """The text of each token by id, with one character for each byte."""
-        if self.byte_level:
-            return texts_of_bytes(self.backend, self.added_tokens)
-        return texts_of_pieces(self.backend)
+        return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
     @lazy
     def token_sizes(self) -> list[int]:
@@ -139,14 +122,11 @@ class Vocab:
         """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
         return self.byte_level and self._words is not None and not self.stripping
 
-    @property
-    def fingerprint(self) -> str:
-        """A value that is equal for tokenizers with equal files."""
-        return self.digest
+    fingerprint = lazy[str](lambda self: self.digest)
+    """A value that is equal for tokenizers with equal files."""
 
     @lazy
     def isolating_texts(self) -> frozenset[str]:
-        """The texts of the isolating tokens."""
         return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)
 
     @lazy
@@ -157,7 +137,6 @@ class Vocab:
 
     @lazy
     def stop_texts(self) -> frozenset[str]:
-        """The texts of the tokens in `stop_token_ids`."""
         return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
 
     @lazy
@@ -187,7 +166,7 @@ def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
 
 
 def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
-    """Return the process-wide `Vocab` of a pickled state."""
-    return shared_vocab(
-        state["digest"], build=lambda: Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
-    )
+    def build() -> Vocab:
+        return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
+
+    return shared_vocab(state["digest"], build=build)

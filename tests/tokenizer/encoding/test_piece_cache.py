@@ -17,15 +17,19 @@ class Counting:
         self.asked: list[str] = []
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
-        self.asked += texts
-        return [list(map(ord, text)) for text in texts]
+        self.asked += sorted(texts)
+        return list(map(letters, texts))
+
+
+def letters(text: str) -> list[int]:
+    return list(map(ord, text))
 
 
 def test_a_piece_is_encoded_once() -> None:
     encode = Counting()
     cache = PieceCache(encode, characters=1_000)
-    assert [ids.tolist() for ids in cache.encode(["a", "b", "a"])] == [[97], [98], [97]]
-    assert [ids.tolist() for ids in cache.encode(["b", "c"])] == [[98], [99]]
+    assert cache.lookup(["a", "b", "a"]) == {"a": [97], "b": [98]}
+    assert cache.lookup(["b", "c"]) == {"a": [97], "b": [98], "c": [99]}
     assert encode.asked == ["a", "b", "c"]
 
 
@@ -33,7 +37,7 @@ def test_what_is_used_stays_and_the_rest_goes() -> None:
     encode = Counting()
     cache = PieceCache(encode, characters=80)
     for number in range(200):
-        cache.encode(["often", f"once {number}"])
+        cache.lookup(["often", f"once {number}"])
     assert encode.asked.count("often") == 1
     assert len(cache._young) + len(cache._old) < 40
 
@@ -41,8 +45,8 @@ def test_what_is_used_stays_and_the_rest_goes() -> None:
 def test_a_long_piece_is_not_kept() -> None:
     encode = Counting()
     cache = PieceCache(encode, characters=80)
-    cache.encode(["x" * 11])
-    cache.encode(["x" * 11])
+    cache.lookup(["x" * 11])
+    cache.lookup(["x" * 11])
     assert len(encode.asked) == 2
 
 
@@ -50,7 +54,8 @@ def test_a_long_piece_is_not_kept() -> None:
 def test_the_ids_are_always_those_of_the_text(batches: list[list[str]]) -> None:
     cache = PieceCache(Counting(), characters=8)
     for batch in batches:
-        assert [ids.tolist() for ids in cache.encode(batch)] == [list(map(ord, text)) for text in batch]
+        ids = cache.lookup(batch)
+        assert [ids[text] for text in batch] == list(map(letters, batch))
 
 
 def test_threads_share_it() -> None:
@@ -58,7 +63,7 @@ def test_threads_share_it() -> None:
 
     def run(thread: int) -> bool:
         texts = [f"{(thread * 7 + at) % 40}" for at in range(500)]
-        return all(cache.encode([text])[0].tolist() == list(map(ord, text)) for text in texts)
+        return all(cache.lookup([text])[text] == letters(text) for text in texts)
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(run, range(8)))

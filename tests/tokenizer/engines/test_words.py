@@ -62,13 +62,13 @@ def test_others_are_encoded_otherwise_and_all_are_in_order() -> None:
 
     def otherwise(rest: list[int]) -> list[list[int]]:
         asked.append(rest)
-        return [[-at] for at in rest]
+        return [[at + 5_000] for at in rest]
 
     found = encode_by_words(words, ["é", "a", "ü", "a"], otherwise)
-    assert [list(ids) for ids in (found[0], found[2])] == [[0], [-2]]
+    assert [list(ids) for ids in (found[0], found[2])] == [[5_000], [5_002]]
     assert list(found[1]) == list(found[3]) == list(words.encode(["a"])[0])
     assert asked == [[0, 2]]
-    assert encode_by_words(None, ["a"], otherwise) == [[0]]
+    assert encode_by_words(None, ["a"], otherwise)[0].tolist() == [5_000]
 
 
 def test_cached_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,10 +79,12 @@ def test_cached_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         text = f"word{number} of many"
         assert words.encode([text])[0].tolist() == backend.encode(text, add_special_tokens=False).ids
-        assert sum(map(len, [*words._young, *words._old])) <= 2 * (100 + len(text))
+        assert sum(map(len, [*words._words._young, *words._words._old])) <= 2 * (100 + len(text))
 
 
 def test_words_in_use_stay_cached_when_others_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One word after the other fills the cache many times over.
+    monkeypatch.setattr(module, "_CACHED_CHARACTERS", 100)
     words = word_encoder(load_tokenizer(EMBEDDED).vocab.backend, unless=NOTHING)
     assert words is not None
     encoded: Counter[str] = Counter()
@@ -93,8 +95,6 @@ def test_words_in_use_stay_cached_when_others_are_dropped(monkeypatch: pytest.Mo
         return encode_batch(backend, texts)
 
     monkeypatch.setattr(module, "encode_batch", counting)
-    # One word after the other fills the cache many times over.
-    monkeypatch.setattr(module, "_CACHED_CHARACTERS", 100)
     for number in range(300):
         words.encode([f"often w{number}"])
     assert encoded["often"] == 1

@@ -42,7 +42,7 @@ def model(tmp_path: Path) -> Path:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what gets built while the test runs."""
     built: list[str] = []
-    build = load_module.build  # type: ignore[attr-defined]
+    build = load_module.build
 
     def counting(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
         built.append(files.name)

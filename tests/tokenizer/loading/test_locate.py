@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED
+from renderers import EMBEDDED, load_tokenizer
 from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError
 from renderers.tokenizer.loading.locate import locate
 
@@ -147,3 +147,16 @@ def test_a_cached_mirror_stands_in_for_a_gated_repository(
         locate(gated, "main")  # a revision of the gated repository is not one of the mirror
     cache(gated)
     assert locate(gated, None).location == gated
+
+
+def test_an_error_about_a_mirror_names_the_tokenizer_that_was_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    refs = tmp_path / "models--unsloth--Llama-3.2-1B-Instruct" / "refs"
+    refs.mkdir(parents=True)
+    (refs / "main").symlink_to(tmp_path / "gone")
+    with pytest.raises(TokenizerFileError, match=r"main is a link to .*gone") as caught:
+        load_tokenizer("meta-llama/Llama-3.2-1B-Instruct")
+    assert caught.value.name == "meta-llama/Llama-3.2-1B-Instruct"
+    assert caught.value.file == str(refs / "main")

@@ -15,7 +15,7 @@ from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
 
 def read(**files: object) -> ModelFiles:
     """Reads companions given as keyword arguments: `tokenizer_config={...}`."""
-    return read_model_files({f"{name}.json": json.dumps(value).encode() for name, value in files.items()}, name="")
+    return read_model_files({f"{name}.json": json.dumps(value).encode() for name, value in files.items()})
 
 
 def test_no_files_say_nothing() -> None:
@@ -46,9 +46,9 @@ def test_keys_that_only_look_like_tokens_and_empty_texts_say_nothing() -> None:
 def test_a_broken_file_is_an_error_even_where_it_would_not_count() -> None:
     listed = json.dumps({"added_tokens_decoder": {"1": {"content": "<a>"}}}).encode()
     with pytest.raises(TokenizerFileError, match="special_tokens_map"):
-        read_model_files({"tokenizer_config.json": listed, "special_tokens_map.json": b"{"}, name="")
+        read_model_files({"tokenizer_config.json": listed, "special_tokens_map.json": b"{"})
     with pytest.raises(TokenizerFileError, match=r"chat_template\.json"):
-        read_model_files({"chat_template.jinja": b"x", "chat_template.json": b"{"}, name="")
+        read_model_files({"chat_template.jinja": b"x", "chat_template.json": b"{"})
 
 
 def test_the_older_map_counts_only_where_the_config_lists_no_added_tokens() -> None:
@@ -93,7 +93,7 @@ def test_templates_inline_by_name_and_as_files() -> None:
     assert read(chat_template={"chat_template": "of a processor"}).chat_templates == {"default": "of a processor"}
     files = {"chat_template.jinja": b"file\r\nends", "additional_chat_templates/rag.jinja": "é".encode()}
     contents = {"tokenizer_config.json": json.dumps({"chat_template": several}).encode(), **files}
-    assert read_model_files(contents, name="").chat_templates == {"default": "file\nends", "rag": "é"}
+    assert read_model_files(contents).chat_templates == {"default": "file\nends", "rag": "é"}
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,10 @@ def test_templates_inline_by_name_and_as_files() -> None:
 )
 def test_a_file_that_is_there_and_broken_is_an_error_that_names_it(file: str, content: bytes, says: str | None) -> None:
     if says is None:
-        read_model_files({file: content}, name="org/model")
+        read_model_files({file: content})
         return
     with pytest.raises(TokenizerFileError, match=says) as caught:
-        read_model_files({file: content}, name="org/model")
-    assert caught.value.name == "org/model"
+        read_model_files({file: content})
     assert caught.value.file == file
 
 
@@ -151,7 +150,7 @@ keys = st.sampled_from(
 )
 def test_whatever_json_holds_the_answer_is_companions_or_our_error(file: str, content: object) -> None:
     try:
-        got = read_model_files({file: json.dumps(content).encode()}, name="")
+        got = read_model_files({file: json.dumps(content).encode()})
     except TokenizerFileError:
         return
     assert isinstance(got, ModelFiles)

@@ -15,17 +15,19 @@ from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
 from renderers import EMBEDDED
 from renderers.errors import TokenizerFileError
+from renderers.tokenizer.loading.files import only_load_errors
 from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
 from renderers.tokenizer.loading.vocabulary import Vocabulary, build_vocabulary
 from tests.support.corpus import code_points, nasty_texts
 from tests.support.models import KIMI_PATTERN, snapshot_of
 
-NOTHING = read_model_files({}, name="")
+NOTHING = read_model_files({})
 EMBEDDED_JSON = (EMBEDDED / "tokenizer.json").read_bytes()
 
 
 def build(content: bytes, file: str = "tokenizer.json", model_files: ModelFiles = NOTHING) -> Vocabulary:
-    return build_vocabulary(content, file=file, model_files=model_files, name="org/model")
+    with only_load_errors(name="org/model", file=file):
+        return build_vocabulary(content, file, model_files)
 
 
 # ==================
@@ -106,7 +108,7 @@ def kimi_config(first: int = 300, **changes: Any) -> ModelFiles:
         "tokenizer_class": "TikTokenTokenizer",
         "added_tokens_decoder": {str(first): {"content": "[BOS]"}, str(first + 3): {"content": "<|im_end|>"}},
     }
-    return read_model_files({"tokenizer_config.json": json.dumps(config | changes).encode()}, name="")
+    return read_model_files({"tokenizer_config.json": json.dumps(config | changes).encode()})
 
 
 def test_ranks_get_their_special_tokens_and_the_reserved_ones() -> None:
@@ -159,7 +161,7 @@ def kimi(hub: Path) -> tuple[Vocabulary, tiktoken.Encoding]:
     snapshot = snapshot_of("moonshotai/Kimi-K2-Instruct")
     config = {"tokenizer_config.json": (snapshot / "tokenizer_config.json").read_bytes()}
     content = (snapshot / "tiktoken.model").read_bytes()
-    built = build(content, "tiktoken.model", read_model_files(config, name=""))
+    built = build(content, "tiktoken.model", read_model_files(config))
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, content.splitlines())}
     special = dict(built.declared)
     return built, tiktoken.Encoding("kimi", pat_str=KIMI_PATTERN, mergeable_ranks=ranks, special_tokens=special)

@@ -22,9 +22,6 @@ def aligned_offsets(ids: Sequence[int], text: str, *, decode: Callable[[Sequence
     `decode` returns the text of tokens that are not at the start of a text. Tokens that form complete characters only
     together share the offsets of these characters. The text may have been composed (NFC) before it was encoded.
 
-    Raises:
-        UnalignedError: A token decodes to something else than the text at its place.
-
     >>> aligned_offsets([0, 1], "Hello!", decode=lambda ids: "".join(["Hel", "lo!"][at] for at in ids))
     [(0, 3), (3, 6)]
     """

@@ -1,9 +1,4 @@
-"""Byte text: text with one character per byte (Latin-1), so that incomplete characters have a text as well.
-
-Completions are parsed as byte text. ASCII text is its own byte text. Bytes that occur in no UTF-8 text are all
-represented by one of them. The characters of the others, and those above U+00FF, are free to represent tokens that are
-matched by id. The former come first: a str with only characters up to U+00FF takes half the memory.
-"""
+"""Byte text: text with one character per byte (Latin-1), so that incomplete characters have a text as well."""
 
 from __future__ import annotations
 
@@ -12,10 +7,11 @@ import itertools
 import logging
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
 from tokenizers import Tokenizer
+
+from renderers.core import protocols
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +30,7 @@ _NO_TEXT = (0xC0, 0xC1, *range(0xF5, 0x100))
 UNKNOWN, *_FREE = map(chr, _NO_TEXT[:-1])
 """The byte text of an id that is not in the vocabulary."""
 FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
-"""The characters that are free to represent tokens, those up to U+00FF first."""
+"""The characters that are free to represent tokens. Those up to U+00FF come first: they take half the memory."""
 
 _BYTES = {ord(symbol): 0xFF if byte in _NO_TEXT else byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
 _NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
@@ -79,7 +75,6 @@ class ByteTexts:
 
     @classmethod
     def of(cls, joined: str, ends: array[int]) -> ByteTexts:
-        """Make one of texts that are joined already."""
         texts = cls(())
         texts.joined, texts.ends = joined, ends
         return texts
@@ -93,7 +88,6 @@ class ByteTexts:
         return self.joined[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     def sizes(self) -> list[int]:
-        """Return the length of each text."""
         return [end - start for start, end in itertools.pairwise((0, *self.ends))]
 
     def __iter__(self) -> Iterator[str]:
@@ -128,11 +122,8 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
     if None not in tokens:
         return tokens
     # The ids have gaps, so that some are above the number of tokens.
-    vocabulary = backend.get_vocab(with_added_tokens=True)
-    tokens = [None] * (max(vocabulary.values(), default=-1) + 1)
-    for token, number in vocabulary.items():
-        tokens[number] = token
-    return tokens
+    by_id = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
+    return list(map(by_id.get, range(max(by_id, default=-1) + 1)))
 
 
 def _translated(token: str) -> str:
@@ -146,36 +137,22 @@ def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
     anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
     anchor_text = backend.decode(anchor, skip_special_tokens=False)
     decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
-    texts = []
-    for token, text in zip(vocabulary, decoded, strict=True):
-        byte = _FALLBACK.fullmatch(token)
-        if byte:
-            texts.append(chr(_NORMAL_BYTES[int(byte[1], 16)]))
-        else:
-            texts.append(to_byte_text(text.removeprefix(anchor_text)))
-    return _texts_by_id(dict(zip(vocabulary.values(), texts, strict=True)))
-
-
-def _texts_by_id(texts: Mapping[int, str]) -> ByteTexts:
-    listed = [UNKNOWN] * (max(texts, default=-1) + 1)
-    for number, text in texts.items():
-        listed[number] = text
-    return ByteTexts(listed)
-
-
-class _Tokenizer(Protocol):
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]: ...
-    def decode(self, token_ids: Iterable[int]) -> str: ...
+    texts = {
+        number: chr(_NORMAL_BYTES[int(byte[1], 16)])
+        if (byte := _FALLBACK.fullmatch(token))
+        else to_byte_text(text.removeprefix(anchor_text))
+        for (token, number), text in zip(vocabulary.items(), decoded, strict=True)
+    }
+    return ByteTexts([texts.get(number, UNKNOWN) for number in range(max(texts, default=-1) + 1)])
 
 
 class ForeignTexts(dict[int, str]):
     """The byte text of each id of a caller's own tokenizer, decoded when it is first needed.
 
-    Ids that the tokenizer cannot decode on their own, such as half a character, are U+FFFD. The texts of the latest
-    65,536 to twice as many ids are kept: a caller may pass any number as an id.
+    Ids that it cannot decode on their own are U+FFFD. Two generations of texts are kept: any number may be an id.
     """
 
-    def __init__(self, tokenizer: _Tokenizer) -> None:
+    def __init__(self, tokenizer: protocols.Tokenizer) -> None:
         super().__init__()
         self._older: dict[int, str] = {}
         self._tokenizer = tokenizer
@@ -183,7 +160,6 @@ class ForeignTexts(dict[int, str]):
         self._anchor_text = tokenizer.decode(self._anchor)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """Return the text of some tokens."""
         return from_byte_text(self[ids[0]] if len(ids) == 1 else self._decoded(ids))
 
     def __missing__(self, number: int) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.spans import Channel, LabelledSpan, TokenMatch
+from renderers.core.spans import LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.tokenizer import LoadedTokenizer
 
 AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 
+# Python counts four more characters as spaces than the Rust library.
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(dict.fromkeys(range(0x1C, 0x20)))
+_AFTER = re.compile(f"[{re.escape(_SPACES)}]*")
 _NEAR = 48
 """Borders within this many characters of an end of a piece take a short cut."""
 
@@ -38,20 +42,8 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
-    """Return the ids of a rendered text, adding no special tokens.
-
-    The pieces between the cuts are encoded in one call, which releases the GIL.
-
-    >>> from renderers import EMBEDDED, load_tokenizer
-    >>> tokenizer, text = load_tokenizer(EMBEDDED), "<|turn|>user"
-    >>> cuts = cut_at_isolating_tokens(tokenizer, [TokenMatch(0, 8, "<|turn|>")])
-    >>> encode_text(tokenizer, text, cuts) == tokenizer.encode(text, add_special_tokens=False)
-    True
-    """
-    ids: list[int] = []
-    for piece in _pieces(tokenizer, text, cuts):
-        ids += piece.ids
-    return ids
+    """Return the ids of a rendered text, adding no special tokens. All pieces are encoded in one call."""
+    return list(itertools.chain.from_iterable(piece.ids for piece in _pieces(tokenizer, text, cuts)))
 
 
 class EncodedRuns(NamedTuple):
@@ -65,10 +57,8 @@ class EncodedRuns(NamedTuple):
 def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequence[LabelledSpan]) -> EncodedRuns:
     """Return the ids of a rendered text, and its labels as runs of tokens.
 
-    A token across a border gets the label of its first character.
-
-    Raises:
-        UnalignedError: The offsets of a caller's tokenizer cannot be determined.
+    A token across a border gets the label of its first character. `UnalignedError` if the offsets of a caller's
+    tokenizer cannot be determined.
     """
     ids = array("I")
     runs: list[TokenRun] = []
@@ -76,45 +66,35 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
     pieces = _pieces(tokenizer, text, cuts)
     piece, places = _Piece(0, "", (), plain=False), None
     begun = piece_end = 0
-    merged = _merged(labels)
-    for at, (label_end, kind) in enumerate(merged):
-        while piece_end < label_end:
+    merged: list[TokenRun] = []
+    for _, end, message, _, channel, sampled, content in labels:
+        _append(merged, TokenRun(end, message, channel, sampled, content))
+    for at, label in enumerate(merged):
+        while piece_end < label.end:
             piece, places = next(pieces), None
             begun, piece_end = len(ids), piece.start + len(piece.text)
             ids.extend(piece.ids)
         end = len(ids)
-        if label_end < piece_end:
-            border = label_end - piece.start
+        if label.end < piece_end:
+            border = label.end - piece.start
             near = _near_an_end(tokenizer, piece, border) if places is None else None
             if near is None:
                 places = places or _places(tokenizer, piece)
                 near = places.before(border), list(places.across(border))
             end = begun + near[0]
-            if kind.sampled != merged[at + 1][1].sampled:
+            if label.sampled != merged[at + 1].sampled:
                 straddling.update(begun + token for token in near[1])
-        _add(runs, end, kind)
+        _append(runs, TokenRun(end, *label[1:]))
     return EncodedRuns(ids, tuple(runs), tuple(sorted(straddling)))
 
 
-class _Kind(NamedTuple):
-    """The attribution of a run of tokens."""
-
-    message: int
-    channel: Channel
-    sampled: bool
-    content: bool
-
-
-def _merged(labels: Iterable[LabelledSpan]) -> list[tuple[int, _Kind]]:
-    """Return the end and kind of each label, with equal neighbours merged."""
-    merged: list[tuple[int, _Kind]] = []
-    for start, end, message, _, channel, sampled, content in labels:
-        if start < end:
-            kind = _Kind(message, channel, sampled, content)
-            if merged and merged[-1][1] == kind:
-                merged.pop()
-            merged.append((end, kind))
-    return merged
+def _append(runs: list[TokenRun], run: TokenRun) -> None:
+    """Append a run unless it is empty. Merge it with the last one if they differ only in their ends."""
+    if run.end == (runs[-1].end if runs else 0):
+        return
+    if runs and runs[-1][1:] == run[1:]:
+        runs.pop()
+    runs.append(run)
 
 
 def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence[TokenMatch]) -> list[tuple[int, int]]:
@@ -137,34 +117,23 @@ def locate_marks(tokenizer: AnyTokenizer, text: str, cuts: Cuts, marks: Sequence
 class _Places(NamedTuple):
     """The start and end of each token of a piece, in bytes or in characters."""
 
+    starts: list[int]
     ends: list[int]
-    starts: list[int] | None = None
-    """None if each token starts at the end of the previous one."""
     in_bytes: str | None = None
     """The text, if places are bytes and it is not ASCII."""
 
     def before(self, at: int) -> int:
         """Return the number of tokens that start before a character, which is not the first."""
-        place = self._place(at)
-        return (
-            bisect.bisect_left(self.ends, place) + 1 if self.starts is None else bisect.bisect_left(self.starts, place)
-        )
+        return bisect.bisect_left(self.starts, self._place(at))
 
     def within(self, at: int) -> int:
         """Return the index of the token in which a character starts."""
-        place = self._place(at)
-        return (
-            bisect.bisect_right(self.ends, place)
-            if self.starts is None
-            else bisect.bisect_right(self.starts, place) - 1
-        )
+        return bisect.bisect_right(self.starts, self._place(at)) - 1
 
     def across(self, at: int) -> Iterator[int]:
-        """Yield the indices of the tokens that start before a character and end after it."""
-        for number in reversed(range(self.before(at))):
-            if self.ends[number] <= self._place(at):
-                return
-            yield number
+        """Return the indices of the tokens that start before a character and end after it."""
+        tokens = reversed(range(self.before(at)))
+        return itertools.takewhile(lambda number: self.ends[number] > self._place(at), tokens)
 
     def _place(self, at: int) -> int:
         return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
@@ -173,8 +142,7 @@ class _Places(NamedTuple):
 def _near_an_end(tokenizer: AnyTokenizer, piece: _Piece, at: int) -> tuple[int, list[int]] | None:
     """Return the number of tokens that start before a character, and those of them that end after it.
 
-    None if the character is not near an end of the piece. Most borders are: the end of a header, and the text that
-    closes a turn. There, the sizes of a few tokens are enough.
+    None if the character is not near an end of the piece. Most borders are, and need the sizes of a few tokens only.
     """
     if not (isinstance(tokenizer, LoadedTokenizer) and tokenizer.vocab.sizes_hold and piece.text.isascii()):
         return None
@@ -195,8 +163,6 @@ def _near_an_end(tokenizer: AnyTokenizer, piece: _Piece, at: int) -> tuple[int, 
 
 
 class _Piece(NamedTuple):
-    """A part of a text that is encoded on its own."""
-
     start: int
     text: str
     ids: Sequence[int]
@@ -226,48 +192,22 @@ def _with_spaces(tokenizer: LoadedTokenizer, text: str, marks: Iterable[TokenMat
     before = 0
     for mark in marks:
         left, right = tokenizer.vocab.stripping.get(mark.text, (False, False))
-        start = _spaces_before(text, before, mark.start) if left else mark.start
-        end = _spaces_after(text, mark.end) if right else mark.end
+        start = before + len(text[before : mark.start].rstrip(_SPACES)) if left else mark.start
+        end = _AFTER.match(text, mark.end).end() if right else mark.end  # type: ignore[union-attr]
         yield TokenMatch(start, end, mark.text)
         before = end
 
 
-def _spaces_before(text: str, least: int, at: int) -> int:
-    while at > least and _is_space(text[at - 1]):
-        at -= 1
-    return at
-
-
-def _spaces_after(text: str, at: int) -> int:
-    while at < len(text) and _is_space(text[at]):
-        at += 1
-    return at
-
-
-def _is_space(character: str) -> bool:
-    # Python counts four more characters as spaces than the Rust library.
-    return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
-
-
-def _add(runs: list[TokenRun], end: int, kind: _Kind) -> None:
-    """Append a run, or extend the last one if it is of the same kind. Skip runs without tokens."""
-    if end == (runs[-1].end if runs else 0):
-        return
-    if runs and runs[-1][1:] == kind:
-        runs.pop()
-    runs.append(TokenRun(end, *kind))
-
-
 def _places(tokenizer: AnyTokenizer, piece: _Piece) -> _Places:
     if isinstance(tokenizer, LoadedTokenizer) and tokenizer.byte_level:
-        ends = list(itertools.accumulate(map(tokenizer.vocab.token_sizes.__getitem__, piece.ids)))
+        borders = [0, *itertools.accumulate(map(tokenizer.vocab.token_sizes.__getitem__, piece.ids))]
         # If a normalizer changed the text, the sizes do not add up to it.
-        if piece.text.isascii() and ends[-1] == len(piece.text):
-            return _Places(ends)
-        if ends[-1] == len(piece.text.encode()) and tokenizer.vocab.normalized(piece.text) == piece.text:
-            return _Places(ends, in_bytes=piece.text)
+        if piece.text.isascii() and borders[-1] == len(piece.text):
+            return _Places(borders[:-1], borders[1:])
+        if borders[-1] == len(piece.text.encode()) and tokenizer.vocab.normalized(piece.text) == piece.text:
+            return _Places(borders[:-1], borders[1:], in_bytes=piece.text)
     if piece.plain and isinstance(tokenizer, LoadedTokenizer):
         offsets = tokenizer.vocab.plain.offsets(piece.text, first=not piece.start)
     else:
         offsets = tokenizer.vocab.offsets(piece.text)
-    return _Places([end for _, end in offsets], [start for start, _ in offsets])
+    return _Places([start for start, _ in offsets], [end for _, end in offsets])

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+Ids = TypeVar("Ids", bound=Sequence[int])
 
 
-class PieceCache:
+class PieceCache(Generic[Ids]):
     """Two-generation cache from text to token ids, bounded by 2 × `characters`.
 
-    Threads share it without a lock: two that miss the same text both encode it, to the same ids.
+    A full generation replaces the older one, and a text that is used again moves to the new one. Threads share the
+    cache without a lock: two that miss the same text both encode it, to the same ids.
 
-    >>> cache = PieceCache(lambda texts: [[len(text)] for text in texts], characters=100)
-    >>> cache.encode(["a", "bc", "a"])
-    [array('I', [1]), array('I', [2]), array('I', [1])]
+    >>> cache = PieceCache(lambda texts: [(len(text),) for text in texts], characters=100)
+    >>> cache.lookup(["bc", "bc"])
+    {'bc': (2,)}
     """
 
-    def __init__(self, encode: Callable[[list[str]], Sequence[Sequence[int]]], *, characters: int) -> None:
+    def __init__(self, encode: Callable[[list[str]], Iterable[Ids]], *, characters: int) -> None:
         self._encode = encode
         self._capacity = characters
-        self._young: dict[str, array[int]] = {}
-        self._old: dict[str, array[int]] = {}
+        self._young: dict[str, Ids] = {}
+        self._old: dict[str, Ids] = {}
         self._size = 0
 
-    def encode(self, texts: Sequence[str]) -> list[array[int]]:
-        """Return the ids of each text. Texts that are not cached are encoded in one call."""
-        entries = {text: ids for text in texts if (ids := self._young.get(text) or self._old.get(text)) is not None}
-        missing = [text for text in dict.fromkeys(texts) if text not in entries]
-        entries.update(zip(missing, (array("I", ids) for ids in self._encode(missing)), strict=True))
-        for text, ids in entries.items():
-            self._store(text, ids)
-        return [entries[text] for text in texts]
+    def lookup(self, texts: Iterable[str]) -> Mapping[str, Ids]:
+        """Return a mapping with the ids of all texts. Those that are not cached are encoded in one call.
 
-    def _store(self, text: str, ids: array[int]) -> None:
-        if text in self._young or len(text) > self._capacity >> 3:
-            return
+        The mapping may be the cache itself. Do not modify it.
+        """
+        young, old = self._young, self._old
+        missing = set(texts).difference(young)
+        if not missing:
+            return young
+        entries = {text: ids for text in missing if (ids := old.get(text)) is not None}
+        new = list(missing.difference(entries))
+        entries.update(zip(new, self._encode(new), strict=True))
+        long = {text: entries.pop(text) for text in new if len(text) > self._capacity >> 3}
+        young.update(entries)
+        self._size += sum(map(len, entries))
         if self._size > self._capacity:
-            self._young, self._old, self._size = {}, self._young, 0
-        self._young[text] = ids
-        self._size += len(text)
+            self._young, self._old, self._size = {}, young, 0
+        return {**young, **long} if long else young

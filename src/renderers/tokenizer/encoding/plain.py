@@ -20,10 +20,8 @@ class PlainEncoder:
     """Encode text between special tokens to ordinary tokens, even if it contains the text of a special token.
 
     It shares the vocabulary of `backend` and has no added tokens except runs of spaces and newlines. `reserved` are
-    the other added tokens and their ids. `words` encodes the texts that it supports, which is faster.
-
-    Raises:
-        TypeError: The model itself encodes a reserved text to its token, as word-level models do.
+    the other added tokens and their ids. `words` encodes the texts that it supports, which is faster. `TypeError` if
+    the model itself encodes a reserved text to its token, as word-level models do.
     """
 
     def __init__(
@@ -31,10 +29,9 @@ class PlainEncoder:
     ) -> None:
         self._words = words
         self._backend = Tokenizer(backend.model)
-        if backend.normalizer is not None:
-            self._backend.normalizer = backend.normalizer
-        if backend.pre_tokenizer is not None:
-            self._backend.pre_tokenizer = backend.pre_tokenizer
+        for part in ("normalizer", "pre_tokenizer"):
+            if getattr(backend, part) is not None:
+                setattr(self._backend, part, getattr(backend, part))
         added = sorted(backend.get_added_tokens_decoder().items())
         kept = {number: token for number, token in added if token.content not in reserved}
         self._backend.add_tokens(list(kept.values()))
@@ -53,16 +50,16 @@ class PlainEncoder:
         The arrays are shared with the cache. Do not modify them.
         """
         marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
-        return self._cache.encode(marked)
+        ids_of = self._cache.lookup(marked)
+        return [ids_of[text] for text in marked]
 
     def offsets(self, text: str, *, first: bool) -> list[tuple[int, int]]:
-        """Return the start and end character of each token of a text."""
         marked = text if first else _ISOLATOR + text
         before = len(marked) - len(text)
         offsets = self._backend.encode(marked, add_special_tokens=False).offsets
         return [(start - before, end - before) for start, end in offsets if start >= before]
 
-    def _encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
+    def _encode_batch(self, texts: list[str]) -> list[array[int]]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
         return encode_by_words(self._words, bare, lambda rest: self._encode_marked([texts[at] for at in rest]))
 

@@ -1,8 +1,4 @@
-"""Translate the split patterns of tokenizers to Python's `re`, for ASCII text.
-
-The patterns use Unicode properties, which `re` lacks. Restricted to ASCII, each property is a set of characters.
-Patterns with unsupported syntax are not translated.
-"""
+"""Translate the split patterns of tokenizers to Python's `re`, which lacks Unicode properties, for ASCII text."""
 
 from __future__ import annotations
 
@@ -24,11 +20,11 @@ _PROPERTY = re.compile(r"\\p\{(\w+)\}")
 _CATEGORY = re.compile(r"[LMNPSZC][a-z]?\Z")
 _SCRIPTS_WITHOUT_ASCII = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
 _GROUP = re.compile(r"\((?:\?(?::|!|=|i:)|(?!\?))")
-_REPEAT = re.compile(r"[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+_UNCHANGED = re.compile(r"[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
 
 
 class _UnsupportedError(ValueError):
-    """A part of a pattern is not supported."""
+    """A pattern is not supported."""
 
 
 def ascii_split(pre_tokenizer: dict[str, Any] | None) -> Split | None:
@@ -46,39 +42,30 @@ def ascii_split(pre_tokenizer: dict[str, Any] | None) -> Split | None:
             "pretokenizers": [*splits, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}],
         } if splits:
             try:
-                return _composed([_split(entry) for entry in splits])
+                return _composed(*map(_split, splits))
             except _UnsupportedError:
                 return None
     return None
 
 
-def _composed(splits: list[Split]) -> Split:
-    if len(splits) == 1:
-        return splits[0]
-
-    def split(text: str) -> list[str]:
-        words = [text]
-        for step in splits:
-            words = list(itertools.chain.from_iterable(map(step, words)))
-        return words
-
-    return split
+def _composed(first: Split, *others: Split) -> Split:
+    if not others:
+        return first
+    rest = _composed(*others)
+    return lambda text: [word for part in first(text) for word in rest(part)]
 
 
 def _split(json: Any) -> Split:
     match json:
-        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": "Isolated", "invert": False}:
-            only_matches = False
-        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": "Removed", "invert": True}:
-            only_matches = True
+        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": behavior, "invert": invert}:
+            pattern = ascii_pattern(source)
         case _:
             raise _UnsupportedError
-    pattern = ascii_pattern(source)
-    if pattern is None:
+    if pattern is None or (behavior, invert) not in (("Isolated", False), ("Removed", True)):
         raise _UnsupportedError
     if _is_total(re.compile(pattern)):
         return re.compile(pattern).findall
-    if only_matches:
+    if invert:
         raise _UnsupportedError
     # The text between two matches is a word too.
     parts = re.compile(f"({pattern})").split
@@ -86,11 +73,7 @@ def _split(json: Any) -> Split:
 
 
 def _is_total(pattern: re.Pattern[str]) -> bool:
-    """Return True if a pattern matches at every position, so that its matches cover any text.
-
-    Raises:
-        _UnsupportedError: It matches the empty text, for which libraries differ.
-    """
+    """Return True if a pattern matches at every position. One that matches the empty text is not supported."""
     matches = [pattern.match(text) for text in ("", *_ASCII, *map("".join, itertools.product(_ASCII, repeat=2)))]
     if any(match is not None and not match[0] for match in matches):
         raise _UnsupportedError
@@ -113,25 +96,20 @@ def ascii_pattern(source: str) -> str | None:
                 # Sets with both cases match faster than the flag.
                 parts.append("(?:" if match[0] in ("(", "(?i:") else match[0])
                 at = match.end()
-            elif match := _REPEAT.match(source, at):
+            elif match := _UNCHANGED.match(source, at):
                 parts.append(match[0])
+                ignores_case = ignores_case[:-1] if match[0] == ")" else ignores_case
                 at = match.end()
-            elif source[at] in "|)":
-                parts.append(source[at])
-                ignores_case = ignores_case[:-1] if source[at] == ")" else ignores_case
-                at += 1
             elif source[at] in "(.^${}*+?":
                 return None
             else:
                 characters, at = _character_set(source, at)
-                parts.append(_as_class(_both_cases(characters) if ignores_case[-1] else characters))
+                if ignores_case[-1]:
+                    characters = frozenset(case(letter) for letter in characters for case in (str.lower, str.upper))
+                parts.append(_as_class(characters))
     except (_UnsupportedError, IndexError):
         return None
     return "".join(parts)
-
-
-def _both_cases(characters: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(str.lower, characters)) | frozenset(map(str.upper, characters))
 
 
 def _character_set(source: str, at: int) -> tuple[frozenset[str], int]:
@@ -140,8 +118,7 @@ def _character_set(source: str, at: int) -> tuple[frozenset[str], int]:
         return _class(source, at + 1)
     if source[at] != "\\":
         return _ASCII & {source[at]}, at + 1
-    match = _PROPERTY.match(source, at)
-    if match is not None:
+    if match := _PROPERTY.match(source, at):
         return _with_property(match[1]), match.end()
     letter = source[at + 1]
     if letter in _ESCAPED:
@@ -189,7 +166,5 @@ def _as_class(characters: frozenset[str]) -> str:
         return r"[^\x00-\x7f]"
     starts = [code for code in codes if code - 1 not in codes]
     ends = [code for code in codes if code + 1 not in codes]
-    ranges = (
-        f"\\x{start:02x}" + (f"-\\x{end:02x}" if start < end else "") for start, end in zip(starts, ends, strict=True)
-    )
+    ranges = [rf"\x{start:02x}" + rf"-\x{end:02x}" * (start < end) for start, end in zip(starts, ends, strict=True)]
     return f"[{''.join(ranges)}]"

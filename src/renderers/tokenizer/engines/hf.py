@@ -1,18 +1,22 @@
-"""Batch encoding with the Rust library of Hugging Face."""
+"""The Rust library of Hugging Face: batch encoding, its errors, and the JSON of its components."""
 
 from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from renderers.errors import UnencodableTextError
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def encode_batch(backend: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """Encode each text on its own, adding no special tokens. The call releases the GIL.
-
-    Raises:
-        UnencodableTextError: A text contains a lone surrogate.
-    """
+    """Encode each text on its own, adding no special tokens. The call releases the GIL."""
     try:
         return [encoding.ids for encoding in backend.encode_batch_fast(texts, add_special_tokens=False)]
     except TypeError:
@@ -22,14 +26,26 @@ def encode_batch(backend: Tokenizer, texts: list[str]) -> list[list[int]]:
 
 
 def check_text(text: object) -> None:
-    """Raise an error with the reason why the Rust library rejects a text.
-
-    Raises:
-        TypeError: `text` is not a str.
-        UnencodableTextError: `text` contains a lone surrogate.
-    """
+    """Raise `TypeError` or `UnencodableTextError` with the reason why the Rust library rejects a text."""
     if not isinstance(text, str):
         raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
-    at = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
-    if at is not None:
-        raise UnencodableTextError.at(f"character {at} of the text", text[at]) from None
+    if surrogate := _SURROGATE.search(text):
+        raise UnencodableTextError.at(f"character {surrogate.start()} of the text", surrogate[0]) from None
+
+
+def component_json(component: Any) -> Any:
+    """Return the JSON of a component of a tokenizer, such as its normalizer; None if there is no such component."""
+    return None if component is None else json.loads(component.__getstate__())
+
+
+def component_types(component: Any) -> list[str]:
+    """Return the types of a component of a tokenizer, with sequences flattened."""
+    return [] if component is None else list(_types_in(component_json(component)))
+
+
+def _types_in(state: Mapping[str, Any]) -> Iterator[str]:
+    parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
+    if parts is None:
+        yield state["type"]
+    else:
+        yield from itertools.chain.from_iterable(map(_types_in, parts))

@@ -11,9 +11,8 @@ import tokenizers
 
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.foreign import ForeignTokenizer
-from renderers.tokenizer.loading.build import assemble, only_load_errors
-from renderers.tokenizer.loading.files import digest
-from renderers.tokenizer.loading.load import release_freed_memory
+from renderers.tokenizer.loading.files import digest, only_load_errors
+from renderers.tokenizer.loading.load import assemble, release_freed_memory
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
@@ -45,11 +44,9 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
         return tokenizer
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     with only_load_errors(name=_name_of(tokenizer), file=kind):
-        if isinstance(tokenizer, tokenizers.Tokenizer):
-            return _clone(tokenizer, _model_files_of(None), name="", kind=kind)
-        backend = getattr(tokenizer, "backend_tokenizer", None)
+        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
         if isinstance(backend, tokenizers.Tokenizer):
-            return _clone(backend, _model_files_of(tokenizer), name=_name_of(tokenizer), kind=kind)
+            return _clone(backend, tokenizer, kind=kind)
     lacking = [method for method in _REQUIRED_METHODS if not callable(getattr(tokenizer, method, None))]
     if lacking:
         raise TypeError(
@@ -57,42 +54,30 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
             "a transformers fast tokenizer, or an object with these methods."
         )
     with only_load_errors(name=_name_of(tokenizer), file=kind):
-        return _wrap(tokenizer, kind=kind)
+        return _wrap(tokenizer)
 
 
-def _clone(backend: tokenizers.Tokenizer, model_files: ModelFiles, *, name: str, kind: str) -> LoadedTokenizer:
+def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> LoadedTokenizer:
+    name = _name_of(tokenizer)
+    extra = tuple(map(str, getattr(tokenizer, "all_special_tokens", ())))
+    roles, templates = _special_tokens_of(tokenizer), _templates_of(tokenizer)
+    model_files = ModelFiles(special_tokens=roles, extra_special_tokens=extra, chat_templates=templates)
     # Another thread may have enabled these for a single call.
     per_call = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
     content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
     metadata = json.dumps(asdict(model_files), sort_keys=True, default=sorted).encode()
-    source = TokenizerSource(
-        location=kind, commit=None, files=(), missing={}, digest=digest({"tokenizer": content, "model_files": metadata})
-    )
+    digest_of_all = digest({"tokenizer": content, "model_files": metadata})
 
     def build() -> Vocab:
-        vocab = assemble(content, model_files, file=kind, name=name, digest=source.digest)
+        vocab = assemble(content, model_files, file=kind, digest=digest_of_all)
         release_freed_memory()
         return vocab
 
     def clone() -> LoadedTokenizer:
-        return LoadedTokenizer(name_or_path=name, source=source, vocab=shared_vocab(source.digest, build=build))
+        source = TokenizerSource(location=kind, commit=None, files=(), missing={}, digest=digest_of_all)
+        return LoadedTokenizer(name_or_path=name, source=source, vocab=shared_vocab(digest_of_all, build=build))
 
-    return _CLONES.get((source.digest, name), version=kind, work=clone)
-
-
-def _model_files_of(tokenizer: Any) -> ModelFiles:
-    """Return the metadata of a transformers tokenizer; empty for None."""
-    return ModelFiles(
-        tokenizer_class=None,
-        special_tokens=_special_tokens_of(tokenizer),
-        extra_special_tokens=tuple(map(str, getattr(tokenizer, "all_special_tokens", ()))),
-        added_tokens={},
-        ordinary_tokens=frozenset(),
-        chat_templates=_templates_of(tokenizer),
-        stop_token_ids=None,
-        takes_images=None,
-        takes_audio=None,
-    )
+    return _CLONES.get((digest_of_all, name), version=kind, work=clone)
 
 
 def _special_tokens_of(tokenizer: Any) -> dict[str, str]:
@@ -103,8 +88,7 @@ def _special_tokens_of(tokenizer: Any) -> dict[str, str]:
 
 
 def _templates_of(tokenizer: Any) -> dict[str, str]:
-    template = getattr(tokenizer, "chat_template", None)
-    return read_templates(template, file=type(tokenizer).__qualname__, name=_name_of(tokenizer))
+    return read_templates(getattr(tokenizer, "chat_template", None), file=type(tokenizer).__qualname__)
 
 
 def _name_of(tokenizer: object) -> str:
@@ -112,26 +96,25 @@ def _name_of(tokenizer: object) -> str:
     return "" if name is None else str(name)
 
 
-def _wrap(tokenizer: Any, *, kind: str) -> ForeignTokenizer:
+def _wrap(tokenizer: Any) -> ForeignTokenizer:
     try:
         tokenizer.encode("", add_special_tokens=False)
         takes_add_special_tokens = True
     except TypeError:
         takes_add_special_tokens = False
+    roles = ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id")
+    ids: dict[str, Any] = {role: getattr(tokenizer, role, None) for role in roles}
     foreign = ForeignTokenizer(
         wrapped=tokenizer,
         takes_add_special_tokens=takes_add_special_tokens,
         name_or_path=_name_of(tokenizer),
-        bos_token_id=getattr(tokenizer, "bos_token_id", None),
-        eos_token_id=getattr(tokenizer, "eos_token_id", None),
-        pad_token_id=getattr(tokenizer, "pad_token_id", None),
-        unk_token_id=getattr(tokenizer, "unk_token_id", None),
         chat_templates=_templates_of(tokenizer),
         special_tokens_map=_special_tokens_of(tokenizer),
+        **ids,
     )
     added = foreign.encode("", add_special_tokens=False)
     decoded = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
     if added or decoded != _PROBE:
         fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {decoded!r}"
-        raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.", file=kind)
+        raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.")
     return foreign

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from renderers.errors import TokenizerFileError
+from renderers.errors import TokenizerFileError, TokenizerLoadError
 
 VOCABULARY_FILES = ("tokenizer.json", "tiktoken.model", "tekken.json")
 """The supported vocabulary files. The first one that exists is used."""
@@ -30,8 +31,6 @@ TEMPLATE_FOLDER = "additional_chat_templates"
 FileIdentity = tuple[str, int, int, int, int, int]
 """Path, device, inode, size, mtime and ctime of a file. Equal while the file is unchanged."""
 
-Identity = tuple[FileIdentity, ...]
-
 
 class FilesChangedError(Exception):
     """The files changed while they were being read, so that the contents may be inconsistent."""
@@ -39,11 +38,7 @@ class FilesChangedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFiles:
-    """The files of a tokenizer: `paths` by file name, and the optional files that are `missing`, with the reason.
-
-    `name` is the name that was passed by the caller, `location` the absolute path or the repository, and `commit` the
-    commit of a repository.
-    """
+    """The files of a tokenizer under the `name` that was passed, at an absolute path or in a repository."""
 
     name: str
     location: str
@@ -51,63 +46,61 @@ class TokenizerFiles:
     vocabulary: str
     paths: Mapping[str, Path]
     missing: Mapping[str, str]
+    """The optional files that do not exist or are not cached, each with the reason."""
 
-    def identity(self) -> Identity:
-        """Return the identity of the files on disk, without reading them."""
-        return tuple(self._identity_of(file) for file in self.paths)
+    def identity(self) -> tuple[FileIdentity, ...]:
+        identities = tuple(identity for path in self.paths.values() if (identity := file_identity(path)))
+        if len(identities) < len(self.paths):
+            raise FilesChangedError
+        return identities
 
-    def read(self, *, as_of: Identity) -> dict[str, bytes]:
-        """Read all files. Raise `FilesChangedError` if their identity is not `as_of`, before or after reading."""
-        contents = {file: self._content_of(file) for file in self.paths}
+    def read(self, *, as_of: tuple[FileIdentity, ...]) -> dict[str, bytes]:
+        """Read all files. Raise `FilesChangedError` if their identity is not `as_of` after reading."""
+        contents = {file: read_bytes(path) for file, path in self.paths.items()}
         if self.identity() != as_of:
             raise FilesChangedError
         return contents
 
-    def _identity_of(self, file: str) -> FileIdentity:
-        path = self.paths[file]
-        identity = file_identity(path, name=self.name)
-        if identity is None:
-            raise FilesChangedError
-        return identity
 
-    def _content_of(self, file: str) -> bytes:
-        try:
-            return self.paths[file].read_bytes()
-        except FileNotFoundError as error:
-            raise FilesChangedError from error
-        except OSError as error:
-            raise unreadable(self.paths[file], error, name=self.name) from error
+def read_bytes(path: Path) -> bytes:
+    """Read a file that was found before. Raise `FilesChangedError` if it no longer exists."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise FilesChangedError from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
-def file_identity(path: Path, *, name: str) -> FileIdentity | None:
-    """Return the identity of a file; None if there is no file."""
-    status = stat_or_none(path, name=name)
+def file_identity(path: Path) -> FileIdentity | None:
+    status = stat_or_none(path)
     if status is None:
         return None
     if not stat.S_ISREG(status.st_mode):
-        raise TokenizerFileError("is not a regular file.", name=name, file=str(path))
+        raise TokenizerFileError("is not a regular file.", file=str(path))
     # ctime as well: some tools restore the mtime after writing.
     return (str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def stat_or_none(path: str | Path, *, name: str) -> os.stat_result | None:
+def stat_or_none(path: str | Path) -> os.stat_result | None:
     """Return the result of `os.stat`; None if the path does not exist.
 
-    Raises:
-        TokenizerFileError: The path exists but cannot be accessed: no permission, a dangling link, a stale handle.
+    An error if it exists but cannot be accessed: no permission, a dangling link, a stale handle.
     """
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         if not os.path.islink(path):
             return None
-        raise TokenizerFileError(
-            f"is a link to {os.readlink(path)}, which does not exist. Remove it, or put the file back.",
-            name=name,
-            file=str(path),
-        ) from error
+        fault = f"is a link to {os.readlink(path)}, which does not exist. Remove it, or put the file back."
+        raise TokenizerFileError(fault, file=str(path)) from error
     except OSError as error:
-        raise unreadable(path, error, name=name) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str | Path, error: OSError) -> TokenizerFileError:
+    fault = f"cannot be read ({error.strerror or error}). Check its permissions and the file system."
+    return TokenizerFileError(fault, file=str(path))
 
 
 def digest(contents: Mapping[str, bytes]) -> str:
@@ -120,10 +113,26 @@ def digest(contents: Mapping[str, bytes]) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def unreadable(path: str | Path, error: OSError, *, name: str) -> TokenizerFileError:
-    """Return the error for a path that exists but cannot be read."""
-    return TokenizerFileError(
-        f"cannot be read ({error.strerror or error}). Check its permissions and the file system.",
-        name=name,
-        file=str(path),
-    )
+def with_place(error: TokenizerLoadError, *, name: str = "", file: str = "") -> TokenizerLoadError:
+    """Return a load error that also names the tokenizer and the file, unless it names them already."""
+    placed = type(error)(str(error), name="" if error.name else name, file="" if error.file else file)
+    placed.name, placed.file = error.name or name, error.file or file
+    placed.__cause__ = error.__cause__
+    return placed.with_traceback(error.__traceback__)
+
+
+@contextlib.contextmanager
+def only_load_errors(*, file: str, name: str = "") -> Iterator[None]:
+    """Convert any error caused by a damaged file to a `TokenizerFileError`, and add the place to load errors."""
+    try:
+        yield
+    except TokenizerLoadError as error:
+        raise with_place(error, name=name, file=file)  # noqa: B904 - it keeps the cause of the original
+    except (FilesChangedError, MemoryError):
+        raise
+    except BaseException as error:
+        # A panic of the Rust library is no `Exception`.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        fault = f"cannot be understood ({type(error).__name__}: {error}). It may be damaged: download it again."
+        raise TokenizerFileError(fault, name=name, file=file) from error

@@ -1,8 +1,6 @@
-"""Find the files of a repository in the Hugging Face cache, and download missing ones.
+"""Find the files of a repository in the Hugging Face cache, and download missing ones with the hub client.
 
-The cache is read by its documented layout (`refs`, `snapshots`, `.no_exist`), without the network code of the hub
-client: importing that takes longer than reading a vocabulary. Downloads use the client's `hf_hub_download`, which
-respects HF_TOKEN, HF_ENDPOINT, proxies and locks.
+The cache is read by its documented layout: importing the client takes longer than reading a vocabulary.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import TypeVar
 from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, stat_or_none, unreadable
+from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
 Result = TypeVar("Result")
@@ -39,21 +37,19 @@ class HubUnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One commit of a repository in the cache."""
+    """A directory of files: one commit of a repository in the cache, or a local directory without a commit."""
 
-    commit: str
     directory: Path
     absent: frozenset[str]
-    """Files that do not exist in the repository at this commit, according to the cache."""
+    """Files that do not exist in the repository at this commit. Other missing files may exist on the hub."""
+    commit: str | None = None
 
 
 def is_repository_name(name: str) -> bool:
-    """Return True if the name is a possible name of a repository."""
     return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
 
 
 def is_revision(revision: str) -> bool:
-    """Return True if the name is a possible name of a revision."""
     return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
 
 
@@ -62,40 +58,27 @@ def is_offline() -> bool:
     return bool(constants.HF_HUB_OFFLINE)
 
 
-def cached_snapshot(repository: str, revision: str) -> Snapshot | None:
-    """Return a revision from the cache; None if it is not cached."""
+def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = frozenset()) -> Snapshot | None:
+    """Return a revision from the cache; None if it is not cached. `absent` files are known not to exist."""
     root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
-    commit: str | None = revision
-    if stat_or_none(root / "snapshots" / revision, name=repository) is None:
-        commit = _cached_ref(root / "refs" / revision, repository)
+    in_cache = stat_or_none(root / "snapshots" / revision) is not None
+    commit = revision if in_cache else _cached_ref(root / "refs" / revision)
     if commit is None:
         return None
-    no_exist = root / ".no_exist" / commit
-    return Snapshot(
-        commit=commit,
-        directory=root / "snapshots" / commit,
-        absent=frozenset(
-            file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(no_exist / file, name=repository)
-        ),
-    )
+    recorded = root / ".no_exist" / commit
+    absent |= {file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file)}
+    return Snapshot(root / "snapshots" / commit, absent, commit)
 
 
-def _cached_ref(path: Path, repository: str) -> str | None:
-    """Return the cached commit of a branch; None if there is none or the file is damaged."""
-    if stat_or_none(path, name=repository) is None:
+def _cached_ref(path: Path) -> str | None:
+    if stat_or_none(path) is None:
         return None
-    try:
-        commit = path.read_bytes().decode("ascii", errors="replace").strip()
-    except OSError as error:
-        raise unreadable(path, error, name=repository) from error
+    commit = read_bytes(path).decode("ascii", errors="replace").strip()
     return commit if _COMMIT.fullmatch(commit) else None
 
 
 def fetch(repository: str, revision: str) -> frozenset[str]:
-    """Download the tokenizer files of a repository to the cache, all from one commit.
-
-    Return the files that do not exist on the hub. The client also records them in the cache if it is writable.
-    """
+    """Download the tokenizer files of one commit to the cache. Return the files that do not exist on the hub."""
     return _FETCHES.get((repository, revision), version=None, work=lambda: _fetch(repository, revision))
 
 
@@ -108,66 +91,52 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
         # The first download records the commit of `revision` in the cache. The others use that commit, so that a
         # branch that moves in between cannot mix the files of two commits.
         snapshot = cached_snapshot(repository, revision)
-        return snapshot.commit if snapshot else revision
+        return (snapshot and snapshot.commit) or revision
 
     def download(file: str) -> bool:
-        exists = _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is not None
-        if not exists:
+        if _request(repository, lambda: hf_hub_download(repository, file, revision=commit())) is None:
             absent.add(file)
-        return exists
+        return file not in absent
 
     any(download(file) for file in VOCABULARY_FILES)
     # Before the other files: a load is repeated until all of those are cached, and so are the templates then.
     tree = _request(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
-    for entry in tree or ():
-        if entry.path.endswith(".jinja"):
-            download(entry.path)
-    for file in MODEL_FILES:
+    templates = [entry.path for entry in tree or () if entry.path.endswith(".jinja")]
+    for file in (*templates, *MODEL_FILES):
         download(file)
     return frozenset(absent)
 
 
 def _request(repository: str, send: Callable[[], Result]) -> Result | None:
-    """Send a request to the hub; None if the file does not exist there."""
+    """Return the response of the hub; None if the file does not exist there."""
     from huggingface_hub import errors
 
+    refusals: dict[type[Exception], str] = {
+        errors.GatedRepoError: "{} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it.",
+        errors.RepositoryNotFoundError: "the hub has no repository {}, or it is private. Check the name, and HF_TOKEN.",
+        errors.RevisionNotFoundError: "{} has no such revision. Check its branches and tags.",
+        errors.HFValidationError: "the hub does not accept {} as a name ({}). Check the name.",
+    }
     try:
         return send()
-    except errors.LocalEntryNotFoundError as error:
-        raise _unreachable(repository, error) from error
-    except errors.EntryNotFoundError:
-        return None
-    except errors.GatedRepoError as error:
-        raise HubClosedError(
-            f"{repository} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise HubClosedError(
-            f"the hub has no repository {repository}, or it is private. Check the name, and HF_TOKEN."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise HubClosedError(f"{repository} has no such revision. Check its branches and tags.") from error
-    except errors.HFValidationError as error:
-        raise HubClosedError(f"the hub does not accept {repository} as a name ({error}). Check the name.") from error
-    except TokenizerFileError:
-        raise
     except Exception as error:
-        if not _is_client_error(error):
+        if isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError):
+            return None
+        for kind, message in refusals.items():
+            if isinstance(error, kind):
+                raise HubClosedError(message.format(repository, error)) from error
+        if isinstance(error, TokenizerFileError) or not _is_client_error(error):
             raise
         raise _unreachable(repository, error) from error
 
 
 def _is_client_error(error: Exception) -> bool:
-    """Return True for the errors of the network, the file system, the hub client and its transport.
-
-    The transport differs between releases of the client. Its Rust downloader raises plain `RuntimeError`.
-    """
+    # The transport differs between releases of the client. Its Rust downloader raises plain `RuntimeError`.
     packages = {cls.__module__.partition(".")[0] for cls in type(error).__mro__}
     return isinstance(error, OSError) or type(error) is RuntimeError or not packages.isdisjoint(_CLIENT_PACKAGES)
 
 
 def _unreachable(repository: str, error: BaseException) -> HubUnreachableError:
-    """Return an error with the class and the first line of the root cause."""
     while error.__cause__ is not None:
         error = error.__cause__
     reason = (str(error).strip().splitlines() or ["no details"])[0]

@@ -1,18 +1,22 @@
-"""`load_tokenizer`: load and cache tokenizers, from any number of threads."""
+"""`load_tokenizer`: load, build, check and cache tokenizers, from any number of threads."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
+from collections.abc import Mapping
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError
-from renderers.tokenizer.loading.build import build, source_of
-from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles
+from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, digest, only_load_errors, with_place
 from renderers.tokenizer.loading.locate import locate
+from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
-from renderers.tokenizer.tokenizer import LoadedTokenizer
-from renderers.tokenizer.vocab import Vocab
+from renderers.tokenizer.loading.validate import check_tokenizer, find_isolating_tokens, is_byte_level
+from renderers.tokenizer.loading.vocabulary import build_vocabulary
+from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
+from renderers.tokenizer.vocab import Vocab, shared_vocab
 
 _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
 """By name and revision: the same arguments give the same object."""
@@ -55,8 +59,8 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
         except FilesChangedError:
             if pause is not None:
                 time.sleep(pause)
-        except TokenizerLoadError:
-            raise
+        except TokenizerLoadError as error:
+            raise with_place(error, name=name)  # noqa: B904 - it keeps the cause of the original
         except (OSError, ValueError) as error:
             # No working directory, a path that is not valid text, ...
             raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
@@ -73,26 +77,57 @@ def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
 
     def make() -> LoadedTokenizer:
         vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
-        return LoadedTokenizer(
-            name_or_path=files.name, revision=revision, source=source_of(files, vocab.digest), vocab=vocab
-        )
+        source = TokenizerSource(files.location, files.commit, tuple(files.paths), files.missing, vocab.digest)
+        return LoadedTokenizer(name_or_path=files.name, revision=revision, source=source, vocab=vocab)
 
     version = (identity, files.location, files.commit, tuple(files.missing.items()))
     return _TOKENIZERS.get((files.name, revision), version=version, work=make)
 
 
-def release_freed_memory() -> None:
-    """Return freed heap memory to the system. Does nothing without glibc.
+def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
+    """Return the vocabulary of these file contents, building and checking it unless the process has it already."""
+    content_digest = digest(contents)
 
-    Parsing a vocabulary leaves tens of megabytes of freed blocks in the heap of the C library, about as much as the
-    tokenizer itself takes.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        import ctypes
-    except ImportError:  # an interpreter built without it
-        return
-    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)
+    def work() -> Vocab:
+        with only_load_errors(file=", ".join(file for file in files.paths if file != files.vocabulary)):
+            model_files = read_model_files(contents)
+        with only_load_errors(file=files.vocabulary):
+            return assemble(contents[files.vocabulary], model_files, file=files.vocabulary, digest=content_digest)
+
+    return shared_vocab(content_digest, build=work)
+
+
+def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str) -> Vocab:
+    """Build a `Vocab` from a vocabulary file and the other files of the model, and check that they agree."""
+    vocabulary = build_vocabulary(content, file, model_files)
+    tokenizer = vocabulary.tokenizer
+    roles = {**vocabulary.special_tokens, **model_files.special_tokens}
+    named = {*roles.values(), *model_files.extra_special_tokens}
+    declared = {**vocabulary.declared, **model_files.added_tokens}
+    check_tokenizer(tokenizer, declared, special_tokens=named, stop_token_ids=model_files.stop_token_ids or ())
+    added = tokenizer.get_added_tokens_decoder()
+    special = {number for number, token in added.items() if token.special}
+    special.update(number for text in named if (number := tokenizer.token_to_id(text)) is not None)
+    return Vocab(
+        digest=digest,
+        backend=tokenizer,
+        special_tokens_map=roles,
+        added_tokens={token.content: number for number, token in added.items()},
+        special_ids=frozenset(special),
+        chat_templates=model_files.chat_templates,
+        stop_token_ids=model_files.stop_token_ids,
+        takes_images=model_files.takes_images,
+        takes_audio=model_files.takes_audio,
+        isolating_token_ids=find_isolating_tokens(tokenizer),
+        byte_level=is_byte_level(tokenizer),
+    )
+
+
+def release_freed_memory() -> None:
+    """Return the heap memory that parsing a vocabulary freed, tens of megabytes, to the system. Only with glibc."""
+    if sys.platform.startswith("linux"):
+        # An interpreter may be built without ctypes, and another C library has no such function.
+        with contextlib.suppress(ImportError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).malloc_trim(0)

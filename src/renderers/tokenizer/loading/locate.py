@@ -9,12 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from renderers.errors import (
-    TokenizerFileError,
-    TokenizerLoadError,
-    TokenizerNotFoundError,
-    TokenizerUnreachableError,
-)
+from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
 from renderers.tokenizer.loading import hub
 from renderers.tokenizer.loading.files import (
     MODEL_FILES,
@@ -24,49 +19,55 @@ from renderers.tokenizer.loading.files import (
     file_identity,
     stat_or_none,
 )
-from renderers.tokenizer.loading.repositories import MIRRORS, TRUSTED_REVISIONS
 
 logger = logging.getLogger(__name__)
 
+TRUSTED_REVISIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "moonshotai/Kimi-K2-Instruct": "fd1984e2b7a3350dbf7305fe73a4ede25c14de50",
+        "moonshotai/Kimi-K2.5": "4d01dfe0332d63057c186e0b262165819efb6611",
+        "moonshotai/Kimi-K2.6": "2755962d07cb42aa2d988a35bcb65cd4a9c2de82",
+    }
+)
+"""The commit that is loaded if no revision is passed."""
+
+MIRRORS: Mapping[str, str] = MappingProxyType(
+    {
+        "meta-llama/Llama-3.2-1B-Instruct": "unsloth/Llama-3.2-1B-Instruct",
+        "meta-llama/Llama-3.2-3B-Instruct": "unsloth/Llama-3.2-3B-Instruct",
+    }
+)
+"""Open copies of gated repositories, used only if the gated one is not cached and access is denied."""
+
+_NONE: frozenset[str] = frozenset()
 _NOT_THERE = "not there"
 _NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
 
 def locate(name: str, revision: str | None) -> TokenizerFiles:
-    """Find the files of a tokenizer, and download them if they are not cached.
-
-    `revision` applies to repositories only and is ignored for a local path.
-    """
+    """Find the files of a tokenizer, and download them if they are not cached. A local path has no revisions."""
     # A path with NUL is a ValueError in os.stat, and is no repository either.
-    status = stat_or_none(name, name=name) if name and "\0" not in name else None
+    status = stat_or_none(name) if name and "\0" not in name else None
     if status is not None:
-        path = Path(os.path.abspath(name))
-        if stat.S_ISDIR(status.st_mode):
-            return _directory(name, path)
-        if stat.S_ISREG(status.st_mode):
-            return _single_file(name, path)
-        raise TokenizerFileError("is neither a file nor a directory.", name=name)
+        return _local(name, Path(os.path.abspath(name)), status.st_mode)
     if not hub.is_repository_name(name):
         hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
             f"{name!r} is neither a file nor a directory here{hint}, and cannot be the name of a repository."
         )
     if revision is not None and not hub.is_revision(revision):
-        raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.", name=name)
+        raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.")
     return _repository(name, revision)
 
 
-def _directory(name: str, directory: Path) -> TokenizerFiles:
-    paths = _present(directory, name=name)
-    vocabulary = _vocabulary_of(paths)
-    if vocabulary is None:
-        raise _nothing_usable("the directory", directory, name=name)
-    return _files(name, location=str(directory), vocabulary=vocabulary, paths=paths)
-
-
-def _single_file(name: str, path: Path) -> TokenizerFiles:
-    paths = {path.name: path, **_present(path.parent, name=name)}
-    return _files(name, location=str(path), vocabulary=path.name, paths=paths)
+def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise TokenizerFileError("is neither a file nor a directory.")
+    directory, vocabulary = (path, None) if stat.S_ISDIR(mode) else (path.parent, path.name)
+    files = _files(name, str(path), hub.Snapshot(directory, absent=frozenset(MODEL_FILES)), vocabulary)
+    if files is None:
+        raise _nothing_usable("the directory", directory)
+    return files
 
 
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
@@ -81,103 +82,74 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
             refusals.append(str(error))
             continue
         except hub.HubUnreachableError as error:
-            raise TokenizerUnreachableError(str(error), name=name) from error
+            raise TokenizerUnreachableError(str(error)) from error
         if refusals:
             logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
         return files
-    raise TokenizerNotFoundError(" ".join(refusals), name=name)
+    raise TokenizerNotFoundError(" ".join(refusals))
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
+    offline = hub.is_offline()
     try:
         files = _cached(name, repository, revision)
     except TokenizerLoadError:
-        if hub.is_offline():
+        if offline:
             raise
         files = None
-    if files is not None and _NOT_CACHED not in files.missing.values():
+    if files is not None and (offline or _NOT_CACHED not in files.missing.values()):
         return files
-    if hub.is_offline():
-        if files is None:
-            raise hub.HubClosedError(
-                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
-                "download the repository first."
-            )
-        return files
-    absent = hub.fetch(repository, revision)
-    files = _cached(name, repository, revision, absent=absent)
+    if offline:
+        raise hub.HubClosedError(
+            f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
+            "download the repository first."
+        )
+    files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
     if files is None:
         raise hub.HubUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
 
 
-def _cached(
-    name: str, repository: str, revision: str, *, absent: frozenset[str] = frozenset()
-) -> TokenizerFiles | None:
-    """Return the cached files of a repository; None if the vocabulary is not cached but may exist.
-
-    `absent` are files that do not exist on the hub, in addition to those recorded in the cache.
-    """
-    snapshot = hub.cached_snapshot(repository, revision)
+def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = _NONE) -> TokenizerFiles | None:
+    """Return the cached files; None if the vocabulary may exist on the hub. `absent` files do not exist there."""
+    snapshot = hub.cached_snapshot(repository, revision, absent)
     if snapshot is None:
         return None
-    paths = _present(snapshot.directory, name=name)
-    vocabulary = _vocabulary_of(paths)
-    absent |= snapshot.absent
+    files = _files(name, repository, snapshot)
+    if files is None and snapshot.absent.issuperset(VOCABULARY_FILES):
+        raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory)
+    return files
+
+
+def _files(name: str, location: str, snapshot: hub.Snapshot, vocabulary: str | None = None) -> TokenizerFiles | None:
+    """Return the files in the directory of a snapshot, in a fixed order; None if there is no vocabulary."""
+    directory = snapshot.directory
+    candidates = (*VOCABULARY_FILES, *MODEL_FILES, *_template_files(directory))
+    present = [file for file in candidates if file_identity(directory / file) is not None]
+    vocabulary = vocabulary or next((file for file in VOCABULARY_FILES if file in present), None)
     if vocabulary is None:
-        if absent.issuperset(VOCABULARY_FILES):
-            raise _nothing_usable(f"{repository} at {snapshot.commit}", snapshot.directory, name=name)
         return None
-    return _files(
-        name,
-        location=repository,
-        commit=snapshot.commit,
-        vocabulary=vocabulary,
-        paths=paths,
-        reasons={file: _NOT_CACHED for file in MODEL_FILES if file not in absent},
-    )
+    used = dict.fromkeys((vocabulary, *(file for file in present if file not in VOCABULARY_FILES)))
+    paths = {file: directory / file for file in used}
+    reasons = {file: _NOT_THERE if file in snapshot.absent else _NOT_CACHED for file in MODEL_FILES}
+    missing = {file: reason for file, reason in reasons.items() if file not in used}
+    return TokenizerFiles(name, location, snapshot.commit, vocabulary, paths, missing)
 
 
-def _present(directory: Path, *, name: str) -> dict[str, Path]:
-    """Return the tokenizer files in a directory, in a fixed order."""
+def _template_files(directory: Path) -> list[str]:
+    folder = directory / TEMPLATE_FOLDER
     try:
-        named = sorted(os.listdir(directory / TEMPLATE_FOLDER))
+        return [f"{TEMPLATE_FOLDER}/{file}" for file in sorted(os.listdir(folder)) if file.endswith(".jinja")]
     except (FileNotFoundError, NotADirectoryError):
-        named = []
+        return []
     except OSError as error:
-        raise TokenizerFileError(
-            f"cannot be listed ({error.strerror}).", name=name, file=str(directory / TEMPLATE_FOLDER)
-        ) from error
-    templates = [f"{TEMPLATE_FOLDER}/{file}" for file in named if file.endswith(".jinja")]
-    candidates = (*VOCABULARY_FILES, *MODEL_FILES, *templates)
-    return {file: directory / file for file in candidates if file_identity(directory / file, name=name) is not None}
+        raise TokenizerFileError(f"cannot be listed ({error.strerror}).", file=str(folder)) from error
 
 
-def _vocabulary_of(paths: Mapping[str, Path]) -> str | None:
-    return next((file for file in VOCABULARY_FILES if file in paths), None)
-
-
-def _files(
-    name: str,
-    *,
-    location: str,
-    vocabulary: str,
-    paths: Mapping[str, Path],
-    commit: str | None = None,
-    reasons: Mapping[str, str] = MappingProxyType({}),
-) -> TokenizerFiles:
-    used = {file: path for file, path in paths.items() if file == vocabulary or file not in VOCABULARY_FILES}
-    missing = {file: reasons.get(file, _NOT_THERE) for file in MODEL_FILES if file not in used}
-    return TokenizerFiles(
-        name=name, location=location, commit=commit, vocabulary=vocabulary, paths=used, missing=missing
-    )
-
-
-def _nothing_usable(place: str, directory: Path, *, name: str) -> TokenizerNotFoundError:
-    sentencepiece = (
+def _nothing_usable(place: str, directory: Path) -> TokenizerNotFoundError:
+    hint = (
         " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
         "transformers' save_pretrained first."
-        if (directory / "tokenizer.model").exists()
-        else ""
     )
-    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}", name=name)
+    sentencepiece = hint if (directory / "tokenizer.model").exists() else ""
+    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}")

@@ -12,15 +12,10 @@ from typing import Generic, TypeVar
 
 V = TypeVar("V")
 
-
-def _cached_tokenizers() -> int:
-    value = os.environ.get("RENDERERS_CACHED_TOKENIZERS", "16")
-    if not value.isdecimal():
-        raise ValueError(f"RENDERERS_CACHED_TOKENIZERS is {value!r}. Set it to a number of tokenizers, such as 16.")
-    return int(value)
-
-
-CACHED_TOKENIZERS = _cached_tokenizers()
+_SETTING = os.environ.get("RENDERERS_CACHED_TOKENIZERS", "16")
+if not _SETTING.isdecimal():
+    raise ValueError(f"RENDERERS_CACHED_TOKENIZERS is {_SETTING!r}. Set it to a number of tokenizers, such as 16.")
+CACHED_TOKENIZERS = int(_SETTING)
 """How many tokenizers are kept without users; see `load_tokenizer`."""
 
 
@@ -33,10 +28,7 @@ class _Flight(Generic[V]):
 
 
 def _copy_of(error: Exception) -> Exception:
-    """Return an error of the same class with the same attributes.
-
-    Raising one object in several threads would mix their tracebacks.
-    """
+    # Raising one object in several threads would mix their tracebacks.
     try:
         return copy.copy(error)
     except Exception:
@@ -47,13 +39,11 @@ def _copy_of(error: Exception) -> Exception:
 
 
 class SingleFlight(Generic[V]):
-    """Run work once per key and version, and keep the results of the last `keep` keys.
+    """Run work once per key and version, and keep the results of the last `keep` keys, but no failures.
 
-    Callers that arrive while the work runs wait for it and get its result or its exception. A result is
-    kept until another version of its key replaces it or `keep` newer keys push it out. With `weak`, a
-    result that is no longer kept is still found while something else refers to it. A failure is never
-    kept. A forked child starts with the kept results and with no work in progress. Meant for module-level
-    objects: the fork handler refers to each of them for ever.
+    Callers that arrive while the work runs wait for it and get its result or its exception. With `weak`, a result
+    that is no longer kept is still found while something else refers to it. A forked child starts with the kept
+    results and with no work in progress. For module-level objects: the fork handler keeps each of them for ever.
 
     >>> squares = SingleFlight[int](keep=2)
     >>> squares.get("three", version=1, work=lambda: 3 * 3)
@@ -62,9 +52,8 @@ class SingleFlight(Generic[V]):
 
     def __init__(self, *, keep: int, weak: bool = False) -> None:
         self._keep = keep
-        self._alive: weakref.WeakValueDictionary[tuple[Hashable, Hashable], V] | None = None
-        if weak:
-            self._alive = weakref.WeakValueDictionary()
+        self._weak = weak
+        self._alive: weakref.WeakValueDictionary[tuple[Hashable, Hashable], V] = weakref.WeakValueDictionary()
         self._start()
         self._kept: OrderedDict[Hashable, tuple[Hashable, V]] = OrderedDict()
         if hasattr(os, "register_at_fork"):
@@ -75,20 +64,18 @@ class SingleFlight(Generic[V]):
         self._running: dict[tuple[Hashable, Hashable], _Flight[V]] = {}
 
     def get(self, key: Hashable, *, version: Hashable, work: Callable[[], V]) -> V:
-        """Return the result of `work` for this key and version, from the cache or from a run in progress if possible.
-
-        If the running thread is interrupted, `with` releases its lock and the next waiting thread runs the work.
-        """
+        """Return the result of `work` for this key and version, from the cache or a run in progress if possible."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None and kept[0] == version:
                 self._kept.move_to_end(key)
                 return kept[1]
-            alive = None if self._alive is None else self._alive.get((key, version))
+            alive = self._alive.get((key, version))
             if alive is not None:
                 self._store(key, version, alive)
                 return alive
             flight = self._running.setdefault((key, version), _Flight())
+        # If the running thread is interrupted, its lock is released and the next waiting thread runs the work.
         with flight.lock:
             if isinstance(flight.outcome, Exception):
                 raise _copy_of(flight.outcome) from flight.outcome
@@ -114,7 +101,7 @@ class SingleFlight(Generic[V]):
 
     def _store(self, key: Hashable, version: Hashable, result: V) -> None:
         """Keep a result. The caller holds the lock."""
-        if self._alive is not None:
+        if self._weak:
             self._alive[key, version] = result
         self._kept[key] = (version, result)
         self._kept.move_to_end(key)

@@ -1,8 +1,4 @@
-"""Convert tiktoken ranks to a `tokenizers.Tokenizer` with exactly the same ids.
-
-tiktoken merges, at each step, the neighbours with the lowest rank of the merged token. A merge list orders pairs
-instead. So every split of a token into two tokens becomes a merge, in the order of the ranks of the merged tokens.
-"""
+"""Convert tiktoken ranks to a `tokenizers.Tokenizer` with exactly the same ids."""
 
 from __future__ import annotations
 
@@ -35,12 +31,9 @@ def tokenizer_from_ranks(
         raise ValueError("an added token has the text of an ordinary one")
     merges = [(symbols[left], symbols[right]) for left, right in _merges(ranks)]
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])
     tokenizer.decoder = decoders.ByteLevel()
     in_order = sorted(added_tokens, key=added_tokens.__getitem__)
     tokenizer.add_tokens([AddedToken(text, special=text not in ordinary_tokens, normalized=False) for text in in_order])
@@ -48,6 +41,8 @@ def tokenizer_from_ranks(
 
 
 def _merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+    # tiktoken merges the neighbours with the lowest rank of the merged token, and a merge list orders pairs. So every
+    # split of a token into two tokens becomes a merge, in the order of the ranks of the merged tokens.
     for token in sorted(ranks, key=ranks.__getitem__):
         for cut in range(1, len(token)):
             left = token[:cut]

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
 
 from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from renderers.tokenizer.engines.hf import component_types
 
 _PLAIN_PROBE = "Two lines, 12 words.\nIs it all there?"
 _BYTE_PROBE = _PLAIN_PROBE + "\r\n\t naïve café — 你好，世界 🙂👩‍👩‍👧 \u0000\u200b שלום  ...    \n\n"
-_ISOLATION_PROBES = (
-    ("a", "b"),
-    ("a ", " b"),
-    ("a\n", "\n b"),
-    ("1", "2"),
-    # Combining marks, which a normalizer may join to the last character of a token.
-    ("e", "\u0301e"),
-    ("=", "\u0338"),
-)
+# The last two have combining marks, which a normalizer may join to the last character of a token.
+_ISOLATION_PROBES = (("a", "b"), ("a ", " b"), ("a\n", "\n b"), ("1", "2"), ("e", "\u0301e"), ("=", "\u0338"))
+_WORD_AT_AN_END = re.compile(r"\A\w|\w\Z")
 _MOST_TESTED = 256
 _LONGEST_TOKEN = 128
 _MOST_CHARACTERS = 1 << 18
@@ -29,13 +23,7 @@ _MOST_CHARACTERS = 1 << 18
 
 
 def check_tokenizer(
-    tokenizer: Tokenizer,
-    *,
-    declared: Mapping[str, int],
-    special_tokens: Iterable[str],
-    stop_token_ids: Iterable[int],
-    name: str,
-    file: str,
+    tokenizer: Tokenizer, declared: Mapping[str, int], *, special_tokens: Set[str], stop_token_ids: Iterable[int]
 ) -> None:
     """Raise a `TokenizerLoadError` unless the tokenizer agrees with its files.
 
@@ -43,47 +31,34 @@ def check_tokenizer(
     exists. A probe text survives encoding and decoding. The tokens that the post-processor adds exist.
     """
     for text, due in declared.items():
-        if tokenizer.token_to_id(text) != due:
+        if (number := tokenizer.token_to_id(text)) != due:
             raise TokenizerFileError(
-                f"has the token {text!r} as {tokenizer.token_to_id(text)}, and it is declared to be {due}. "
-                "The vocabulary is truncated, edited, or of another model than the files beside it.",
-                name=name,
-                file=file,
+                f"has the token {text!r} as {number}, and it is declared to be {due}. "
+                "The vocabulary is truncated, edited, or of another model than the files beside it."
             )
-    control = {token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special}
-    for text in control.union(special_tokens):
+    marked = {token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special}
+    for text in marked | special_tokens:
         number = tokenizer.token_to_id(text)
         if number is None:
             raise TokenizerFileError(
                 f"does not contain {text!r}, which is named as one of its special tokens. The vocabulary and that name "
-                "are of different models, or one is out of date.",
-                name=name,
-                file=file,
+                "are of different models, or one is out of date."
             )
-        got = _ids(tokenizer, text)
-        if got != [number]:
-            raise TokenizerCheckError(
-                f"encodes its special token {text!r} to {got}, not to [{number}].", name=name, file=file
-            )
+        ids = _ids(tokenizer, text)
+        if ids != [number]:
+            raise TokenizerCheckError(f"encodes its special token {text!r} to {ids}, not to [{number}].")
     for number in stop_token_ids:
         if tokenizer.id_to_token(number) is None:
-            raise TokenizerFileError(
-                f"has no token {number}, which generation_config.json names in eos_token_id.", name=name, file=file
-            )
+            raise TokenizerFileError(f"has no token {number}, which generation_config.json names in eos_token_id.")
     probe = _BYTE_PROBE if is_byte_level(tokenizer) else _PLAIN_PROBE
-    ids = _ids(tokenizer, probe)
-    back = tokenizer.decode(ids, skip_special_tokens=False)
-    if back != probe:
+    decoded = tokenizer.decode(_ids(tokenizer, probe), skip_special_tokens=False)
+    if decoded != probe:
         raise TokenizerCheckError(
-            f"does not give back what it encoded: {probe!r} came back as {back!r}. Chat needs a lossless tokenizer.",
-            name=name,
-            file=file,
+            f"does not give back what it encoded: {probe!r} came back as {decoded!r}. Chat needs a lossless tokenizer."
         )
     framed = tokenizer.encode(probe, add_special_tokens=True).ids
-    if any(tokenizer.id_to_token(number) is None for number in framed):
-        raise TokenizerCheckError(
-            f"adds tokens that it does not have when it frames a text: {framed}.", name=name, file=file
-        )
+    if None in map(tokenizer.id_to_token, framed):
+        raise TokenizerCheckError(f"adds tokens that it does not have when it frames a text: {framed}.")
 
 
 def find_isolating_tokens(tokenizer: Tokenizer) -> frozenset[int]:
@@ -97,22 +72,21 @@ def find_isolating_tokens(tokenizer: Tokenizer) -> frozenset[int]:
     texts = {token.content for token in added.values()}
     if sum(map(len, texts)) > _MOST_CHARACTERS or max(map(len, texts), default=0) > _LONGEST_TOKEN:
         return frozenset()
-    plain = {token.content for token in added.values() if not token.normalized}
     has_single_words = any(token.single_word for token in added.values())
-    normalizers = _component_types(tokenizer.normalizer)
-    excluded = _overlapped(texts, by=texts)
+    normalizers = component_types(tokenizer.normalizer)
     # Tokens that are not normalized are matched first, so they can also take the end or the middle of the others.
-    late = texts - plain
-    from_right = _overlapped({text[::-1] for text in late}, by={text[::-1] for text in plain})
-    excluded.update(text[::-1] for text in from_right)
-    excluded.update(text for text, _ in _contained(late, plain))
+    early = {token.content for token in added.values() if not token.normalized}
+    late = texts - early
+    from_right = _overlapped({text[::-1] for text in late}, by={text[::-1] for text in early})
+    excluded = _overlapped(texts, by=texts) | {text[::-1] for text in from_right}
+    excluded.update(text for text, _ in _contained(late, early))
     candidates = frozenset(
         number
         for number, token in added.items()
         if not (token.lstrip or token.rstrip or token.single_word)
         and token.content not in excluded
         and (not token.normalized or _survives(token.content, normalizers))
-        and not (has_single_words and (_is_word(token.content[0]) or _is_word(token.content[-1])))
+        and not (has_single_words and _WORD_AT_AN_END.search(token.content))
     )
     alone = {text: _ids(tokenizer, text) for pair in _ISOLATION_PROBES for text in pair}
     for number in sorted(candidates)[:_MOST_TESTED]:
@@ -145,43 +119,20 @@ def _contained(within: Set[str], texts: Set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _survives(text: str, normalizers: Sequence[str]) -> bool:
-    """Return True if a token is matched in normalized text next to any other text.
-
-    Without a normalizer this holds for all tokens. With NFC it holds for ASCII tokens, unless a combining mark can
-    join their last character.
-    """
-    if set(normalizers) <= {"NFC"}:
-        return not normalizers or (text.isascii() and not text[-1].isalpha() and text[-1] not in "<=>")
-    return False
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    """Return True if a token is matched in normalized text next to any other text."""
+    if not normalizers:
+        return True
+    # NFC keeps ASCII tokens, unless a combining mark can join their last character.
+    return set(normalizers) == {"NFC"} and text.isascii() and not text[-1].isalpha() and text[-1] not in "<=>"
 
 
 def is_byte_level(tokenizer: Tokenizer) -> bool:
     """Return True if each token stands for a fixed sequence of bytes and every byte has a token."""
     return (
-        "ByteLevel" in _component_types(tokenizer.pre_tokenizer)
-        and _component_types(tokenizer.decoder) == ["ByteLevel"]
-        and all(tokenizer.token_to_id(symbol) is not None for symbol in BYTE_SYMBOLS)
+        "ByteLevel" in component_types(tokenizer.pre_tokenizer)
+        and component_types(tokenizer.decoder) == ["ByteLevel"]
+        and None not in map(tokenizer.token_to_id, BYTE_SYMBOLS)
     )
-
-
-def _component_types(component: Any) -> list[str]:
-    """Return the types of a component of a tokenizer, with sequences flattened."""
-    if component is None:
-        return []
-    return list(_types_in(json.loads(component.__getstate__())))
-
-
-def _types_in(state: Mapping[str, Any]) -> Iterable[str]:
-    parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
-    if parts is None:
-        yield state["type"]
-    else:
-        for part in parts:
-            yield from _types_in(part)
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> list[int]:

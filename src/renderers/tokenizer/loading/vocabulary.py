@@ -9,15 +9,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.loading.model_files import ModelFiles, read_json
+from renderers.tokenizer.loading.model_files import HALF_WRITTEN, ModelFiles, read_json
 from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
 
+_TRUNCATED = "It may be truncated: download it again."
 _KIMI_WORD_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _KIMI_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
 _KIMI_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
@@ -44,12 +44,10 @@ class _RanksFormat:
     reserved: str
 
 
-_RANKS_FORMATS: Mapping[str, _RanksFormat] = MappingProxyType(
-    {
-        # Moonshot's Kimi K2 family.
-        "TikTokenTokenizer": _RanksFormat(pattern=_KIMI_PATTERN, special_tokens=256, reserved="<|reserved_token_{}|>"),
-    }
-)
+_RANKS_FORMATS: Mapping[str, _RanksFormat] = {
+    # Moonshot's Kimi K2 family.
+    "TikTokenTokenizer": _RanksFormat(pattern=_KIMI_PATTERN, special_tokens=256, reserved="<|reserved_token_{}|>"),
+}
 """By `tokenizer_class` of tokenizer_config.json. A tiktoken file has neither the split pattern nor special tokens."""
 
 _TEKKEN_SPECIAL_TOKENS = (
@@ -59,7 +57,7 @@ _TEKKEN_SPECIAL_TOKENS = (
 ).split()
 """The first special tokens of the oldest tekken files. Later files list them."""
 
-_TEKKEN_ROLES = MappingProxyType({"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"})
+_TEKKEN_ROLES = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +71,25 @@ class Vocabulary:
     """Special tokens by role. Only tekken.json implies them."""
 
 
-def build_vocabulary(content: bytes, *, file: str, model_files: ModelFiles, name: str) -> Vocabulary:
+def build_vocabulary(content: bytes, file: str, model_files: ModelFiles) -> Vocabulary:
     """Build the tokenizer of a vocabulary file. The format is detected by file name and content."""
     if not file.endswith(".json") and re.match(rb"\s*\{", content) is None:
-        return _from_ranks(content, file=file, model_files=model_files, name=name)
-    if file == "tekken.json" or _is_tekken(content):
-        return _from_tekken(content, file=file, name=name)
-    return _from_tokenizer_json(content, file=file, name=name)
+        return _from_ranks(content, model_files)
+    if file == "tekken.json" or b'"token_bytes"' in content[:4096]:
+        return _from_tekken(read_json(content, file=file))
+    return _from_tokenizer_json(content)
 
 
-def _from_tokenizer_json(content: bytes, *, file: str, name: str) -> Vocabulary:
+def _from_tokenizer_json(content: bytes) -> Vocabulary:
     if _has_subword_prefix(content):
         # With BPE, the Rust library aborts the process unless every merge has the prefix.
         raise TokenizerFileError(
-            "has a continuing_subword_prefix, which is not supported: such a vocabulary loses the spaces of a text.",
-            name=name,
-            file=file,
+            "has a continuing_subword_prefix, which is not supported: such a vocabulary loses the spaces of a text."
         )
     try:
         tokenizer = Tokenizer.from_buffer(content)
     except Exception as error:  # the Rust library raises plain Exception as well as ValueError
-        raise TokenizerFileError(
-            f"is not a usable tokenizer ({error}). It may be half-written or truncated: download it again.",
-            name=name,
-            file=file,
-        ) from error
+        raise TokenizerFileError(f"is not a usable tokenizer ({error}). {HALF_WRITTEN}") from error
     # Some files enable these, and each of them changes the ids of a text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -115,56 +107,46 @@ def _has_subword_prefix(content: bytes) -> bool:
 
 
 def _declared_tokens(content: bytes) -> dict[str, int]:
-    """Return the added tokens of a valid tokenizer.json, with the ids in the file.
-
-    The Rust library silently assigns another id if the one in the file does not fit. Only the list is parsed: parsing
-    the whole file again would take half as long as loading it.
-    """
+    # The Rust library silently assigns another id if the one in the file does not fit. Only the list is parsed: parsing
+    # the whole file again would take half as long as loading it.
     start = re.search(rb'"added_tokens"\s*:\s*(?=\[)', content)
     if start is None:
         return {}
     rest = memoryview(content)[start.end() :]
     window = 1 << 16
     while True:
-        text = str(rest[:window], "utf-8", errors="ignore")
         try:
-            listed, _ = json.JSONDecoder().raw_decode(text)
+            listed, _ = json.JSONDecoder().raw_decode(str(rest[:window], "utf-8", errors="ignore"))
+            return {token["content"]: token["id"] for token in listed}
         except ValueError:
             if window >= len(rest):
                 raise
             window *= 8
-        else:
-            return {token["content"]: token["id"] for token in listed}
 
 
-def _from_ranks(content: bytes, *, file: str, model_files: ModelFiles, name: str) -> Vocabulary:
+def _from_ranks(content: bytes, model_files: ModelFiles) -> Vocabulary:
     layout = _RANKS_FORMATS.get(model_files.tokenizer_class or "")
     if layout is None:
         raise TokenizerFileError(
             f"holds ranks, which do not say how text is split; tokenizer_config.json must name a tokenizer_class "
-            f"that is known ({', '.join(_RANKS_FORMATS)}), and it names {model_files.tokenizer_class}.",
-            name=name,
-            file=file,
+            f"that is known ({', '.join(_RANKS_FORMATS)}), and it names {model_files.tokenizer_class}."
         )
-    ranks = _parse_ranks(content, file=file, name=name)
+    ranks = _parse_ranks(content)
     first_special = len(ranks)
     listed = {number: text for text, number in model_files.added_tokens.items()}
     special_ids = range(first_special, first_special + layout.special_tokens)
     if min(listed, default=None) != first_special or max(listed) not in special_ids:
         raise TokenizerFileError(
             f"has {first_special} ranks, and tokenizer_config.json's added_tokens_decoder does not begin where they "
-            f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model.",
-            name=name,
-            file=file,
+            f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model."
         )
     added = {listed.get(number, layout.reserved.format(number)): number for number in special_ids}
-    tokenizer = tokenizer_from_ranks(
-        ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=model_files.ordinary_tokens
-    )
+    ordinary = model_files.ordinary_tokens
+    tokenizer = tokenizer_from_ranks(ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=ordinary)
     return Vocabulary(tokenizer, declared=added, special_tokens={})
 
 
-def _parse_ranks(content: bytes, *, file: str, name: str) -> dict[bytes, int]:
+def _parse_ranks(content: bytes) -> dict[bytes, int]:
     ranks: dict[bytes, int] = {}
     lines = content.splitlines()
     for number, line in enumerate(lines):
@@ -174,27 +156,15 @@ def _parse_ranks(content: bytes, *, file: str, name: str) -> dict[bytes, int]:
             if int(rank) != number:
                 raise ValueError(f"rank {int(rank)} where {number} was due")
         except (ValueError, binascii.Error) as error:
-            raise TokenizerFileError(
-                f"line {number + 1} is not a token and its rank ({error}). It may be truncated: download it again.",
-                name=name,
-                file=file,
-            ) from error
+            fault = f"line {number + 1} is not a token and its rank ({error}). {_TRUNCATED}"
+            raise TokenizerFileError(fault) from error
         ranks[token] = number
     if len(ranks) != len(lines) or not all(bytes([byte]) in ranks for byte in range(256)):
-        raise TokenizerFileError(
-            "names a token twice, or lacks one of the 256 bytes. It may be truncated: download it again.",
-            name=name,
-            file=file,
-        )
+        raise TokenizerFileError(f"names a token twice, or lacks one of the 256 bytes. {_TRUNCATED}")
     return ranks
 
 
-def _is_tekken(content: bytes) -> bool:
-    return b'"token_bytes"' in content[:4096]
-
-
-def _from_tekken(content: bytes, *, file: str, name: str) -> Vocabulary:
-    data = read_json(content, file=file, name=name)
+def _from_tekken(data: Any) -> Vocabulary:
     try:
         config = data["config"]
         special_count = int(config["default_num_special_tokens"])
@@ -206,22 +176,18 @@ def _from_tekken(content: bytes, *, file: str, name: str) -> Vocabulary:
             raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
         tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
     except Exception as error:
-        raise TokenizerFileError(
-            f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again.",
-            name=name,
-            file=file,
-        ) from error
+        fault = f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again."
+        raise TokenizerFileError(fault) from error
     roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in special}
     return Vocabulary(tokenizer, declared=special, special_tokens=roles)
 
 
 def _tekken_special_tokens(listed: Any, count: int) -> dict[str, int]:
-    known = (
-        dict(enumerate(_TEKKEN_SPECIAL_TOKENS))
-        if listed is None
-        else {int(entry["rank"]): str(entry["token_str"]) for entry in listed}
-    )
-    if any(number not in range(count) for number in known):
+    if listed is None:
+        known = dict(enumerate(_TEKKEN_SPECIAL_TOKENS))
+    else:
+        known = {int(entry["rank"]): str(entry["token_str"]) for entry in listed}
+    if not known.keys() <= set(range(count)):
         raise ValueError(f"a special token's rank is not below {count}")
     tokens = {known.get(number, f"<SPECIAL_{number}>"): number for number in range(count)}
     if len(tokens) != count:
