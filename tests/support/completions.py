@@ -17,8 +17,9 @@ from renderers.parsing.assembler import Assembler
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.parser import new_scanner
-from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
+from tests.support.call_formats import Call, format_calls
 from tests.support.standin import byte_tokenizer
 
 __all__ = [
@@ -133,8 +134,7 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
 
 def completions(key: str) -> list[str]:
     """Returns completions in a syntax, as text."""
-    write = TOOL_FORMATS[key].write
-    one, two = write([ROME]), write([ROME, SEARCH])
+    one, two = format_calls(key, [ROME]), format_calls(key, [ROME, SEARCH])
     return [
         "",
         "é",

@@ -11,21 +11,14 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.emitter import MakeEvent, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES
 from renderers.parsing.scanner import Scanner, State
-from renderers.parsing.tool_formats.harmony import (
-    CALL_END,
-    CHANNEL,
-    END,
-    MESSAGE,
-    START,
-    header_channel,
-    header_recipient,
-)
+from renderers.parsing.tool_formats.harmony import CALL_END, CHANNEL, END, MESSAGE, RECIPIENT, START
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 HEADER_ALONE = "a header without a message"
 BETWEEN_MESSAGES = "between messages"
 ANOTHER_ROLE = "a message of another role"
 LONGEST_HEADER = 1024
+_CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
 _HEADER_CONTINUATION = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
 
@@ -150,11 +143,12 @@ class HarmonyTurn:
         if role is not None and role[1] != "assistant":
             emitter.read_markers_to(end)
             emitter.enter_field(Region.CONTENT, skipped_because(ANOTHER_ROLE))
-        elif header_recipient(text) is not None:
+        elif RECIPIENT.search(text):
             self._calls.begin(buffer.position, end, payload=(header, self._markers.message))
         else:
             emitter.read_markers_to(end)
-            self._begin_reasoning() if header_channel(text) == "analysis" else self._begin_content()
+            channel = _CHANNEL.search(text)
+            self._begin_reasoning() if channel and channel[1] == "analysis" else self._begin_content()
         self._scanner.current = self._in_body
 
     def _begin_reasoning(self) -> None:
