@@ -20,7 +20,7 @@ from renderers.core.patterns import compile_alternation
 from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Span, Trace
 from renderers.core.text import LEXEME
-from renderers.parsing.assembler import Assembler
+from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText
@@ -283,10 +283,9 @@ class _NoTokens:
 
 def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:
     compiled = CompiledGrammar(grammar, MarkerText(_NoTokens(), markers=(), stops=()))
-    scanner, assembler = new_scanner(compiled, [TOOL]), Assembler()
-    assembler.add(scanner.feed(Pieces.of([to_byte_text(text)])))
-    assembler.add(scanner.close())
-    return assembler.response(scanner.state)
+    scanner = new_scanner(compiled, [TOOL])
+    events = scanner.close(Pieces.of([to_byte_text(text)]))
+    return assemble(events, scanner.state)
 
 
 def _with_content(turns: TurnFormat, grammar: Grammar) -> Grammar:
