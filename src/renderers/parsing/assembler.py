@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from renderers.core.completions import (
@@ -38,13 +39,13 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
     content: list[str] = []
     calls: list[ParsedToolCall] = []
     skipped: list[list[SkippedTextEvent]] = []
-    parts: list[ParsedPart] = []
+    parts: list[tuple[Region, int, int]] = []
     for event in events:
         region, start, end = _REGIONS[type(event)], event.start, event.end
         if start < end:
             if parts and parts[-1][0] is region:
                 start = parts.pop()[1]
-            parts.append(ParsedPart(region, start, end))
+            parts.append((region, start, end))
         if isinstance(event, ContentDelta):
             content.append(event.text)
         elif isinstance(event, ReasoningDelta):
@@ -63,7 +64,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         tool_calls=calls,
         reasoning_complete=state.region is not Region.REASONING,
         skipped=tuple([_joined(run) for run in skipped]),
-        parts=tuple(parts),
+        parts=tuple(itertools.starmap(ParsedPart, parts)),
         state=state,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import NO_PIECES, Pieces
 
+_NOWHERE = sys.maxsize
 _SPACE = re.compile(f"[{SPACES}]*")
 
 
@@ -60,18 +61,6 @@ class InputBuffer:
     >>> buffer.byte_text, buffer.token_at(3), buffer.token_at(4)
     ('Hello!', 1, 2)
     """
-
-    __slots__ = (
-        "_awaited",
-        "_deferred",
-        "_first_token",
-        "_occurrences",
-        "_overlap",
-        "_starts",
-        "byte_text",
-        "completion_start",
-        "position",
-    )
 
     def __init__(self, *, first_token: int = 0) -> None:
         self.byte_text = ""
@@ -152,15 +141,18 @@ class InputBuffer:
         if not marker_set.any_ascii and self.byte_text.isascii():
             return None
         start = self.position if start is None else start
-        first, first_marker = sys.maxsize, ""
+        byte_text, occurrences = self.byte_text, self._occurrences
+        first, first_marker = _NOWHERE, ""
         for marker in marker_set.markers:
-            place = self._occurrences.get(marker, -1)
-            if place < start:
-                place = self.byte_text.find(marker, start)
-                self._occurrences[marker] = place = sys.maxsize if place < 0 else place
-            if place < first or (place == first and len(marker) > len(first_marker)):
-                first, first_marker = place, marker
-        return (first, first_marker) if first < sys.maxsize else None
+            position = occurrences.get(marker, -1)
+            if position < start:
+                position = byte_text.find(marker, start)
+                if position < 0:
+                    position = _NOWHERE
+                occurrences[marker] = position
+            if position < first or (position == first and len(marker) > len(first_marker)):
+                first, first_marker = position, marker
+        return (first, first_marker) if first < _NOWHERE else None
 
     @property
     def next_token(self) -> int:

@@ -52,12 +52,13 @@ class Emitter:
         self._buffer = buffer
         self._emitted_to = first_token
         self._markers_pending = False
-        self.enter_field(Region.START, _CONTENT)
+        self._field = _CONTENT
+        # Emptied when the beginning of the field was read.
+        self._lead = self._left = ""
 
     def enter_field(self, region: Region, field: Field) -> None:
         """Begin a field of a region."""
         self.region, self._field = region, field
-        # Emptied when the beginning of the field was read.
         self._lead, self._left = field.lead, field.left
 
     def take_events(self) -> list[ParseEvent]:

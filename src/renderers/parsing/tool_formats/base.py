@@ -59,7 +59,7 @@ class Payload(NamedTuple):
         return self.decode(self.byte_text[start:end])
 
 
-class TurnLayout(enum.Enum):
+class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 
     MARKERS = "markers"
