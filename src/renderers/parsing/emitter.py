@@ -79,8 +79,6 @@ class Emitter:
         if self._markers_pending:
             self.emit_markers()
         start, end = self._emitted_to, buffer.token_at(position)
-        if end < start:
-            end = start
         self._emitted_to, buffer.position = end, position
         return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 

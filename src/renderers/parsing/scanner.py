@@ -62,26 +62,24 @@ class Scanner(abc.ABC):
     def feed(self, pieces: Pieces) -> list[ParseEvent]:
         """Scan more tokens. Return their events."""
         if self.buffer.add(pieces):
-            self._run(final=False)
+            while self.current(False):
+                pass
+            if not self.buffer.deferred:
+                self.emitter.emit_markers()
+                self.buffer.discard_read()
         return self.emitter.take_events()
 
     def close(self, pieces: Pieces = NO_PIECES) -> list[ParseEvent]:
         """Scan the last tokens and everything that was kept back. Return the last events."""
         self.buffer.add(pieces)
         self.buffer.resume()
-        self._run(final=True)
+        while self.current(True):
+            pass
+        self.emitter.emit_markers()
         self.emitter.close()
         # The state refers to this scanner: without this the scanner lives until garbage is collected.
         self.current = _finished
         return self.emitter.take_events()
-
-    def _run(self, *, final: bool) -> None:
-        while self.current(final):
-            pass
-        if not self.buffer.deferred:
-            self.emitter.emit_markers()
-            if not final:
-                self.buffer.discard_read()
 
     def begin(self, state: State, region: Region, field: Field) -> None:
         """Begin a field that a state reads."""
