@@ -108,9 +108,6 @@ class CompletionState:
         return self.reasoning
 
 
-_START = CompletionState(Region.START, None)
-
-
 @dataclass
 class ParsedResponse:
     """The message of a completion, and the region of each of its tokens. Owned by the caller, who may change it.
@@ -128,7 +125,7 @@ class ParsedResponse:
     skipped: tuple[SkippedText, ...] = ()
     parts: tuple[ParsedPart, ...] = ()
     """All tokens of the completion, in order and without gaps."""
-    state: CompletionState = _START
+    state: CompletionState = CompletionState(Region.START, None)
 
 
 class ReasoningDelta(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import NO_PIECES, Pieces
@@ -14,8 +14,7 @@ _NOWHERE = sys.maxsize
 _SPACE = re.compile(f"[{SPACES}]*")
 
 
-@dataclass(frozen=True, slots=True)
-class MarkerSet:
+class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
     markers: tuple[str, ...]
@@ -27,13 +26,11 @@ class MarkerSet:
 
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
-        """Return a set of markers without duplicates and without the empty string."""
         unique = tuple(sorted({*markers} - {""}))
         multi_character = tuple(marker for marker in unique if len(marker) > 1)
         return cls(unique, multi_character, max(map(len, unique), default=1), any(map(str.isascii, unique)))
 
     def occurs_in(self, text: str) -> bool:
-        """Return True if any of the markers occurs in a text."""
         return any(marker in text for marker in self.markers)
 
     def longest_partial_suffix(self, text: str) -> str:
@@ -79,7 +76,7 @@ class InputBuffer:
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
         if self._deferred is None:
-            self._set(Pieces.joined([self._pieces, pieces]) if self._starts else pieces)
+            self._set(Pieces.joined([Pieces(self.byte_text, self._starts), pieces]) if self._starts else pieces)
             return True
         self._deferred.append(pieces)
         text = self._overlap + pieces.byte_text
@@ -98,7 +95,7 @@ class InputBuffer:
         """Defer all tokens until one of some markers arrives."""
         self.discard_read()
         self._overlap = awaited.longest_partial_suffix(self.byte_text)
-        self._deferred, self._awaited = [self._pieces], awaited
+        self._deferred, self._awaited = [Pieces(self.byte_text, self._starts)], awaited
         self._set(NO_PIECES)
 
     def resume(self) -> None:
@@ -116,12 +113,8 @@ class InputBuffer:
             start = self._start_of(count)
         if count:
             self._first_token += count
-            self._set(self._pieces.after(count))
+            self._set(Pieces(self.byte_text, self._starts).after(count))
             self.position -= start
-
-    @property
-    def _pieces(self) -> Pieces:
-        return Pieces(self.byte_text, self._starts)
 
     def _start_of(self, index: int) -> int:
         """Return the first character of a token, or the end of the text for the token after the last one."""
