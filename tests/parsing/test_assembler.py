@@ -8,6 +8,7 @@ from renderers.core.completions import (
     MarkerToken,
     ParsedPart,
     ParsedToolCall,
+    ParseEvent,
     ReasoningDelta,
     Region,
     SkippedText,
@@ -23,9 +24,9 @@ DONE = CompletionState(Region.CONTENT, 7)
 
 def test_deltas_are_joined_and_adjacent_parts_of_one_region_are_merged() -> None:
     call = ParsedToolCall("{}", "f", {}, (5, 8))
-    reasoning = [MarkerToken(0, 1), ReasoningDelta("a", 1, 2), ReasoningDelta("b", 2, 3)]
-    content = [ContentDelta("c", 3, 4), ContentDelta("d", 4, 5), MarkerToken(5, 6)]
-    ends = [ToolCallDelta(0, "{}", 6, 7), ToolCallEnd(0, call, 7, 8), StopToken(7, 8, 9)]
+    reasoning: list[ParseEvent] = [MarkerToken(0, 1), ReasoningDelta("a", 1, 2), ReasoningDelta("b", 2, 3)]
+    content: list[ParseEvent] = [ContentDelta("c", 3, 4), ContentDelta("d", 4, 5), MarkerToken(5, 6)]
+    ends: list[ParseEvent] = [ToolCallDelta(0, "{}", 6, 7), ToolCallEnd(0, call, 7, 8), StopToken(7, 8, 9)]
     response = assemble([*reasoning, *content, *ends], DONE)
     assert (response.reasoning_content, response.content, response.tool_calls) == ("ab", "cd", [call])
     assert response.parts == (

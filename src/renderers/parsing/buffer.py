@@ -51,12 +51,6 @@ class InputBuffer:
     """Tokens as pieces of byte text, numbered from `first_token` on.
 
     `position` is the first character that was not read.
-
-    >>> buffer = InputBuffer()
-    >>> buffer.add(Pieces.of(["Hel", "lo", "!"]))
-    True
-    >>> buffer.byte_text, buffer.token_at(3), buffer.token_at(4)
-    ('Hello!', 1, 2)
     """
 
     def __init__(self, *, first_token: int = 0) -> None:
@@ -88,7 +82,6 @@ class InputBuffer:
 
     @property
     def deferred(self) -> bool:
-        """True if the buffer defers its tokens until an awaited marker arrives."""
         return self._deferred is not None
 
     def defer(self, awaited: MarkerSet) -> None:
@@ -99,7 +92,6 @@ class InputBuffer:
         self._set(NO_PIECES)
 
     def resume(self) -> None:
-        """Make deferred tokens available again."""
         if self._deferred is not None:
             self._set(Pieces.joined(self._deferred))
             self._deferred = None
@@ -149,7 +141,6 @@ class InputBuffer:
 
     @property
     def next_token(self) -> int:
-        """The number of the next token to be added."""
         return self._first_token + len(self._starts)
 
     def skip_spaces(self, limit: int) -> int:

@@ -36,21 +36,15 @@ class CallReader:
         self._compiled = compiled
         self._buffer = buffer
         self._emitter = emitter
-        # The open section of calls: its first token, and the number of calls before it.
-        self._section: tuple[int, int] | None = None
-
-    @property
-    def in_section(self) -> bool:
-        """True within the markers around all calls of a turn."""
-        return self._section is not None
+        self.section: tuple[int, int] | None = None
+        """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
 
     def begin_section(self, position: int) -> None:
-        """Begin a section of calls at a position."""
-        self._section = self._buffer.token_at(position), len(self.calls)
+        self.section = self._buffer.token_at(position), len(self.calls)
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
-        opened, self._section = self._section, None
+        opened, self.section = self.section, None
         if opened is not None and opened[1] == len(self.calls):
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
             self._emit(ParsedToolCall("", status=status), opened[0], end)

@@ -57,12 +57,10 @@ class Emitter:
         self._lead = self._left = ""
 
     def enter_field(self, region: Region, field: Field) -> None:
-        """Begin a field of a region."""
         self.region, self._field = region, field
         self._lead, self._left = field.lead, field.left
 
     def take_events(self) -> list[ParseEvent]:
-        """Return the events since the last call."""
         events, self.events = self.events, []
         return events
 
@@ -83,7 +81,6 @@ class Emitter:
         return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 
     def emit_markers(self) -> None:
-        """Emit the tokens that were read as markers, if any."""
         if not self._markers_pending:
             return
         self._markers_pending = False
@@ -156,7 +153,6 @@ class Emitter:
 
 
 def skipped_because(reason: str) -> MakeEvent:
-    """Return a function that makes an event for skipped text with a reason."""
     return lambda text, start, end: SkippedTextEvent(text, reason, start, end)
 
 

@@ -75,10 +75,7 @@ class HarmonyScanner(Scanner):
         byte_text = buffer.byte_text
         if match is None and len(byte_text) < limit and not final:
             return False
-        if match is not None:
-            end = match[0]
-        else:
-            end = complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
+        end = match[0] if match else complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
         text = byte_text[buffer.position : end]
         if text.strip() and not self._has_message and not markers.all.occurs_in(text):
             self._has_message = True

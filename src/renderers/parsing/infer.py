@@ -184,7 +184,6 @@ def _lead(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> 
 
 
 def _if_blank(text: str) -> str:
-    """Return a text that can be padding, or else the empty string."""
     return "" if text.strip() else text
 
 
@@ -213,9 +212,8 @@ def _calls(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) ->
         expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
         for grammar in _candidates(turn):
             markers = {*(grammar.section or ()), *(grammar.call or ())}
-            response = _parse_text(
-                replace(grammar, reasoning=reasoning), _without_end(text, turns.key.special_tokens - markers)
-            )
+            calls_text = _without_end(text, turns.key.special_tokens - markers)
+            response = _parse_text(replace(grammar, reasoning=reasoning), calls_text)
             if [(call.name, call.arguments) for call in response.tool_calls] == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls can still contain the markers of a format.
@@ -227,7 +225,6 @@ def _calls(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) ->
 
 
 def _candidates(turn: _RenderedTurn) -> Iterator[Grammar]:
-    """Yield the grammars that may parse the calls of a turn."""
     between = _markers_between_calls(turn)
     for tool_format in TOOL_FORMATS.values():
         markers = (*(tool_format.section or ()), *(tool_format.call or ()))
@@ -276,7 +273,6 @@ def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:
 
 
 def _edges_before_calls(turns: TurnFormat, grammar: Grammar) -> Edges:
-    """Return the edges of content before calls."""
     calls = [*_CALLS[:1]]
     right = _trimmed(_RenderedTurn.of(turns, _PADDED, tool_calls=calls), Channel.CONTENT).right
     _, content, after = _RenderedTurn.of(turns, PROBE_CONTENT, tool_calls=calls).trace.text.rpartition(PROBE_CONTENT)

@@ -43,11 +43,6 @@ class Pieces(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:
-        """Concatenate pieces.
-
-        >>> Pieces.joined([Pieces.of(["a", "b"]), Pieces.of(["c"])]) == Pieces.of(["a", "b", "c"])
-        True
-        """
         starts, size = array("Q"), 0
         for part in parts:
             starts.extend(_shifted(part.starts, size))
@@ -55,11 +50,7 @@ class Pieces(NamedTuple):
         return cls("".join([part.byte_text for part in parts]), starts)
 
     def after(self, count: int) -> Pieces:
-        """Return the pieces without the first `count` tokens.
-
-        >>> Pieces.of(["a", "b", "c"]).after(1) == Pieces.of(["b", "c"])
-        True
-        """
+        """Return the pieces without the first `count` tokens."""
         starts = self.starts[count:]
         return Pieces(self.byte_text[starts[0] :], _shifted(starts, -starts[0])) if starts else NO_PIECES
 

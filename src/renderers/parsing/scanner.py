@@ -52,11 +52,9 @@ class Scanner(abc.ABC):
 
     @property
     def state(self) -> CompletionState:
-        """The state at the end of the tokens so far."""
+        reasoning = ReasoningState.EMPTY if self.opened_reasoning else ReasoningState.NONE
         if self.emitter.has_reasoning:
             reasoning = ReasoningState.SOME
-        else:
-            reasoning = ReasoningState.EMPTY if self.opened_reasoning else ReasoningState.NONE
         return CompletionState(self.emitter.region, self._stop_token_id, tuple(self.calls.calls), reasoning)
 
     def feed(self, pieces: Pieces) -> list[ParseEvent]:
@@ -82,7 +80,6 @@ class Scanner(abc.ABC):
         return self.emitter.take_events()
 
     def begin(self, state: State, region: Region, field: Field) -> None:
-        """Begin a field that a state reads."""
         self.current = state
         self.emitter.enter_field(region, field)
 
@@ -114,7 +111,6 @@ class Scanner(abc.ABC):
         self.begin(self._after_stop, emitter.region, _TEXT_AFTER_STOP)
 
     def _after_stop(self, final: bool) -> bool:
-        """Skip the text after a stop token."""
         end = len(self.buffer.byte_text)
         if self.buffer.position < end:
             self.emitter.emit_text_to(end, closed=NO_EDGES if final else None)
@@ -168,9 +164,8 @@ class MarkerScanner(Scanner):
     def _in_reasoning(self, final: bool) -> bool:
         buffer, emitter, compiled = self.buffer, self.emitter, self.compiled
         edges = compiled.reasoning.edges
-        match = self.next_marker(
-            compiled.reasoning_markers if self._reasoning_closes else compiled.open_reasoning_markers, final
-        )
+        markers = compiled.reasoning_markers if self._reasoning_closes else compiled.open_reasoning_markers
+        match = self.next_marker(markers, final)
         if match is None:
             return False
         position, marker = match
@@ -244,7 +239,7 @@ class MarkerScanner(Scanner):
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call_end:
             calls.end(position + len(marker))
-            self._begin_section() if calls.in_section else self.begin_content(compiled.after_calls)
+            self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
         elif marker == compiled.section_end:
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             self._begin_section()
@@ -254,7 +249,6 @@ class MarkerScanner(Scanner):
         return True
 
     def begin_content(self, field: Field) -> None:
-        """Begin content, or text in its place."""
         self.begin(self._in_content, Region.CONTENT, field)
 
     def _begin_answer(self) -> None:

@@ -275,7 +275,6 @@ def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
 
 
 def _values_of(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a schema enumerates."""
     return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
 
 

@@ -51,11 +51,9 @@ class Payload(NamedTuple):
         return (self.text(0, span[0]), self.text(span[1])) if span else None
 
     def is_blank(self, start: int, end: int | None = None) -> bool:
-        """Return True if a part consists of whitespace."""
         return not self.byte_text[start:end].strip()
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """Decode a part."""
         return self.decode(self.byte_text[start:end])
 
 
@@ -95,11 +93,7 @@ class ToolFormat:
 
 
 def name_of(value: Any) -> str | None:
-    """Return the name in a JSON object that describes a call. None if it has none.
-
-    >>> name_of({"name": "get"}), name_of(["get"])
-    ('get', None)
-    """
+    """Return the name in a JSON object that describes a call. None if it has none."""
     name = value.get("name") if isinstance(value, dict) else None
     return name if isinstance(name, str) and name else None
 
@@ -109,9 +103,6 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ReadCall:
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
     first key that is present counts.
-
-    >>> call_of({"name": "get", "args": {"x": 1}}, '{"name": "get", "args": {"x": 1}}', arguments=["args"])
-    ReadCall(name='get', arguments={'x': 1}, status=<ToolCallParseStatus.OK: 'ok'>, id=None)
     """
     if not isinstance(value, dict):
         return ReadCall(None, None, MISSING_NAME)
@@ -134,11 +125,6 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
 
     The value should be an object. A string or null is returned as it is. For any other value, and
     for text that is not JSON, the text is returned.
-
-    >>> read_arguments('{"x": 1}'), read_arguments("null")
-    (({'x': 1}, <ToolCallParseStatus.OK: 'ok'>), (None, <ToolCallParseStatus.OK: 'ok'>))
-    >>> read_arguments("[1]")
-    ('[1]', <ToolCallParseStatus.INVALID_JSON: 'invalid_json'>)
     """
     text = text.strip()
     if not text:

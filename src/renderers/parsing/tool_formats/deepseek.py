@@ -32,7 +32,6 @@ def _read_fenced(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: A
 
 
 def _read_bare(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
-    """Parse a call of V3.1."""
     parts = payload.partition(_SEPARATOR)
     if parts is None:
         return ReadCall(None, None, MALFORMED)
