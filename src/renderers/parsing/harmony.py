@@ -91,12 +91,11 @@ class HarmonyScanner(Scanner):
         """Read the body of a message, up to the marker that ends it or begins another message."""
         emitter, markers = self.emitter, self._markers
         in_call = emitter.region is Region.CALL
-        match = self.next_marker(markers.body_end, final)
-        if match is None:
+        position, marker = self.next_marker(markers.body_end, final)
+        if not marker:
             if final and in_call:
-                self.calls.end(self.buffer.position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+                self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
-        position, marker = match
         stops, ends = marker in self._stops, marker in markers.ends
         if stops and not in_call and not ends:
             self.stop_at(marker, position)

@@ -83,10 +83,11 @@ class Scanner(abc.ABC):
         self.current = state
         self.emitter.enter_field(region, field)
 
-    def next_marker(self, markers: MarkerSet, final: bool, edges: Edges = NO_EDGES) -> tuple[int, str] | None:
-        """Return the position of the next marker and the marker. If there is none, emit the rest of the buffer.
+    def next_marker(self, markers: MarkerSet, final: bool, edges: Edges = NO_EDGES) -> tuple[int, str]:
+        """Return the position of the next marker and the marker. Skip ids that are not tokens.
 
-        Ids that are not tokens are skipped. `edges` are the edges of a field at the end of a completion.
+        If there is none, emit the rest of the buffer and return an empty marker. `edges` are the edges
+        of a field at the end of a completion.
         """
         buffer = self.buffer
         while (match := buffer.find(markers)) is not None:
@@ -95,7 +96,7 @@ class Scanner(abc.ABC):
             self.skip_unknown_token(match[0])
         partial = 0 if final else markers.partial_suffix_length(buffer.byte_text, buffer.position)
         self.emitter.emit_text_to(len(buffer.byte_text) - partial, closed=edges if final else None)
-        return None
+        return buffer.position, ""
 
     def skip_unknown_token(self, position: int) -> None:
         """Emit the text before an id that is not a token, and skip the id."""
@@ -165,10 +166,9 @@ class MarkerScanner(Scanner):
         buffer, emitter, compiled = self.buffer, self.emitter, self.compiled
         edges = compiled.reasoning.edges
         markers = compiled.reasoning_markers if self._reasoning_closes else compiled.open_reasoning_markers
-        match = self.next_marker(markers, final)
-        if match is None:
+        position, marker = self.next_marker(markers, final)
+        if not marker:
             return False
-        position, marker = match
         if marker == compiled.think_end:
             emitter.emit_text_to(position, closed=edges, marker=marker)
             self._begin_answer()
@@ -192,10 +192,9 @@ class MarkerScanner(Scanner):
 
     def _in_content(self, final: bool) -> bool:
         compiled, grammar = self.compiled, self.compiled.grammar
-        match = self.next_marker(compiled.content_markers, final, grammar.content)
-        if match is None:
+        position, marker = self.next_marker(compiled.content_markers, final, grammar.content)
+        if not marker:
             return False
-        position, marker = match
         if marker not in compiled.call_openers:
             self.stop_at(marker, position, grammar.content)
             return True
@@ -210,12 +209,11 @@ class MarkerScanner(Scanner):
 
     def _in_section(self, final: bool) -> bool:
         compiled, calls = self.compiled, self.calls
-        match = self.next_marker(compiled.section_markers, final)
-        if match is None:
+        position, marker = self.next_marker(compiled.section_markers, final)
+        if not marker:
             if final:
-                calls.end_section(self.buffer.position, closed=False)
+                calls.end_section(position, closed=False)
             return False
-        position, marker = match
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call:
             self._begin_call(position, marker)
@@ -230,12 +228,11 @@ class MarkerScanner(Scanner):
 
     def _in_call(self, final: bool) -> bool:
         compiled, calls = self.compiled, self.calls
-        match = self.next_marker(compiled.call_markers, final)
-        if match is None:
+        position, marker = self.next_marker(compiled.call_markers, final)
+        if not marker:
             if final:
-                calls.end(self.buffer.position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+                calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
-        position, marker = match
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call_end:
             calls.end(position + len(marker))

@@ -19,6 +19,8 @@ import dataclasses
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import MALFORMED, Payload, ReadCall, ToolFormat, named_call, read_arguments
 
+_SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+_CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
 
 
@@ -38,11 +40,5 @@ def _read_bare(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG
     return named_call(parts[0].strip(), *read_arguments(parts[1]))
 
 
-DEEPSEEK_V3 = ToolFormat(
-    key="deepseek_v3",
-    section=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-    call=("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
-    inner=(_SEPARATOR,),
-    read=_read_fenced,
-)
+DEEPSEEK_V3 = ToolFormat(key="deepseek_v3", section=_SECTION, call=_CALL, inner=(_SEPARATOR,), read=_read_fenced)
 DEEPSEEK_V31 = dataclasses.replace(DEEPSEEK_V3, key="deepseek_v31", read=_read_bare)

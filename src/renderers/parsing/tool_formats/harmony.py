@@ -25,10 +25,5 @@ def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
     return named_call(recipient[1] if recipient else "", *read_arguments(body))
 
 
-HARMONY = ToolFormat(
-    key="harmony",
-    call=None,
-    inner=(START, CHANNEL, "<|constrain|>", MESSAGE, END, CALL_END),
-    layout=TurnLayout.MESSAGES,
-    read=_read,
-)
+_INNER = START, CHANNEL, "<|constrain|>", MESSAGE, END, CALL_END
+HARMONY = ToolFormat(key="harmony", call=None, inner=_INNER, layout=TurnLayout.MESSAGES, read=_read)

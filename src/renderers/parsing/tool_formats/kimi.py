@@ -12,6 +12,8 @@ from __future__ import annotations
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import MALFORMED, Payload, ReadCall, ToolFormat, named_call, read_arguments
 
+_SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+_CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
 
 
@@ -24,11 +26,4 @@ def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
     return named_call(name.partition(".")[2] or name, *read_arguments(parts[1]), call_id)
 
 
-KIMI = ToolFormat(
-    key="kimi",
-    section=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-    call=("<|tool_call_begin|>", "<|tool_call_end|>"),
-    inner=(_ARGUMENTS,),
-    ends_reasoning=True,
-    read=_read,
-)
+KIMI = ToolFormat(key="kimi", section=_SECTION, call=_CALL, inner=(_ARGUMENTS,), ends_reasoning=True, read=_read)

@@ -23,6 +23,8 @@ from renderers.parsing.tool_formats.base import (
     read_tagged,
 )
 
+_SECTION = "<minimax:tool_call>", "</minimax:tool_call>"
+_CALL = '<invoke name="', "</invoke>"
 _PARAMETER = ValueTags('<parameter name="', '">', "</parameter>")
 
 
@@ -38,10 +40,4 @@ def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:
     return call_of_values(name, pairs, schemas, well_formed=well_formed)
 
 
-MINIMAX = ToolFormat(
-    key="minimax",
-    section=("<minimax:tool_call>", "</minimax:tool_call>"),
-    call=('<invoke name="', "</invoke>"),
-    ends_reasoning=True,
-    read=_read,
-)
+MINIMAX = ToolFormat(key="minimax", section=_SECTION, call=_CALL, ends_reasoning=True, read=_read)

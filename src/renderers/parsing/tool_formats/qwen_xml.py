@@ -14,7 +14,6 @@ string is JSON or a Python literal (`True`, `None`). Seed-OSS writes values with
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 from renderers.parsing.schema import ToolSchemas
@@ -28,6 +27,8 @@ from renderers.parsing.tool_formats.base import (
     read_tagged,
 )
 
+_CALL = "<tool_call>", "</tool_call>"
+_SEED_CALL = "<seed:tool_call>", "</seed:tool_call>"
 _FUNCTION = "<function="
 _PARAMETER = ValueTags("<parameter=", ">", "</parameter>", end="</function>")
 
@@ -43,15 +44,7 @@ def _read(payload: Payload, schemas: ToolSchemas, *, parameter: ValueTags) -> Re
     return call_of_values(name, pairs, schemas, well_formed=well_formed)
 
 
-SEED_XML = ToolFormat(
-    key="seed_xml",
-    call=("<seed:tool_call>", "</seed:tool_call>"),
-    ends_reasoning=True,
-    read=functools.partial(_read, parameter=_PARAMETER),
-)
-QWEN_XML = dataclasses.replace(
-    SEED_XML,
-    key="qwen_xml",
-    call=("<tool_call>", "</tool_call>"),
-    read=functools.partial(_read, parameter=_PARAMETER._replace(padding="\n")),
-)
+_read_seed = functools.partial(_read, parameter=_PARAMETER)
+_read_qwen = functools.partial(_read, parameter=_PARAMETER._replace(padding="\n"))
+SEED_XML = ToolFormat(key="seed_xml", call=_SEED_CALL, ends_reasoning=True, read=_read_seed)
+QWEN_XML = ToolFormat(key="qwen_xml", call=_CALL, ends_reasoning=True, read=_read_qwen)
