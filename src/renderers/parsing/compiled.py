@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from renderers.core.completions import ContentDelta, ReasoningDelta
 from renderers.core.patterns import compile_alternation
@@ -69,15 +68,10 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
     return frozenset({*reasoning, *(grammar.section or ()), *(grammar.call or ()), *inner})
 
 
-def compile_grammar(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
+def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
     """Compile a grammar for a tokenizer and for the ids of the stop tokens."""
     reserved = compile_alternation(tokenizer.reserved_texts)
     header = sorted({*reserved.findall(grammar.header)}) if reserved else []
     # The markers within a turn come first: the first ones get the shortest representation.
     marker_text = MarkerText(tokenizer, markers=[*sorted(markers_within(grammar)), *header], stops=sorted(stops))
     return CompiledGrammar(grammar, marker_text)
-
-
-class _Tokenizer(MarkerTokenizer, Protocol):
-    @property
-    def reserved_texts(self) -> frozenset[str]: ...

@@ -264,6 +264,7 @@ class _NoTokens:
 
     byte_texts = ByteTexts([])
     added_tokens: dict[str, int] = {}  # noqa: RUF012
+    reserved_texts: frozenset[str] = frozenset()
 
 
 def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:

@@ -15,12 +15,14 @@ _MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
 
 
 class MarkerTokenizer(Protocol):
-    """The part of a tokenizer that `MarkerText` uses."""
+    """The part of a tokenizer that parsing uses."""
 
     @property
     def byte_texts(self) -> ByteTexts | ForeignTexts: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
+    @property
+    def reserved_texts(self) -> frozenset[str]: ...
 
 
 def as_ids(token_ids: Iterable[Any]) -> list[Any]:
