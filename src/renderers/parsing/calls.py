@@ -25,8 +25,7 @@ class CallReader:
 
     # Set by `begin`.
     _first_token: int
-    _payload: list[str]
-    _raw: list[str]
+    _captured: list[tuple[str, str]]
 
     def __init__(
         self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
@@ -53,8 +52,8 @@ class CallReader:
         """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
         self._first_token = self._buffer.token_at(start)
         self._emitter.read_markers_to(end)
-        self._payload, self._raw = [*payload], []
-        self._emitter.enter_field(Region.CALL, Field(self._make_delta, capture=self._capture))
+        self._captured = [(part, "") for part in payload]
+        self._emitter.enter_field(Region.CALL, Field(self._make_delta, captured=self._captured))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
@@ -64,12 +63,13 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join(self._payload), marker_text.mark, marker_text.decode)
+        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
         name, arguments, status, call_id = tool_format.read(payload, self.schemas)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and name and name not in names:
             status = ToolCallParseStatus.UNKNOWN_TOOL
-        call = ParsedToolCall("".join(self._raw), name, arguments, status=broken or status, id=call_id)
+        raw = "".join([text for _, text in self._captured])
+        call = ParsedToolCall(raw, name, arguments, status=broken or status, id=call_id)
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
@@ -80,7 +80,3 @@ class CallReader:
 
     def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
         return ToolCallDelta(len(self.calls), text, start, end)
-
-    def _capture(self, part: str, text: str) -> None:
-        self._payload.append(part)
-        self._raw.append(text)

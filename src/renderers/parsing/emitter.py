@@ -1,8 +1,7 @@
 """Turn the text and the markers of a completion into events, independent of the scanner's state.
 
 Text is emitted at once, except for a suffix that the next chunk can change: the beginning of a
-marker that is not a token, an incomplete character, padding before the end of a field. The event
-for a marker is emitted together with the text that follows it.
+marker that is not a token, an incomplete character, padding before the end of a field.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class Field(NamedTuple):
     """Characters to trim from the beginning of the field, as in `Edges`."""
     ends: tuple[Edges, ...] = ()
     """The edges that the end of the field can have."""
-    capture: Callable[[str, str], None] | None = None
-    """Receives all text of the field, as byte text and decoded."""
+    captured: list[tuple[str, str]] | None = None
+    """A list to which all text of the field is appended, as byte text and decoded."""
 
 
 _CONTENT = Field(ContentDelta)
@@ -113,8 +112,7 @@ class Emitter:
                 start = end
             self._lead = ""
         if self._left:
-            while start < end and byte_text[start] in self._left:
-                start += 1
+            start = end - len(byte_text[start:end].lstrip(self._left))
             if start < end:
                 self._left = ""
         if start > buffer.position:
@@ -132,15 +130,15 @@ class Emitter:
             self.read_markers_to(end + len(marker))
 
     def _emit_text(self, start: int, end: int) -> None:
-        """Emit a part of the buffer. The field's capture receives all of it, the event only the completion's part."""
+        """Emit a part of the buffer. All of it is captured, but the event has only the completion's part."""
         buffer = self._buffer
         byte_text, completion_start = buffer.byte_text, buffer.completion_start
         if self.region is Region.REASONING:
             self.has_reasoning = True
         part = byte_text[start:end]
         text = self._decode(part)
-        if self._field.capture is not None:
-            self._field.capture(part, text)
+        if self._field.captured is not None:
+            self._field.captured.append((part, text))
         if start < completion_start:
             text = self._decode(byte_text[completion_start:end])
         first, last = self.advance_to(end)

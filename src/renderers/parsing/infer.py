@@ -1,9 +1,8 @@
-"""Infer the grammar of turns from a chat template.
+"""Infer the grammar of turns from a chat template: a model writes turns as the template of its training does.
 
-A model that was trained with a template writes turns as the template does. Markers and padding are
-read off small renders with known words in every field. The tool format is the one that parses the
-calls that the template renders. A probe that fails, by a limit of the template or otherwise, counts
-as no information: parsing must not raise because of a template.
+Markers and padding come from renders of probe words. The tool format is the one that parses the calls
+that the template renders. A probe that fails counts as no information: parsing must not raise because
+of a template.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Parse JSON that a model wrote. Any text gives a value or a `JsonError`, in linear time.
 
-Everything that Python's `json` accepts is accepted, including NaN, Infinity and duplicate keys (the
-last one wins). Raw line breaks and other control characters in strings are accepted as well: models
-write them, and their meaning is clear. Rejected are values that cannot be passed on: data nested too
-deep, integers that Python does not convert, and strings without a UTF-8 form.
+Accepted is everything that Python's `json` accepts, and raw control characters in strings, which models
+write. Rejected are values that cannot be passed on: data nested too deep, integers that Python does not
+convert, and strings without a UTF-8 form.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Scan byte text for the markers of a turn and emit events: one pass, in chunks of any size.
 
-A scanner runs states: functions that read on in the buffer. The layout of turns determines the class
-of the scanner, and so its states. Each state searches only for the markers that have a meaning in it,
-so markers within another field are text.
+A scanner runs states: functions that read on in the buffer. Each state searches only for the markers
+that have a meaning in it, so markers within another field are text.
 """
 
 from __future__ import annotations
