@@ -48,6 +48,12 @@ class CallReader:
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
             self._emit(ParsedToolCall("", status=status), opened[0], end)
 
+    def forget(self) -> None:
+        """Forget the calls of the prompt: the calls of a completion are numbered from 0."""
+        if self.section:
+            self.section = self.section[0], self.section[1] - len(self.calls)
+        self.calls.clear()
+
     def begin(self, start: int, end: int, *, payload: Sequence[str] = ()) -> None:
         """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
         self._first_token = self._buffer.token_at(start)

@@ -97,8 +97,7 @@ def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefi
     if scanner.state.stop_token_id is not None:
         # The prompt ends that turn, so the completion begins another one.
         return new_scanner(compiled, tools)
-    # The calls of a completion are numbered from 0.
-    scanner.calls.calls.clear()
+    scanner.calls.forget()
     return scanner
 
 
