@@ -59,7 +59,7 @@ def test_a_completion_is_also_read_up_to_a_token_that_only_the_template_names(hu
 
 def test_a_turn_that_is_not_read_back_is_said(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025"))
-    assert any("'Kiesel<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
+    assert any("'{content}<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
 def test_a_syntax_that_is_not_known_is_said(hub: object, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,8 @@ from renderers.core.completions import ContentDelta
 from renderers.parsing.compiled import compile_grammar
 from renderers.parsing.grammar import Grammar
 from renderers.parsing.parser import new_scanner
-from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import (
     HUB,
     OWN,
@@ -77,8 +78,7 @@ def test_a_completion_is_parsed_the_same_in_any_chunks(key: str) -> None:
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 def test_a_truncated_completion_is_parsed_the_same_in_any_chunks(key: str) -> None:
-    write = TOOL_FORMATS[key].write
-    text = turn(key, "Hm é.", "Look 🙂: ", write([ROME, SEARCH])) + "\nDone.<|stop|>é"
+    text = turn(key, "Hm é.", "Look 🙂: ", format_calls(key, [ROME, SEARCH])) + "\nDone.<|stop|>é"
     reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=key != "minimax")
     ids = reader.encode(text)
     for end in range(len(ids)):
@@ -87,8 +87,7 @@ def test_a_truncated_completion_is_parsed_the_same_in_any_chunks(key: str) -> No
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 def test_ids_that_are_not_tokens_are_parsed_the_same_in_any_chunks(key: str) -> None:
-    write = TOOL_FORMATS[key].write
-    text = turn(key, "é", "é", write([Call("a", {"x": "é"})])) + "é<|stop|>é"
+    text = turn(key, "é", "é", format_calls(key, [Call("a", {"x": "é"})])) + "é<|stop|>é"
     for marks in (True, False):
         reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=marks)
         ids = reader.encode(text)

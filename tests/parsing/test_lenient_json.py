@@ -91,7 +91,7 @@ def test_a_whole_text_is_one_value_or_an_error_with_a_reason(text: str) -> None:
     else:
         with pytest.raises(JsonError) as caught:
             read_json(text)
-        assert caught.value.reason == str(caught.value) != ""
+        assert str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_whole_text_is_one_value_or_an_error_with_a_reason(text: str) -> None:
 def test_an_error_has_the_reason(text: str, reason: str) -> None:
     with pytest.raises(JsonError) as caught:
         read_json(text)
-    assert caught.value.reason == reason
+    assert str(caught.value) == reason
 
 
 def test_raw_control_characters_in_strings_are_read() -> None:

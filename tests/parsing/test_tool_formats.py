@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from renderers.core.completions import ToolCallParseStatus
-from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from renderers.parsing.markers import split_at_marker_tokens
+from renderers.parsing.parser import ResponseParser
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
 
@@ -80,19 +83,28 @@ def test_formatted_calls_are_parsed_back(key: str) -> None:
     @settings(max_examples=150, deadline=None)
     @given(calls_in(key), st.booleans())
     def check(calls: list[Call], marks: bool) -> None:
-        written = TOOL_FORMATS[key].write(calls)
-        found = read_calls(key, written, tools_for(calls), marks=marks)
+        parsed = read_calls(key, format_calls(key, calls), tools_for(calls), marks=marks)
         # By their texts: 1 is equal to True and to 1.0.
-        assert repr(found) == repr([(call.name, dict(call.arguments), OK) for call in calls])
+        assert repr(parsed) == repr([(call.name, dict(call.arguments), OK) for call in calls])
 
     check()
 
 
 def test_ids_of_calls_are_kept() -> None:
-    written = TOOL_FORMATS["kimi"].write([Call("a", {}, "functions.a:7"), Call("b", {}, "call_9")])
+    text = format_calls("kimi", [Call("a", {}, "functions.a:7"), Call("b", {}, "call_9")])
     reader = reader_of_bytes(grammar_of("kimi"), marks=True)
-    calls = read(reader, [reader.encode(written)]).response.tool_calls
+    calls = read(reader, [reader.encode(text)]).response.tool_calls
     assert [(call.id, call.name) for call in calls] == [("functions.a:7", "a"), ("call_9", "call_9")]
+
+
+def test_a_section_with_calls_in_the_prompt_is_not_a_failed_call() -> None:
+    reader = reader_of_bytes(grammar_of("kimi"), marks=True)
+    section = reader.encode(format_calls("kimi", [Call("a", {})]))
+    prefill = split_at_marker_tokens(reader.compiled.marker_text.pieces(section[:-1]).byte_text)
+    assert ResponseParser(reader.compiled, None, prefill=prefill).close(section[-1:]).tool_calls == []
+    assert [call.status for call in ResponseParser(reader.compiled, None, prefill=prefill[:1]).close().tool_calls] == [
+        UNCLOSED
+    ]
 
 
 def hermes(body: str) -> str:

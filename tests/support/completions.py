@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from renderers import ChatRenderer
 from renderers.core.completions import ContentDelta, ParsedResponse, ParseEvent, ReasoningDelta, Region, ToolCallDelta
-from renderers.parsing.assembler import Assembler
+from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.parser import new_scanner
-from renderers.parsing.tool_formats import TOOL_FORMATS, Call
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
+from tests.support.call_formats import Call, format_calls
 from tests.support.standin import byte_tokenizer
 
 __all__ = [
@@ -133,8 +134,7 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
 
 def completions(key: str) -> list[str]:
     """Returns completions in a syntax, as text."""
-    write = TOOL_FORMATS[key].write
-    one, two = write([ROME]), write([ROME, SEARCH])
+    one, two = format_calls(key, [ROME]), format_calls(key, [ROME, SEARCH])
     return [
         "",
         "é",
@@ -270,14 +270,13 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
 
 def read(reader: Reader, chunks: Chunks) -> Reading:
     """Reads a completion in chunks, the last of which is known to be the last."""
-    scanner, assembler = new_scanner(reader.compiled, reader.tools), Assembler()
+    scanner = new_scanner(reader.compiled, reader.tools)
     events: list[ParseEvent] = []
     *earlier, last = (reader.compiled.marker_text.pieces(list(chunk)) for chunk in (chunks or [[]]))
     for pieces in earlier:
         events += scanner.feed(pieces)
     events += scanner.close(last)
-    assembler.add(events)
-    return Reading(events, assembler.response(scanner.state))
+    return Reading(events, assemble(events, scanner.state))
 
 
 def in_two(ids: Sequence[int], at: int) -> Chunks:

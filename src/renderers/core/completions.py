@@ -108,9 +108,6 @@ class CompletionState:
         return self.reasoning
 
 
-_START = CompletionState(Region.START, None)
-
-
 @dataclass
 class ParsedResponse:
     """The message of a completion, and the region of each of its tokens. Owned by the caller, who may change it.
@@ -128,7 +125,7 @@ class ParsedResponse:
     skipped: tuple[SkippedText, ...] = ()
     parts: tuple[ParsedPart, ...] = ()
     """All tokens of the completion, in order and without gaps."""
-    state: CompletionState = _START
+    state: CompletionState = CompletionState(Region.START, None)
 
 
 class ReasoningDelta(NamedTuple):
@@ -192,15 +189,10 @@ class StopToken(NamedTuple):
 ParseEvent = ReasoningDelta | ContentDelta | ToolCallDelta | ToolCallEnd | MarkerToken | SkippedTextEvent | StopToken
 """An event of a parser. Events are in the order of the tokens, without gaps between them."""
 
+# Former names, kept as aliases.
 Thought = ReasoningState
-"""Former name of `ReasoningState`, kept as an alias."""
 StateCall = CalledTool
-"""Former name of `CalledTool`, kept as an alias."""
 MarkerRead = MarkerToken
-"""Former name of `MarkerToken`, kept as an alias."""
 StopRead = StopToken
-"""Former name of `StopToken`, kept as an alias."""
 ToolCallRead = ToolCallEnd
-"""Former name of `ToolCallEnd`, kept as an alias."""
 TextSkipped = SkippedTextEvent
-"""Former name of `SkippedTextEvent`, kept as an alias."""

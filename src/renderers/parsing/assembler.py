@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+
 from renderers.core.completions import (
     CompletionState,
     ContentDelta,
@@ -30,51 +33,41 @@ _REGIONS = {
 }
 
 
-class Assembler:
-    """Collect the events of one completion."""
+def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResponse:
+    """Return the message of all events of a completion. `state` is the state at its end."""
+    reasoning: list[str] = []
+    content: list[str] = []
+    calls: list[ParsedToolCall] = []
+    skipped: list[list[SkippedTextEvent]] = []
+    parts: list[tuple[Region, int, int]] = []
+    for event in events:
+        region, start, end = _REGIONS[type(event)], event.start, event.end
+        if start < end:
+            if parts and parts[-1][0] is region:
+                start = parts.pop()[1]
+            parts.append((region, start, end))
+        if isinstance(event, ContentDelta):
+            content.append(event.text)
+        elif isinstance(event, ReasoningDelta):
+            reasoning.append(event.text)
+        elif isinstance(event, ToolCallEnd):
+            calls.append(event.call)
+        elif isinstance(event, SkippedTextEvent):
+            # Adjacent text with the same reason is joined.
+            if skipped and skipped[-1][-1].reason == event.reason and skipped[-1][-1].end == event.start:
+                skipped[-1].append(event)
+            else:
+                skipped.append([event])
+    return ParsedResponse(
+        content="".join(content),
+        reasoning_content="".join(reasoning) or None,
+        tool_calls=calls,
+        reasoning_complete=state.region is not Region.REASONING,
+        skipped=tuple([_joined(run) for run in skipped]),
+        parts=tuple(itertools.starmap(ParsedPart, parts)),
+        state=state,
+    )
 
-    def __init__(self) -> None:
-        self._reasoning: list[str] = []
-        self._content: list[str] = []
-        self._calls: list[ParsedToolCall] = []
-        self._skipped: list[tuple[list[str], SkippedTextEvent]] = []
-        self._parts: list[ParsedPart] = []
 
-    def add(self, events: list[ParseEvent]) -> None:
-        """Add events in their order."""
-        parts = self._parts
-        for event in events:
-            region, start, end = _REGIONS[type(event)], event.start, event.end
-            if start < end:
-                if parts and parts[-1][0] is region:
-                    start = parts.pop()[1]
-                parts.append(ParsedPart(region, start, end))
-            if isinstance(event, ReasoningDelta):
-                self._reasoning.append(event.text)
-            elif isinstance(event, ContentDelta):
-                self._content.append(event.text)
-            elif isinstance(event, ToolCallEnd):
-                self._calls.append(event.call)
-            elif isinstance(event, SkippedTextEvent):
-                self._add_skipped(event)
-
-    def response(self, state: CompletionState) -> ParsedResponse:
-        """Return the message of all events. `state` is the state at the end of the completion."""
-        return ParsedResponse(
-            content="".join(self._content),
-            reasoning_content="".join(self._reasoning) or None,
-            tool_calls=self._calls,
-            reasoning_complete=state.region is not Region.REASONING,
-            skipped=tuple(SkippedText("".join(texts), *last[1:]) for texts, last in self._skipped),
-            parts=tuple(self._parts),
-            state=state,
-        )
-
-    def _add_skipped(self, event: SkippedTextEvent) -> None:
-        """Add skipped text. Adjacent text with the same reason is joined."""
-        texts, last = self._skipped[-1] if self._skipped else ([], None)
-        if last is not None and last.reason == event.reason and last.end == event.start:
-            texts.append(event.text)
-            self._skipped[-1] = texts, event._replace(start=last.start)
-        else:
-            self._skipped.append(([event.text], event))
+def _joined(run: list[SkippedTextEvent]) -> SkippedText:
+    return SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)

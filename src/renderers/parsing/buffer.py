@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import NO_PIECES, Pieces
 
+_NOWHERE = sys.maxsize
 _SPACE = re.compile(f"[{SPACES}]*")
 
 
-@dataclass(frozen=True, slots=True)
-class MarkerSet:
+class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
     markers: tuple[str, ...]
@@ -26,13 +26,11 @@ class MarkerSet:
 
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
-        """Return a set of markers without duplicates and without the empty string."""
         unique = tuple(sorted({*markers} - {""}))
         multi_character = tuple(marker for marker in unique if len(marker) > 1)
         return cls(unique, multi_character, max(map(len, unique), default=1), any(map(str.isascii, unique)))
 
     def occurs_in(self, text: str) -> bool:
-        """Return True if any of the markers occurs in a text."""
         return any(marker in text for marker in self.markers)
 
     def longest_partial_suffix(self, text: str) -> str:
@@ -53,25 +51,7 @@ class InputBuffer:
     """Tokens as pieces of byte text, numbered from `first_token` on.
 
     `position` is the first character that was not read.
-
-    >>> buffer = InputBuffer()
-    >>> buffer.add(Pieces.of(["Hel", "lo", "!"]))
-    True
-    >>> buffer.byte_text, buffer.token_at(3), buffer.token_at(4)
-    ('Hello!', 1, 2)
     """
-
-    __slots__ = (
-        "_awaited",
-        "_deferred",
-        "_first_token",
-        "_occurrences",
-        "_overlap",
-        "_starts",
-        "byte_text",
-        "completion_start",
-        "position",
-    )
 
     def __init__(self, *, first_token: int = 0) -> None:
         self.byte_text = ""
@@ -90,7 +70,7 @@ class InputBuffer:
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
         if self._deferred is None:
-            self._set(Pieces.joined([self._pieces, pieces]) if self._starts else pieces)
+            self._set(Pieces.joined([Pieces(self.byte_text, self._starts), pieces]) if self._starts else pieces)
             return True
         self._deferred.append(pieces)
         text = self._overlap + pieces.byte_text
@@ -102,18 +82,16 @@ class InputBuffer:
 
     @property
     def deferred(self) -> bool:
-        """True if the buffer defers its tokens until an awaited marker arrives."""
         return self._deferred is not None
 
     def defer(self, awaited: MarkerSet) -> None:
         """Defer all tokens until one of some markers arrives."""
         self.discard_read()
         self._overlap = awaited.longest_partial_suffix(self.byte_text)
-        self._deferred, self._awaited = [self._pieces], awaited
+        self._deferred, self._awaited = [Pieces(self.byte_text, self._starts)], awaited
         self._set(NO_PIECES)
 
     def resume(self) -> None:
-        """Make deferred tokens available again."""
         if self._deferred is not None:
             self._set(Pieces.joined(self._deferred))
             self._deferred = None
@@ -127,12 +105,8 @@ class InputBuffer:
             start = self._start_of(count)
         if count:
             self._first_token += count
-            self._set(self._pieces.after(count))
+            self._set(Pieces(self.byte_text, self._starts).after(count))
             self.position -= start
-
-    @property
-    def _pieces(self) -> Pieces:
-        return Pieces(self.byte_text, self._starts)
 
     def _start_of(self, index: int) -> int:
         """Return the first character of a token, or the end of the text for the token after the last one."""
@@ -152,19 +126,21 @@ class InputBuffer:
         if not marker_set.any_ascii and self.byte_text.isascii():
             return None
         start = self.position if start is None else start
-        first, first_marker = sys.maxsize, ""
+        byte_text, occurrences = self.byte_text, self._occurrences
+        first, first_marker = _NOWHERE, ""
         for marker in marker_set.markers:
-            place = self._occurrences.get(marker, -1)
-            if place < start:
-                place = self.byte_text.find(marker, start)
-                self._occurrences[marker] = place = sys.maxsize if place < 0 else place
-            if place < first or (place == first and len(marker) > len(first_marker)):
-                first, first_marker = place, marker
-        return (first, first_marker) if first < sys.maxsize else None
+            position = occurrences.get(marker, -1)
+            if position < start:
+                position = byte_text.find(marker, start)
+                if position < 0:
+                    position = _NOWHERE
+                occurrences[marker] = position
+            if position < first or (position == first and len(marker) > len(first_marker)):
+                first, first_marker = position, marker
+        return (first, first_marker) if first < _NOWHERE else None
 
     @property
     def next_token(self) -> int:
-        """The number of the next token to be added."""
         return self._first_token + len(self._starts)
 
     def skip_spaces(self, limit: int) -> int:

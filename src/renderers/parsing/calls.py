@@ -15,7 +15,7 @@ from renderers.core.completions import (
 )
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.compiled import CompiledGrammar
-from renderers.parsing.emitter import Emitter
+from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload
 
@@ -23,12 +23,9 @@ from renderers.parsing.tool_formats import Payload
 class CallReader:
     """Read the tool calls of a completion, one after the other. `calls` are the calls so far."""
 
-    __slots__ = ("_buffer", "_compiled", "_emitter", "_first_token", "_payload", "_raw", "_section", "calls", "schemas")
-
     # Set by `begin`.
     _first_token: int
-    _payload: list[str]
-    _raw: list[str]
+    _captured: list[tuple[str, str]]
 
     def __init__(
         self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
@@ -38,35 +35,31 @@ class CallReader:
         self._compiled = compiled
         self._buffer = buffer
         self._emitter = emitter
-        # The open section of calls: its first token, and the number of calls before it.
-        self._section: tuple[int, int] | None = None
-
-    @property
-    def in_section(self) -> bool:
-        """True within the markers around all calls of a turn."""
-        return self._section is not None
+        self.section: tuple[int, int] | None = None
+        """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
 
     def begin_section(self, position: int) -> None:
-        """Begin a section of calls at a position."""
-        self._section = self._buffer.token_at(position), len(self.calls)
+        self.section = self._buffer.token_at(position), len(self.calls)
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
-        opened, self._section = self._section, None
-        if opened is None or opened[1] < len(self.calls):
-            return
-        status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
-        span = max(opened[0], 0), max(self._buffer.token_at(end), 0)
-        call = ParsedToolCall("", token_span=span, status=status)
-        self.calls.append(CalledTool(None, None))
-        self._emitter.events.append(ToolCallEnd(len(self.calls) - 1, call, *self._emitter.advance_to(end)))
+        opened, self.section = self.section, None
+        if opened is not None and opened[1] == len(self.calls):
+            status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
+            self._emit(ParsedToolCall("", status=status), opened[0], end)
+
+    def forget(self) -> None:
+        """Forget the calls of the prompt: the calls of a completion are numbered from 0."""
+        if self.section:
+            self.section = self.section[0], self.section[1] - len(self.calls)
+        self.calls.clear()
 
     def begin(self, start: int, end: int, *, payload: Sequence[str] = ()) -> None:
         """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
         self._first_token = self._buffer.token_at(start)
         self._emitter.read_markers_to(end)
-        self._payload, self._raw = [*payload], []
-        self._emitter.enter_field(Region.CALL, self._make_delta, capture=self._capture)
+        self._captured = [(part, "") for part in payload]
+        self._emitter.enter_field(Region.CALL, Field(self._make_delta, captured=self._captured))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
@@ -76,23 +69,20 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join(self._payload), marker_text.mark, marker_text.decode)
-        call = tool_format.read(payload, self.schemas)
-        status = broken or call.status
-        if broken is None and call.name and tool_format.rejects_unknown_tools:
-            names = self.schemas.names
-            if names and call.name not in names:
-                status = ToolCallParseStatus.UNKNOWN_TOOL
-        first, last = self._emitter.advance_to(end)
-        span = max(self._first_token, 0), max(last, self._buffer.token_at(span_end)) if span_end else last
-        parsed = ParsedToolCall("".join(self._raw), call.name, call.arguments, span, status, call.id)
-        number = len(self.calls)
+        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
+        name, arguments, status, call_id = tool_format.read(payload, self.schemas)
+        names = self.schemas.names if tool_format.rejects_unknown_tools else None
+        if names and name and name not in names:
+            status = ToolCallParseStatus.UNKNOWN_TOOL
+        raw = "".join([text for _, text in self._captured])
+        call = ParsedToolCall(raw, name, arguments, status=broken or status, id=call_id)
+        self._emit(call, self._first_token, end, span_end)
+
+    def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
+        tokens = self._emitter.advance_to(end)
+        call.token_span = max(first_token, 0), max(tokens[1], self._buffer.token_at(span_end) if span_end else 0)
         self.calls.append(CalledTool(call.id, call.name))
-        self._emitter.events.append(ToolCallEnd(number, parsed, first, last))
+        self._emitter.events.append(ToolCallEnd(len(self.calls) - 1, call, *tokens))
 
     def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
         return ToolCallDelta(len(self.calls), text, start, end)
-
-    def _capture(self, part: str, text: str) -> None:
-        self._payload.append(part)
-        self._raw.append(text)

@@ -1,16 +1,20 @@
-"""A grammar compiled for a vocabulary: the markers to search for in each state."""
+"""A grammar compiled for a vocabulary: the markers to search for in each state, and the fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
+from renderers.core.completions import ContentDelta, ReasoningDelta
 from renderers.core.text import compile_alternation
 from renderers.parsing.buffer import MarkerSet
-from renderers.parsing.grammar import Grammar
+from renderers.parsing.emitter import Field, skipped_because
+from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
-from renderers.parsing.tool_formats import TOOL_FORMATS, ToolFormat
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
+
+TEXT_BESIDE_CALLS = Field(skipped_because("beside tool calls"), left=SPACES)
+_NO_MARKERS = "", ""
 
 
 class CompiledGrammar:
@@ -19,24 +23,24 @@ class CompiledGrammar:
     def __init__(self, grammar: Grammar, marker_text: MarkerText) -> None:
         self.grammar = grammar
         self.marker_text = marker_text
-        self.tool_format: ToolFormat | None = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+        self.tool_format = tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+        self.layout = tool_format.layout if tool_format else TurnLayout.MARKERS
+        self.reasoning = grammar.reasoning or ReasoningFormat(markers=_NO_MARKERS)
         mark, stops = marker_text.mark, marker_text.stops
         self.header = marker_text.mark_all(grammar.header)
-        self.think, self.think_end = map(mark, grammar.reasoning.markers) if grammar.reasoning else ("", "")
-        self.section, self.section_end = map(mark, grammar.section or ("", ""))
-        self.call, self.call_end = map(mark, grammar.call or ("", ""))
+        self.think, self.think_end = map(mark, self.reasoning.markers)
+        self.section, self.section_end = map(mark, grammar.section or _NO_MARKERS)
+        self.call, self.call_end = map(mark, grammar.call or _NO_MARKERS)
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end)))
         """The markers that a turn can begin with, except those of calls."""
         # A call outside of a section is a call only if it begins with a token.
         alone = grammar.call and (not grammar.section or marker_text.is_token(grammar.call[0]))
         self.call_openers = frozenset({self.section, self.call if alone else ""}) - {""}
         """The markers that begin calls outside of a section."""
-        ends_reasoning = self.tool_format is not None and self.tool_format.ends_reasoning
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
-        self.open_reasoning_markers = MarkerSet.of(
-            *self.reasoning_markers.markers, *(self.call_openers if ends_reasoning else ())
-        )
+        call_ends = self.call_openers if tool_format and tool_format.ends_reasoning else ()
+        self.open_reasoning_markers = MarkerSet.of(*self.reasoning_markers.markers, *call_ends)
         """Within reasoning that a call can end."""
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
@@ -46,6 +50,15 @@ class CompiledGrammar:
         self.stop_markers = MarkerSet.of(*stops)
         self.assumed_prefill = [self.think] if grammar.assumes_reasoning else []
         """The beginning of a turn to assume if the prompt is not given."""
+        edges, left = self.reasoning.edges, grammar.content.left
+        self.reasoning_field = Field(ReasoningDelta, lead=edges.lead, left=edges.left, ends=(edges,))
+        self.content = Field(ContentDelta, ends=(grammar.content, grammar.content_before_calls))
+        """Content without padding before it."""
+        self.first_content = self.content._replace(lead=grammar.lead, left=left)
+        self.answer = self.content._replace(lead=self.reasoning.after, left=left)
+        self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
+        keeps_text = tool_format is not None and tool_format.keeps_text
+        self.after_calls = self.content._replace(left=SPACES) if keeps_text else TEXT_BESIDE_CALLS
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:
@@ -55,16 +68,10 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
     return frozenset({*reasoning, *(grammar.section or ()), *(grammar.call or ()), *inner})
 
 
-def compile_grammar(grammar: Grammar, tokenizer: _Tokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
+def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
     """Compile a grammar for a tokenizer and for the ids of the stop tokens."""
-    within = markers_within(grammar)
     reserved = compile_alternation(tokenizer.reserved_texts)
-    header = frozenset(reserved.findall(grammar.header)) if reserved else frozenset()
+    header = sorted({*reserved.findall(grammar.header)}) if reserved else []
     # The markers within a turn come first: the first ones get the shortest representation.
-    marker_text = MarkerText(tokenizer, markers=[*sorted(within), *sorted(header)], stops=sorted(stops))
+    marker_text = MarkerText(tokenizer, markers=[*sorted(markers_within(grammar)), *header], stops=sorted(stops))
     return CompiledGrammar(grammar, marker_text)
-
-
-class _Tokenizer(MarkerTokenizer, Protocol):
-    @property
-    def reserved_texts(self) -> frozenset[str]: ...

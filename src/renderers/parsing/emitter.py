@@ -1,24 +1,38 @@
 """Turn the text and the markers of a completion into events, independent of the scanner's state.
 
 Text is emitted at once, except for a suffix that the next chunk can change: the beginning of a
-marker that is not a token, an incomplete character, padding before the end of a field. The event
-for a marker is emitted together with the text that follows it.
+marker that is not a token, an incomplete character, padding before the end of a field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from renderers.core.completions import ContentDelta, MarkerToken, ParseEvent, Region, SkippedTextEvent
-from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
 
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
 
-CaptureText = Callable[[str, str], None]
-"""Receive the text of a field, as byte text and decoded."""
+
+class Field(NamedTuple):
+    """A field of a turn: its kind of event, and the characters to remove at its ends."""
+
+    make_event: MakeEvent
+    lead: str = ""
+    """Padding before the field, as in `Edges`."""
+    left: str = ""
+    """Characters to trim from the beginning of the field, as in `Edges`."""
+    ends: tuple[Edges, ...] = ()
+    """The edges that the end of the field can have."""
+    captured: list[tuple[str, str]] | None = None
+    """A list to which all text of the field is appended, as byte text and decoded."""
+
+
+_CONTENT = Field(ContentDelta)
 
 
 class Emitter:
@@ -28,64 +42,33 @@ class Emitter:
     not include them.
     """
 
-    __slots__ = (
-        "_buffer",
-        "_capture",
-        "_emitted_to",
-        "_ends",
-        "_lead",
-        "_left",
-        "_make_event",
-        "_marker_text",
-        "_markers_pending",
-        "events",
-        "has_reasoning",
-        "region",
-    )
-
     def __init__(self, marker_text: MarkerText, buffer: InputBuffer, *, first_token: int) -> None:
         self.region = Region.START
         self.has_reasoning = False
         """True if the completion has reasoning text."""
         self.events: list[ParseEvent] = []
-        self._marker_text = marker_text
+        self._decode = marker_text.decode
         self._buffer = buffer
         self._emitted_to = first_token
         self._markers_pending = False
-        self._make_event: MakeEvent = ContentDelta
-        self._capture: CaptureText | None = None
+        self._field = _CONTENT
+        # Emptied when the beginning of the field was read.
         self._lead = self._left = ""
-        self._ends: tuple[Edges, ...] = ()
 
-    def enter_field(
-        self,
-        region: Region,
-        make_event: MakeEvent,
-        *,
-        lead: str = "",
-        left: str = "",
-        ends: tuple[Edges, ...] = (),
-        capture: CaptureText | None = None,
-    ) -> None:
-        """Begin a field. The parameters are its kind of event, and the padding to remove at its ends.
-
-        `lead` and `left` are as in `Edges`, for the beginning of the field. `ends` are the edges
-        that the end of the field can have. All text of the field is passed to `capture`.
-        """
-        self.region, self._make_event, self._capture = region, make_event, capture
-        self._lead, self._left, self._ends = lead, left, ends
+    def enter_field(self, region: Region, field: Field) -> None:
+        self.region, self._field = region, field
+        self._lead, self._left = field.lead, field.left
 
     def take_events(self) -> list[ParseEvent]:
-        """Return the events since the last call."""
         events, self.events = self.events, []
         return events
 
-    def close(self, make_event: MakeEvent) -> None:
+    def close(self) -> None:
         """Emit tokens without text at the end of the completion, and drop references to the scanner."""
         end = self._buffer.next_token
         if end > self._emitted_to:
             self.events.append(MarkerToken(max(self._emitted_to, 0), end))
-        self._make_event, self._capture = make_event, None
+        self._field = _CONTENT
 
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""
@@ -93,13 +76,10 @@ class Emitter:
         if self._markers_pending:
             self.emit_markers()
         start, end = self._emitted_to, buffer.token_at(position)
-        if end < start:
-            end = start
         self._emitted_to, buffer.position = end, position
         return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 
     def emit_markers(self) -> None:
-        """Emit the tokens that were read as markers, if any."""
         if not self._markers_pending:
             return
         self._markers_pending = False
@@ -113,13 +93,6 @@ class Emitter:
         """Read markers and padding up to a position. They are emitted with the text that follows."""
         self._buffer.position = position
         self._markers_pending = True
-
-    def emit_chunk(self, markers: MarkerSet, final: bool, edges: Edges) -> bool:
-        """Emit the rest of the buffer, in which none of some markers occurs. Return False: nothing is left to read."""
-        byte_text = self._buffer.byte_text
-        partial = 0 if final else markers.partial_suffix_length(byte_text, self._buffer.position)
-        self.emit_text_to(len(byte_text) - partial, closed=edges if final else None)
-        return False
 
     def emit_text_to(self, end: int, *, closed: Edges | None, flush: bool = False, marker: str = "") -> None:
         """Emit the text up to a position.
@@ -139,48 +112,45 @@ class Emitter:
                 start = end
             self._lead = ""
         if self._left:
-            while start < end and byte_text[start] in self._left:
-                start += 1
+            start = end - len(byte_text[start:end].lstrip(self._left))
             if start < end:
                 self._left = ""
         if start > buffer.position:
             self.read_markers_to(start)
-        text_end = end
+        text_end, ends = end, self._field.ends
         if closed is not None:
             # A field without padding was emitted as it arrived.
-            text_end = closed.end_in(byte_text, start, end) if self._ends else end
+            text_end = closed.end_in(byte_text, start, end) if ends else end
         elif not flush:
-            text_end = min((edges.sure_in(byte_text, start, end) for edges in self._ends), default=end)
+            text_end = min([edges.sure_in(byte_text, start, end) for edges in ends], default=end)
             text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            if self.region is Region.REASONING:
-                self.has_reasoning = True
-            text = self._decode(start, text_end)
-            if self._markers_pending:
-                self.emit_markers()
-            first, last = self.advance_to(text_end)
-            if last:
-                self.events.append(self._make_event(text, first, last))
+            self._emit_text(start, text_end)
         if marker or closed is not None:
-            buffer.position = end + len(marker)
-            self._markers_pending = True
+            self.read_markers_to(end + len(marker))
+
+    def _emit_text(self, start: int, end: int) -> None:
+        """Emit a part of the buffer. All of it is captured, but the event has only the completion's part."""
+        buffer = self._buffer
+        byte_text, completion_start = buffer.byte_text, buffer.completion_start
+        if self.region is Region.REASONING:
+            self.has_reasoning = True
+        part = byte_text[start:end]
+        text = self._decode(part)
+        if self._field.captured is not None:
+            self._field.captured.append((part, text))
+        if start < completion_start:
+            text = self._decode(byte_text[completion_start:end])
+        first, last = self.advance_to(end)
+        if last:
+            self.events.append(self._field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""
         self.events.append(SkippedTextEvent(text, reason, *self.advance_to(position)))
 
-    def _decode(self, start: int, end: int) -> str:
-        """Decode a part of the buffer. The field's capture receives all of it, the event only the completion's part."""
-        buffer, decode = self._buffer, self._marker_text.decode
-        part = buffer.byte_text[start:end]
-        text = decode(part)
-        if self._capture is not None:
-            self._capture(part, text)
-        return text if start >= buffer.completion_start else decode(buffer.byte_text[buffer.completion_start : end])
-
 
 def skipped_because(reason: str) -> MakeEvent:
-    """Return a function that makes an event for skipped text with a reason."""
     return lambda text, start, end: SkippedTextEvent(text, reason, start, end)
 
 

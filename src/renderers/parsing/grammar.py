@@ -50,9 +50,7 @@ NO_EDGES = Edges()
 
 
 def _trimmed_end(characters: str, text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1] in characters:
-        end -= 1
-    return end
+    return start + len(text[start:end].rstrip(characters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,14 @@
 """Parse JSON that a model wrote. Any text gives a value or a `JsonError`, in linear time.
 
-Everything that Python's `json` accepts is accepted, including NaN, Infinity and duplicate keys (the
-last one wins). Raw line breaks and other control characters in strings are accepted as well: models
-write them, and their meaning is clear. Rejected are values that cannot be passed on: data nested too
-deep, integers that Python does not convert, and strings without a UTF-8 form.
+Accepted is everything that Python's `json` accepts, and raw control characters in strings, which models
+write. Rejected are values that cannot be passed on: data nested too deep, integers that Python does not
+convert, and strings without a UTF-8 form.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from renderers.core.messages import MAX_JSON_DEPTH
@@ -29,11 +27,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class JsonError(ValueError):
-    """A text is not a JSON value. `reason` completes the sentence "it …"."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A text is not a JSON value. The message completes the sentence "it …"."""
 
 
 def read_json(text: str) -> Any:
@@ -78,9 +72,6 @@ def read_json_prefix(text: str, position: int) -> tuple[Any, int]:
 def member_text(text: str, key: str) -> str:
     """Return the JSON text of the value of a key. The text must be a JSON object with that key.
 
-    Raises:
-        JsonError: The text is not a JSON object.
-
     >>> member_text('{"a": 1, "b": [1,  2]}', "b")
     '[1,  2]'
     """
@@ -99,7 +90,7 @@ def member_text(text: str, key: str) -> str:
 
 
 def _decode(piece: str, start: int) -> Any:
-    """Decode a part of a text that is not nested too deep. `start` is its position in the text."""
+    """Decode a part of a text that is not nested too deep, from `start` on."""
     try:
         value, end = _DECODER.raw_decode(piece)
     except json.JSONDecodeError as error:
@@ -108,8 +99,11 @@ def _decode(piece: str, start: int) -> Any:
         raise JsonError("has an integer with too many digits") from None
     if end < len(piece):
         raise JsonError(f"goes on after the value, at character {start + end}")
-    escaped = "\\u" in piece and _SURROGATE_ESCAPE.search(piece) and any(map(_SURROGATE.search, _strings_in(value)))
-    if escaped or (not piece.isascii() and _SURROGATE.search(piece)):
+    texts = [piece]
+    if "\\u" in piece and _SURROGATE_ESCAPE.search(piece):
+        # Two escapes can form a character, so the decoded strings are searched.
+        texts.append(json.dumps(value, ensure_ascii=False))
+    if any(not text.isascii() and _SURROGATE.search(text) for text in texts):
         raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")
     return value
 
@@ -136,16 +130,3 @@ def _end_of(text: str, start: int) -> int:
         if depth == 0:
             return position
     raise JsonError(f"is broken or cut off after character {position}")
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, dict):
-            yield from part
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)

@@ -15,12 +15,14 @@ _MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
 
 
 class MarkerTokenizer(Protocol):
-    """The part of a tokenizer that `MarkerText` uses."""
+    """The part of a tokenizer that parsing uses."""
 
     @property
     def byte_texts(self) -> ByteTexts | ForeignTexts: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
+    @property
+    def reserved_texts(self) -> frozenset[str]: ...
 
 
 def as_ids(token_ids: Iterable[Any]) -> list[Any]:
@@ -66,9 +68,8 @@ class MarkerText:
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
         self._joiner: ByteTextJoiner | None = None
-        self._foreign_texts: Mapping[int, str] = {}
         if isinstance(texts, dict):
-            self._foreign_texts = _ForeignMarkerTexts(texts, characters)
+            self._foreign_texts, self._foreign_characters = texts, characters
         else:
             self._size = max((len(texts), *(token_id + 1 for token_id in characters)))
             # One more id than the vocabulary has stands for every id that is not a token.
@@ -92,14 +93,14 @@ class MarkerText:
         return text in self._characters
 
     def id_of(self, marker: str) -> int:
-        """Return the id of a marker, as it occurs in byte text."""
         return self._ids[marker]
 
     def pieces(self, ids: list[Any]) -> Pieces:
         """Return the byte text of ids. An id that is not a token becomes `UNKNOWN`."""
         if self._joiner is None:
-            texts = self._foreign_texts
-            return Pieces.of([texts[token_id] if token_id >= 0 else UNKNOWN for token_id in map(_as_int, ids)])
+            texts, characters = self._foreign_texts, self._foreign_characters
+            plain_ids = map(_as_int, ids)
+            return Pieces.of([characters.get(key) or texts[key] if key >= 0 else UNKNOWN for key in plain_ids])
         pieces = self._joiner.join(ids)
         if pieces is None:
             size = self._size
@@ -121,7 +122,6 @@ class MarkerText:
 
 
 def _as_int(value: Any) -> int:
-    """Return a value as an int, or -1 if it is not an integer."""
     try:
         return operator.index(value)
     except Exception:
@@ -136,14 +136,3 @@ def split_at_marker_tokens(byte_text: str) -> list[str]:
     ['a', 'Ā', 'ā', 'b']
     """
     return [piece for piece in _MARKER_CHARACTERS.split(byte_text) if piece]
-
-
-class _ForeignMarkerTexts(dict[int, str]):
-    """The byte texts of a caller's tokenizer, overridden by the characters of markers."""
-
-    def __init__(self, texts: ForeignTexts, characters: Mapping[int, str]) -> None:
-        super().__init__(characters)
-        self._texts = texts
-
-    def __missing__(self, token_id: int) -> str:
-        return self._texts[token_id]

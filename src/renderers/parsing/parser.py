@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
-from renderers.parsing.assembler import Assembler
+from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar
-from renderers.parsing.harmony import begin_harmony_turn
-from renderers.parsing.llama import begin_llama_turn
+from renderers.parsing.harmony import HarmonyScanner
+from renderers.parsing.llama import BareCallScanner
 from renderers.parsing.markers import as_ids, split_at_marker_tokens
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.scanner import MarkerTurn, Scanner, State
+from renderers.parsing.scanner import MarkerScanner, Scanner
 from renderers.parsing.tool_formats import TurnLayout
 
 _HEADER_SEARCH_TOKENS = 16
 """The number of tokens at the end of a prompt in which a header is searched for first."""
 
-
-def _begin_marker_turn(scanner: Scanner) -> State:
-    return MarkerTurn(scanner).in_start
-
-
-_BEGIN_TURN: Mapping[TurnLayout, Callable[[Scanner], State]] = MappingProxyType(
-    {
-        TurnLayout.MARKERS: _begin_marker_turn,
-        TurnLayout.BARE_CALLS: begin_llama_turn,
-        TurnLayout.MESSAGES: begin_harmony_turn,
-    }
-)
+_SCANNERS: dict[TurnLayout, type[Scanner]] = {
+    TurnLayout.MARKERS: MarkerScanner,
+    TurnLayout.BARE_CALLS: BareCallScanner,
+    TurnLayout.MESSAGES: HarmonyScanner,
+}
 
 
 class ResponseParser:
@@ -49,9 +41,9 @@ class ResponseParser:
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: list[str]) -> None:
         self._marker_text = compiled.marker_text
         self._scanner = _scanner_after(compiled, tools, prefill)
-        self._assembler = Assembler()
-        self._response: ParsedResponse | None = None
+        self._events: list[ParseEvent] = []
         self._last_events: list[ParseEvent] = []
+        self._response: ParsedResponse | None = None
 
     def feed(self, token_ids: Iterable[Any]) -> list[ParseEvent]:
         """Parse more tokens: ids in a list, an array or a tensor. Return their events in order.
@@ -60,7 +52,7 @@ class ResponseParser:
             ValueError: The parser is closed.
         """
         events = self._scanner.feed(self._pieces(token_ids))
-        self._assembler.add(events)
+        self._events += events
         return events
 
     def close(self, token_ids: Iterable[Any] = ()) -> ParsedResponse:
@@ -72,8 +64,7 @@ class ResponseParser:
         last_ids = as_ids(token_ids)
         if self._response is None or last_ids:
             self._last_events = self._scanner.close(self._pieces(last_ids))
-            self._assembler.add(self._last_events)
-            self._response = self._assembler.response(self._scanner.state)
+            self._response = assemble([*self._events, *self._last_events], self._scanner.state)
         return self._response
 
     def _pieces(self, token_ids: Iterable[Any]) -> Pieces:
@@ -93,9 +84,8 @@ class ResponseParser:
 
 
 def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> Scanner:
-    """Return a scanner for a grammar and the tools of a prompt. The tool format determines its states."""
-    layout = compiled.tool_format.layout if compiled.tool_format else TurnLayout.MARKERS
-    return Scanner(compiled, tools, begin=_BEGIN_TURN[layout], first_token=first_token)
+    """Return a scanner for a grammar and the tools of a prompt. The layout of turns determines its class."""
+    return _SCANNERS[compiled.layout](compiled, tools, first_token=first_token)
 
 
 def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
@@ -107,7 +97,7 @@ def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefi
     if scanner.state.stop_token_id is not None:
         # The prompt ends that turn, so the completion begins another one.
         return new_scanner(compiled, tools)
-    scanner.forget_calls()
+    scanner.calls.forget()
     return scanner
 
 

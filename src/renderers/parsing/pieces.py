@@ -28,7 +28,7 @@ _UTF_16 = {"little": "utf-16-le", "big": "utf-16-be"}[sys.byteorder]
 
 
 class Pieces(NamedTuple):
-    """The byte text of some tokens, and the start of each token in it.
+    """The byte text of tokens, and the start of each token in it.
 
     >>> Pieces.of(["Hel", "lo", "", "!"])
     Pieces(byte_text='Hello!', starts=array('Q', [0, 3, 5, 5]))
@@ -39,29 +39,18 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pieces:
-        """Return the pieces of some tokens, given the byte text of each."""
         return cls("".join(texts), array("Q", itertools.accumulate(map(len, texts), initial=0))[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:
-        """Concatenate pieces.
-
-        >>> Pieces.joined([Pieces.of(["a", "b"]), Pieces.of(["c"])]) == Pieces.of(["a", "b", "c"])
-        True
-        """
-        starts = array("Q")
-        size = 0
+        starts, size = array("Q"), 0
         for part in parts:
             starts.extend(_shifted(part.starts, size))
             size += len(part.byte_text)
         return cls("".join([part.byte_text for part in parts]), starts)
 
     def after(self, count: int) -> Pieces:
-        """Return the pieces without the first `count` tokens.
-
-        >>> Pieces.of(["a", "b", "c"]).after(1) == Pieces.of(["b", "c"])
-        True
-        """
+        """Return the pieces without the first `count` tokens."""
         starts = self.starts[count:]
         return Pieces(self.byte_text[starts[0] :], _shifted(starts, -starts[0])) if starts else NO_PIECES
 

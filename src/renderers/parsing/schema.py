@@ -1,28 +1,10 @@
 """Convert values that a model wrote without quotes, by the types in the tool's JSON schema.
 
 In formats such as `<parameter=days>3</parameter>` only the schema determines if 3 is a number or a
-string. Only types are checked: this is not a validator.
-
-As in vLLM (its parsers for Qwen3 Coder, MiniMax and GLM; they differ from each other and by version):
-
-- A value that is declared a string is never parsed.
-- `null` is None only if the schema allows null.
-- Of several types, those other than string are tried first.
-- `True`, `False` and `None` are accepted in any case, numbers by Python's rules, lists and dicts also
-  as Python literals.
-- Type names of other languages (`int64`, `float`, `dict`) are accepted.
-
-Different from most of them, on purpose:
-
-- Strings keep the whitespace around them.
-- A value that does not fit stays a string and is reported. `yes` does not become False, and `1` is
-  not a boolean.
-- If strings are possible too, only JSON is converted, so `None`, `007` and `+1` stay strings.
-- If the schema has no type, or lacks the parameter, JSON is parsed as JSON, as for GLM. In the other
-  parsers it is a string.
-- `3.0` is 3 if only integers are allowed, and stays 3.0 if numbers are.
-- Numbers that are not finite are not numbers.
-- A list or dict within quotes, as a JSON string of its text, is not unpacked.
+string. The rules are those that vLLM's parsers for such formats have in common, and stricter where
+these guess: a string keeps its whitespace, a value that does not fit stays a string and is reported,
+and if strings are possible too, only JSON is converted (`None`, `007` and `+1` stay strings). Without
+a type in the schema JSON is parsed as JSON. Only types are checked: this is not a validator.
 """
 
 from __future__ import annotations
@@ -38,16 +20,6 @@ from typing import Any
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.lenient_json import JsonError, read_json
 
-_KINDS: dict[type, str] = {
-    type(None): "null",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
-_EXAMPLES: tuple[Any, ...] = (None, True, 1, 0.5, "", [], {})
 _NAMES = {
     "null": "null none nonetype",
     "boolean": "boolean bool",
@@ -57,6 +29,8 @@ _NAMES = {
     "array": "array arr list tuple set sequence",
     "object": "object dict map mapping",
 }
+_KINDS = dict(zip((type(None), bool, int, float, str, list, dict), _NAMES, strict=True))
+_EXAMPLES: tuple[Any, ...] = (None, True, 1, 0.5, "", [], {})
 _STRINGS = frozenset({"string"})
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
@@ -72,7 +46,6 @@ _PYTHON = re.compile(
 """The parts of Python literals that differ from JSON. A string without an end matches up to the end of the text,
 so that it is not tried again from its next character."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_NOTHING = object()
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "\n": ""}
 
 
@@ -174,10 +147,8 @@ class ToolSchemas:
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     """Convert a text to a type that a schema allows. Return the value, and True if it fits the schema.
 
-    A text that fits no allowed type is returned unchanged. A string keeps the whitespace around it,
-    which is ignored for any other type. Types within lists and dicts are checked as well, to a depth
-    of 100, but a list or dict that does not fit is returned all the same. Never raises. The time is
-    linear in the text.
+    A text that fits no allowed type is returned unchanged. Types within lists and dicts are checked as
+    well, but a list or dict that does not fit is returned all the same. Never raises. Takes linear time.
 
     >>> read_value("3", Schema.parse({"type": "integer"})), read_value("3", Schema.parse({"type": "string"}))
     ((3, True), ('3', True))
@@ -202,9 +173,8 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
 
 def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     """Yield the values that a text can stand for: as JSON, and if `loose` also as a Python literal."""
-    value = _json_of(text)
-    if value is not _NOTHING:
-        yield value
+    with suppress(JsonError):
+        yield read_json(text)
     if not loose:
         return
     if text.lower() in _WORDS:
@@ -216,17 +186,8 @@ def _readings(text: str, *, loose: bool) -> Iterator[Any]:
     with suppress(ValueError):
         yield float(text)
     if text.startswith(("[", "{")):
-        value = _json_of(_PYTHON.sub(_in_json, text))
-        if value is not _NOTHING:
-            yield value
-
-
-def _json_of(text: str) -> Any:
-    """Parse JSON. Return `_NOTHING` if the text is not JSON."""
-    try:
-        return read_json(text)
-    except JsonError:
-        return _NOTHING
+        with suppress(JsonError):
+            yield read_json(_PYTHON.sub(_in_json, text))
 
 
 def _in_json(match: re.Match[str]) -> str:
@@ -312,7 +273,6 @@ def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
 
 
 def _values_of(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a schema enumerates."""
     return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
 
 
@@ -332,8 +292,7 @@ def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             seen.add(id(part))
             yield part
             pending.append(_target(part.get("$ref"), root))
-            for key in _COMPOSED[1:]:
-                pending.extend(_listed(part, key))
+            pending.extend(source for key in _COMPOSED[1:] for source in _listed(part, key))
 
 
 def _target(reference: Any, root: Mapping[str, Any]) -> Any:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import enum
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.schema import ToolSchemas, read_value
-from renderers.tokenizer.encoding.byte_text import from_byte_text, to_byte_text
 
-OK, INVALID, MALFORMED, MISSING_NAME = (
-    ToolCallParseStatus.OK,
-    ToolCallParseStatus.INVALID_JSON,
-    ToolCallParseStatus.MALFORMED_STRUCTURE,
-    ToolCallParseStatus.MISSING_NAME,
-)
+OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
+MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
-
-
-class Call(NamedTuple):
-    """A tool call to format."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    id: str = ""
 
 
 class ReadCall(NamedTuple):
@@ -48,31 +34,30 @@ class Payload(NamedTuple):
     """
 
     byte_text: str
-    mark: Callable[[str], str] = to_byte_text
-    decode: Callable[[str], str] = from_byte_text
+    mark: Callable[[str], str]
+    decode: Callable[[str], str]
 
-    def find(self, marker: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """Return the span of the first occurrence of a marker. None if there is none."""
+    def find(
+        self, marker: str, start: int = 0, end: int | None = None, *, last: bool = False
+    ) -> tuple[int, int] | None:
+        """Return the span of the first or the last occurrence of a marker. None if there is none."""
         mark = self.mark(marker)
-        position = self.byte_text.find(mark, start, end)
+        position = (self.byte_text.rfind if last else self.byte_text.find)(mark, start, end)
         return (position, position + len(mark)) if position >= 0 else None
 
-    def find_last(self, marker: str, start: int, end: int) -> tuple[int, int] | None:
-        """Return the span of the last occurrence of a marker. None if there is none."""
-        mark = self.mark(marker)
-        position = self.byte_text.rfind(mark, start, end)
-        return (position, position + len(mark)) if position >= 0 else None
+    def partition(self, marker: str) -> tuple[str, str] | None:
+        """Return the text before and after the first occurrence of a marker. None if there is none."""
+        span = self.find(marker)
+        return (self.text(0, span[0]), self.text(span[1])) if span else None
 
     def is_blank(self, start: int, end: int | None = None) -> bool:
-        """Return True if a part consists of whitespace."""
         return not self.byte_text[start:end].strip()
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """Decode a part."""
         return self.decode(self.byte_text[start:end])
 
 
-class TurnLayout(enum.Enum):
+class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 
     MARKERS = "markers"
@@ -103,18 +88,12 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
-    write: Callable[[Sequence[Call]], str]
-    """Format calls as a model writes them."""
     read: Callable[[Payload, ToolSchemas], ReadCall]
     """Parse the payload of a call. Never raises."""
 
 
 def name_of(value: Any) -> str | None:
-    """Return the name in a JSON object that describes a call. None if it has none.
-
-    >>> name_of({"name": "get"}), name_of(["get"])
-    ('get', None)
-    """
+    """Return the name in a JSON object that describes a call. None if it has none."""
     name = value.get("name") if isinstance(value, dict) else None
     return name if isinstance(name, str) and name else None
 
@@ -124,19 +103,21 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ReadCall:
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
     first key that is present counts.
-
-    >>> call_of({"name": "get", "args": {"x": 1}}, '{"name": "get", "args": {"x": 1}}', arguments=["args"])
-    ReadCall(name='get', arguments={'x': 1}, status=<ToolCallParseStatus.OK: 'ok'>, id=None)
     """
     if not isinstance(value, dict):
         return ReadCall(None, None, MISSING_NAME)
-    key = next((key for key in arguments if key in value), None)
-    parsed: dict[str, Any] | str | None = value[key] if key is not None else {}
-    status = OK
-    if key is not None and not isinstance(parsed, dict):
-        parsed, status = read_arguments(member_text(text, key))
-    name = name_of(value)
-    return ReadCall(name, parsed, status if name else MISSING_NAME)
+    present = [key for key in arguments if key in value]
+    parsed, status = value[present[0]] if present else {}, OK
+    if not isinstance(parsed, dict):
+        parsed, status = read_arguments(member_text(text, present[0]))
+    return named_call(name_of(value), parsed, status)
+
+
+def named_call(
+    name: str | None, arguments: dict[str, Any] | str | None, status: ToolCallParseStatus, call_id: str | None = None
+) -> ReadCall:
+    """Return a call, or a call with the status `MISSING_NAME` if the name is empty."""
+    return ReadCall(name, arguments, status, call_id) if name else ReadCall(None, arguments, MISSING_NAME)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
@@ -144,11 +125,6 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
 
     The value should be an object. A string or null is returned as it is. For any other value, and
     for text that is not JSON, the text is returned.
-
-    >>> read_arguments('{"x": 1}'), read_arguments("null")
-    (({'x': 1}, <ToolCallParseStatus.OK: 'ok'>), (None, <ToolCallParseStatus.OK: 'ok'>))
-    >>> read_arguments("[1]")
-    ('[1]', <ToolCallParseStatus.INVALID_JSON: 'invalid_json'>)
     """
     text = text.strip()
     if not text:
@@ -160,70 +136,63 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
     return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
 
 
-def read_parameters(
-    pairs: Sequence[tuple[str, str]], name: str, schemas: ToolSchemas
-) -> tuple[dict[str, Any], ToolCallParseStatus]:
-    """Convert arguments without quotes, as pairs of key and text, to the types in the tool's schema."""
+def call_of_values(name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool) -> ReadCall:
+    """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema."""
     values: dict[str, Any] = {}
-    all_fit = True
+    status = OK if well_formed else MALFORMED
     for key, text in pairs:
         values[key], fits = read_value(text, schemas.parameter(name, key))
-        all_fit = all_fit and fits
-    return values, OK if all_fit else INVALID
+        status = status if fits or not well_formed else INVALID
+    return named_call(name, values, status)
 
 
-def read_tagged(
-    payload: Payload, start: int, *, tag: MarkerPair, close: str, end: str = "", padding: str = ""
-) -> tuple[list[tuple[str, str]], bool]:
-    """Parse elements with the key in their tag. Return pairs of key and value, and True if the markup is well-formed.
+class ValueTags(NamedTuple):
+    """The markup of values whose opening tag contains the key."""
 
-    `tag` is the markup before and after the key, `end` the marker after all elements. A value ends
-    at the last closing marker before the next element or before the end, so it can contain the text
-    of that marker. A value without a closing marker ends at the next element. Padding around values
-    is removed once.
+    open: str
+    """The markup before the key."""
+    key_end: str
+    close: str
+    end: str = ""
+    """The marker after all values."""
+    padding: str = ""
+    """Optional padding around a value. It is removed once."""
+
+
+def read_tagged(payload: Payload, start: int, tags: ValueTags) -> tuple[list[tuple[str, str]], bool]:
+    """Parse tagged values. Return pairs of key and value, and True if the markup is well-formed.
+
+    A value ends at the last closing marker before the next value or before the end, so it can contain
+    the text of that marker. A value without a closing marker ends at the next value.
     """
     pairs: list[tuple[str, str]] = []
     well_formed = True
-    while opening := payload.find(tag[0], start):
+    while opening := payload.find(tags.open, start):
         well_formed = well_formed and payload.is_blank(start, opening[0])
-        key_end = payload.find(tag[1], opening[1])
+        key_end = payload.find(tags.key_end, opening[1])
         if key_end is None:
             return pairs, False
-        following = payload.find(tag[0], key_end[1])
+        following = payload.find(tags.open, key_end[1])
         bound = following[0] if following else len(payload.byte_text)
-        closing = _find_closing(payload, key_end[1], bound, close=close, end=end, padding=padding)
+        closing = _find_closing(payload, key_end[1], bound, tags)
         value = payload.text(key_end[1], closing[0] if closing else bound)
-        pairs.append((payload.text(opening[1], key_end[0]).strip(), value.removeprefix(padding).removesuffix(padding)))
+        value = value.removeprefix(tags.padding).removesuffix(tags.padding)
+        pairs.append((payload.text(opening[1], key_end[0]).strip(), value))
         well_formed, start = well_formed and closing is not None, closing[1] if closing else bound
-    ended = payload.find(end, start) if end else None
+    ended = payload.find(tags.end, start) if tags.end else None
     nothing_after = ended is None or payload.is_blank(ended[1])
     return pairs, well_formed and nothing_after and payload.is_blank(start, ended[0] if ended else None)
 
 
-def _find_closing(
-    payload: Payload, start: int, bound: int, *, close: str, end: str, padding: str
-) -> tuple[int, int] | None:
-    """Return the span of the marker that closes the value from `start` on. Another element begins at `bound`."""
-    first = payload.find(close, start, bound)
+def _find_closing(payload: Payload, start: int, bound: int, tags: ValueTags) -> tuple[int, int] | None:
+    """Return the span of the marker that closes the value from `start` on. Another value begins at `bound`."""
+    first = payload.find(tags.close, start, bound)
     if first is None:
         return None
-    ended = payload.find(end, first[1], bound) if end else None
-    closing = payload.find_last(close, first[0], ended[0] if ended else bound)
+    ended = payload.find(tags.end, first[1], bound) if tags.end else None
+    closing = payload.find(tags.close, first[0], ended[0] if ended else bound, last=True)
+    padding = tags.padding
     if closing and padding and payload.byte_text.startswith(padding, start):
-        padded = payload.find(padding + close, closing[0] - len(padding), bound)
+        padded = payload.find(padding + tags.close, closing[0] - len(padding), bound)
         return (padded[0] + len(padding), padded[1]) if padded else closing
     return closing
-
-
-def dump_values(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Format arguments without quotes: strings as they are, other values as JSON.
-
-    >>> dump_values({"a": "x", "b": True})
-    {'a': 'x', 'b': 'true'}
-    """
-    return {key: value if isinstance(value, str) else dump_json(value) for key, value in arguments.items()}
-
-
-def dump_json(value: Any) -> str:
-    """Format a value as JSON, with spaces and without escapes, as templates do."""
-    return json.dumps(value, ensure_ascii=False)

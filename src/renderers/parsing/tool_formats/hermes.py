@@ -9,25 +9,12 @@ Used by Hermes, Qwen 2.5 and 3, Granite 4, and by most templates with other mark
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import INVALID, Call, Payload, ReadCall, ToolFormat, call_of, dump_json
+from renderers.parsing.tool_formats.base import INVALID, Payload, ReadCall, ToolFormat, call_of
 
 
-def write(calls: Sequence[Call]) -> str:
-    """Format calls.
-
-    >>> write([Call("get", {"x": 1})])
-    '<tool_call>\\n{"name": "get", "arguments": {"x": 1}}\\n</tool_call>'
-    """
-    objects = (dump_json({"name": call.name, "arguments": dict(call.arguments)}) for call in calls)
-    return "\n".join(f"<tool_call>\n{text}\n</tool_call>" for text in objects)
-
-
-def read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
-    """Parse a call."""
+def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
     text = payload.text()
     try:
         return call_of(read_json(text), text, arguments=("arguments", "parameters"))
@@ -35,4 +22,4 @@ def read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
         return ReadCall(None, None, INVALID)
 
 
-HERMES = ToolFormat(key="hermes", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, write=write, read=read)
+HERMES = ToolFormat(key="hermes", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, read=_read)

@@ -9,22 +9,12 @@ line breaks between them, a token before the call that announces code, and `argu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import (
-    INVALID,
-    Call,
-    Payload,
-    ReadCall,
-    ToolFormat,
-    TurnLayout,
-    call_of,
-    dump_json,
-    name_of,
-)
+from renderers.parsing.tool_formats.base import INVALID, Payload, ReadCall, ToolFormat, TurnLayout, call_of, name_of
 from renderers.tokenizer.encoding.byte_text import from_byte_text
 
 PYTHON_TAG = "<|python_tag|>"
@@ -43,17 +33,7 @@ class BareCalls(NamedTuple):
     broken: bool
 
 
-def write(calls: Sequence[Call]) -> str:
-    """Format calls.
-
-    >>> write([Call("get", {"x": 1})])
-    '{"name": "get", "parameters": {"x": 1}}'
-    """
-    return "; ".join(dump_json({"name": call.name, "parameters": dict(call.arguments)}) for call in calls)
-
-
-def read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
-    """Parse a call."""
+def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
     text = payload.text()
     try:
         value, _ = read_json_prefix(text, 0)
@@ -109,4 +89,4 @@ def _name_of_broken_call(text: str) -> str | None:
     return _name_of_call(f'{{"name": {start[1]}}}') if start else None
 
 
-LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, write=write, read=read)
+LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, read=_read)
