@@ -3,10 +3,10 @@
     python -I scripts/ledger_worker.py < JOB
 
 Read a JSON job from standard input: `models`, a list of repository names, and `cases`, each with `messages`, `tools`,
-`add_generation_prompt` and `switches`. Print a line of JSON for each model: its `family`, or None if the incumbent has
-none; an `error` if it does not load; else `renders`, with the ids and masks of each case, or an error.
+`add_generation_prompt` and `switches`. Print a line of JSON for each model: its `family`, or None if release 0.1
+has none; an `error` if it does not load; else `renders`, with the ids and masks of each case, or an error.
 
-This file runs in another environment, in which `renderers` is the incumbent. It uses only the public API.
+This file runs in another environment, in which `renderers` is release 0.1. It uses only the public API.
 """
 
 from __future__ import annotations
