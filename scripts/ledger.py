@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers import INCUMBENT, child_environment, find_python
+from benchmarks.peers import OLD_RELEASE, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
@@ -35,7 +35,7 @@ def main() -> int:
         print("no real models available: set SHARED")
         return 0
     unpack_hub()
-    python = find_python(INCUMBENT)
+    python = find_python(OLD_RELEASE)
     if python is None:
         return 1
     families: dict[str, Comparison] = {}
@@ -119,7 +119,7 @@ def exclusion_reason(answer: dict[str, Any]) -> str | None:
 
 def table(families: dict[str, Comparison], models: Counter[str]) -> Iterator[str]:
     """Yield the agreement of each family as a table."""
-    yield f"| family of {INCUMBENT.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
+    yield f"| family of {OLD_RELEASE.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     total = Comparison()
     for family, comparison in sorted(families.items()):
