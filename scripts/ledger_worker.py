@@ -1,4 +1,4 @@
-"""Render conversations with the incumbent, in its own environment.
+"""Render conversations with release 0.1, in its own environment.
 
     python -I scripts/ledger_worker.py < JOB
 

@@ -29,7 +29,7 @@ os.environ["RENDERERS_VERIFY"] = "1"  # every run of a template is compared with
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the tests of one real model beside each other, before all others: whoever runs them loads it once."""
+    """Put the tests of one real model beside each other, before all others: whoever runs them loads it once."""
     places = {name: at for at, name in enumerate(hub_models())}
 
     def place(item: pytest.Item) -> int:

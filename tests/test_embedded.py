@@ -43,11 +43,11 @@ def render(messages: list[dict[str, object]], **arguments: object) -> str:
     return text
 
 
-def test_its_files_take_little_room() -> None:
+def test_its_files_are_small() -> None:
     assert sum(path.stat().st_size for path in EMBEDDED.iterdir()) < 500_000
 
 
-def test_the_script_makes_the_files_that_are_there(tmp_path: Path) -> None:
+def test_the_script_generates_the_committed_files(tmp_path: Path) -> None:
     runpy.run_path(str(SCRIPT))["main"](tmp_path)
     made = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}
     there = {path.name: json.loads(path.read_text()) for path in EMBEDDED.glob("*.json")}
@@ -58,7 +58,7 @@ def test_its_template_writes_reasoning_tools_calls_and_results() -> None:
     assert render(MESSAGES, tools=TOOLS) == TEXT
 
 
-def test_its_template_takes_arguments_as_text_and_no_system_message() -> None:
+def test_its_template_accepts_arguments_as_text_and_no_system_message() -> None:
     call: dict[str, object] = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a":1}'}}]}
     asked: list[dict[str, object]] = [{"role": "user", "content": "Go."}, call]
     assert render(asked).endswith('<|turn|>assistant\n<|call|>{"name": "f", "arguments": {"a":1}}<|/call|><|end|>\n')
@@ -75,7 +75,7 @@ def test_its_template_takes_arguments_as_text_and_no_system_message() -> None:
         ([{"role": "cat", "content": "Miau."}], "no role cat"),
     ],
 )
-def test_its_template_refuses_what_it_cannot_write(messages: list[dict[str, object]], says: str) -> None:
+def test_its_template_rejects_unsupported_messages(messages: list[dict[str, object]], says: str) -> None:
     with pytest.raises(Exception, match=says):
         render(messages)
 

@@ -51,7 +51,7 @@ SMALL = Golden(
 
 
 def kept(family: Family) -> Golden:
-    """Returns the golden ids of a family as the repository has them."""
+    """Return the golden ids of a family as the repository has them."""
     path = path_of(family.key)
     assert path.is_file(), f"there are no golden ids of {family.key}: run `make goldens`"
     return read_golden(path.read_text(encoding="utf-8"))
@@ -62,11 +62,11 @@ def kept(family: Family) -> Golden:
 # ==================
 
 
-def test_a_file_is_read_as_it_was_written() -> None:
+def test_a_file_is_equal_after_a_round_trip() -> None:
     assert read_golden(write_golden(SMALL)) == SMALL
 
 
-def test_ids_are_wrapped_so_that_a_diff_is_small() -> None:
+def test_ids_are_wrapped_into_short_lines() -> None:
     lines = [line for line in write_golden(SMALL).split("\n") if line[:1].isdigit()]
     assert len(lines) > 1
     assert all(len(line) <= 120 for line in lines)
@@ -83,14 +83,14 @@ def test_ids_are_wrapped_so_that_a_diff_is_small() -> None:
         ('{"role": "tool"}', '{"role": "tool"'),
     ],
 )
-def test_a_file_that_is_not_as_it_was_written_is_an_error(part: str, other: str) -> None:
+def test_a_malformed_file_is_an_error(part: str, other: str) -> None:
     text = write_golden(SMALL)
     assert part in text
     with pytest.raises(ValueError, match=r"."):
         read_golden(text.replace(part, other, 1))
 
 
-def test_ids_that_most_cases_begin_with_are_written_once() -> None:
+def test_a_prefix_of_most_cases_is_written_once() -> None:
     start = list(range(5000, 5200))
     cases = [Case(str(at), (), {}, [], [*start, at]) for at in range(5)]
     others = [Case("other", (), {}, [], [1, 2]), Case("refused", (), {}, [], None), Case("start", (), {}, [], start)]
@@ -118,7 +118,7 @@ def test_the_digest_changes_with_an_id_a_title_and_a_refusal() -> None:
     assert len({digest_of_ids(SMALL), *digests}) == len(others) + 2
 
 
-def test_the_changelogs_newest_line_of_a_family_counts() -> None:
+def test_the_newest_changelog_row_of_a_family_is_used() -> None:
     text = f"## 2\n\n{changelog_row(SMALL)}\n\n## 1\n\n| smaller | 1 | `00` |\n| small | 1 | `11` |\n"
     assert row_in_changelog(text, "small") == changelog_row(SMALL)
     assert row_in_changelog(text, "smaller") == "| smaller | 1 | `00` |"
@@ -126,7 +126,7 @@ def test_the_changelogs_newest_line_of_a_family_counts() -> None:
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_changed_ids_are_in_the_changelog(family: Family) -> None:
+def test_every_digest_is_in_the_changelog(family: Family) -> None:
     row = changelog_row(kept(family))
     assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), family.key) == row, (
         f"the ids in {path_of(family.key).name} are not the ones that {CHANGELOG.name} knows. If they were not meant to"
@@ -150,7 +150,7 @@ def test_all_files_together_are_small() -> None:
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_a_file_is_of_the_record_as_it_is(family: Family) -> None:
+def test_a_file_agrees_with_the_current_record(family: Family) -> None:
     golden = kept(family)
     assert (golden.family, golden.version) == (family.key, family.version), "run `make goldens`"
     assert golden.models
@@ -163,14 +163,14 @@ def test_a_file_is_of_the_record_as_it_is(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_our_ids_are_the_golden_ones(hub: Path, family: Family) -> None:
+def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
     golden = kept(family)
     for model in golden.models:
         assert differences(family, golden, model) == []
 
 
 def differences(family: Family, golden: Golden, model: Model) -> list[str]:
-    """Says for which cases of a model we give other ids, for the messages in the file and as they were written."""
+    """Return the cases of a model with different ids, for the messages in the file and before adaptation."""
     renderer = create_renderer(load_tokenizer(model.name), date=datetime.datetime.fromisoformat(golden.date))
     found = []
     for case, question in zip(model.cases, questions(family), strict=True):
@@ -186,7 +186,7 @@ def differences(family: Family, golden: Golden, model: Model) -> list[str]:
     return found
 
 
-def test_another_id_is_a_difference(hub: Path) -> None:
+def test_a_changed_id_is_reported_as_a_difference(hub: Path) -> None:
     family = next(iter(KEPT.values()))
     golden = kept(family)
     model = golden.models[0]
@@ -196,6 +196,6 @@ def test_another_id_is_a_difference(hub: Path) -> None:
         assert len(differences(family, golden, wrong)) == 2
 
 
-def test_the_command_writes_the_file_that_is_there(hub: Path) -> None:
+def test_the_command_generates_the_committed_file(hub: Path) -> None:
     family = next(iter(KEPT.values()))
     assert write_golden(golden_of(family)) == path_of(family.key).read_text(encoding="utf-8")

@@ -116,7 +116,7 @@ def renderer_of(name: str) -> ChatRenderer:
 
 
 def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:
-    """Returns the ids of transformers' rendering, the whole text encoded at once; None where it refuses."""
+    """Return the ids of transformers' rendering, the whole text encoded at once; None where it refuses."""
     template = renderer.template(tools=tools is not None)
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     try:
@@ -134,7 +134,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> None:
+def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
     renderer = renderer_of(name)
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -171,7 +171,7 @@ def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[d
 
 
 class Planter:
-    """Makes texts with control text in them, between words by which it can be found again."""
+    """Make texts with control text in them, between words by which it can be found again."""
 
     def __init__(self, renderer: ChatRenderer, chance: random.Random) -> None:
         self._reserved = sorted(renderer.tokenizer.vocab.reserved_texts)
@@ -185,7 +185,7 @@ class Planter:
         return f"Ünder {needle}."
 
     def shown(self, text: str) -> list[tuple[int, str, str]]:
-        """Returns what of it is in a text as it was planted, in order."""
+        """Return what of it is in a text as it was planted, in order."""
         places = [
             (found.start(), one)
             for needle, one in self._planted.items()
@@ -210,12 +210,12 @@ def planted_conversation(planter: Planter, roles: Sequence[str]) -> list[dict[st
 
 
 def field_of(path: tuple[str | int, ...]) -> str | int:
-    """Returns the field that a text was given in: templates read reasoning under several names."""
+    """Return the field that a text was given in: templates read reasoning under several names."""
     return "reasoning_content" if {"thinking", "reasoning"} & set(path) else path[0]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_injected_spans_are_exactly_those_that_were_planted(name: str) -> None:
+def test_injected_spans_are_exactly_the_planted_ones(name: str) -> None:
     renderer = renderer_of(name)
     chance = random.Random(name)
     seen: set[str] = set()

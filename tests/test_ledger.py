@@ -71,7 +71,7 @@ def test_renders_that_agree_have_no_differences() -> None:
     assert compare(RENDERED) == []
 
 
-def test_a_difference_is_as_long_as_it_goes_on_in_the_same_way() -> None:
+def test_consecutive_tokens_with_the_same_values_are_one_difference() -> None:
     first, second = compare(RENDERED, sampled_mask=[1, 0, 0, 0])
     assert (first.field, first.text, first.value, first.old_value, first.role) == ("sampled_mask", "<", 0, 1, None)
     assert (second.text, second.tokens, second.value, second.old_value, second.role) == ("Hi", 2, 1, 0, "user")
@@ -89,7 +89,7 @@ def test_a_difference_in_the_owner_has_both_roles() -> None:
     )
 
 
-def test_masks_of_another_length_are_a_mistake() -> None:
+def test_masks_of_different_lengths_are_an_error() -> None:
     with pytest.raises(ValueError, match="shorter"):
         compare(RENDERED, is_content=[])
 
@@ -99,7 +99,7 @@ def test_masks_of_another_length_are_a_mistake() -> None:
 # ==================
 
 
-def test_an_entry_explains_what_it_matches() -> None:
+def test_an_entry_explains_matching_differences() -> None:
     judged = judge(iter([THINK, changed(text="<think>\n\n</think>\n\n")]))
     assert judged.used == {ENTRY: 2}
     assert judged.examples == {ENTRY: THINK}
@@ -117,13 +117,13 @@ def test_an_entry_explains_what_it_matches() -> None:
         changed(family="glm-5"),
     ],
 )
-def test_what_no_entry_matches_is_unknown(difference: Difference) -> None:
+def test_a_difference_without_a_matching_entry_is_unknown(difference: Difference) -> None:
     judged = judge(iter([difference]))
     assert judged.unknown == [difference]
     assert not judged.used
 
 
-def test_what_two_entries_match_is_unknown_as_well() -> None:
+def test_a_difference_with_two_matching_entries_is_unknown() -> None:
     ledger: dict[Entry, Callable[[Difference], bool]] = {
         ENTRY: lambda difference: True,
         ENTRY._replace(cause="another"): lambda difference: True,
@@ -137,7 +137,7 @@ def test_an_entry_that_explains_nothing_is_unused() -> None:
     assert len(unused) == len(LEDGER) - 1
 
 
-def test_every_cause_has_a_name_of_its_own_and_fields_that_are_compared() -> None:
+def test_every_cause_has_a_unique_name_and_fields_that_are_compared() -> None:
     assert len({cause.name for cause in CAUSES}) == len(CAUSES)
     assert {name for cause in CAUSES for name in cause.fields} == set(FIELDS)
 
@@ -207,7 +207,7 @@ def as_old(renderer: ChatRenderer, case: Case) -> dict[str, Any]:
     return {name: list(map(int, getattr(rendered, name))) for name in ("token_ids", *FIELDS)}
 
 
-def test_what_is_the_same_agrees_and_what_is_not_is_counted(renderer: ChatRenderer) -> None:
+def test_equal_renders_agree_and_differences_are_counted(renderer: ChatRenderer) -> None:
     renders = [as_old(renderer, case) for case in CASES]
     same = compare_model(renderer, renders, family="f")
     assert same.same + same.refused["both"] == len(CASES)
@@ -238,9 +238,9 @@ def test_what_is_the_same_agrees_and_what_is_not_is_counted(renderer: ChatRender
         ("Hi<a>Hello", "Hi<a>None", "two", "different text"),
     ],
 )
-def test_why_ids_differ_is_said_where_it_is_plain(text: str, old_text: str, case: str, cause: str) -> None:
+def test_the_cause_of_different_ids_is_found_in_the_texts(text: str, old_text: str, case: str, cause: str) -> None:
     assert why_ids_differ(text, old_text, Case(name=case, tools=None, prompt=True, switches={})) == cause
 
 
-def test_a_text_that_ends_earlier_lacks_something_else_where_no_prompt_was_asked_for() -> None:
+def test_a_shorter_text_without_a_generation_prompt_is_a_different_text() -> None:
     assert why_ids_differ("Hi", "Hi<b>", Case(name="two", tools=None, prompt=False, switches={})) == "different text"

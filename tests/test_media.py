@@ -45,13 +45,13 @@ def sees() -> ChatRenderer:
 
 
 def shown(renderer: ChatRenderer, messages: Any, channel: Channel) -> list[str]:
-    """Returns the texts of all tokens of a channel."""
+    """Return the texts of all tokens of a channel."""
     rendered = renderer.render(messages, process_multimodal=False)
     tokens = zip(rendered.token_ids, rendered.channels, strict=True)
     return [renderer.tokenizer.decode([token]) for token, one in tokens if one is channel]
 
 
-def test_a_placeholder_is_media_and_content_and_what_is_around_it_is_not() -> None:
+def test_a_placeholder_is_media_and_content_and_its_delimiters_are_not() -> None:
     renderer = sees()
     rendered = renderer.render(LOOK, process_multimodal=False)
     at = rendered.channels.index(Channel.MEDIA)
@@ -63,7 +63,7 @@ def test_a_placeholder_is_media_and_content_and_what_is_around_it_is_not() -> No
     assert rendered.multi_modal_data is None
 
 
-def test_a_turn_after_an_image_begins_after_its_head() -> None:
+def test_a_turn_after_an_image_begins_after_its_header() -> None:
     renderer = sees()
     rendered = renderer.render(LOOK, process_multimodal=False)
     sampled = [token for token, one in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if one]
@@ -75,7 +75,7 @@ def test_a_placeholder_that_is_plain_text_is_media_as_a_whole() -> None:
     assert "".join(shown(sees(), video, Channel.MEDIA)) == "[a video]"
 
 
-def test_the_text_of_a_placeholder_in_a_body_is_no_placeholder() -> None:
+def test_placeholder_text_in_a_body_is_not_media() -> None:
     said = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
     renderer = sees()
     assert shown(renderer, said, Channel.MEDIA) == ["<|pad|>"]
@@ -83,7 +83,7 @@ def test_the_text_of_a_placeholder_in_a_body_is_no_placeholder() -> None:
 
 
 @pytest.mark.parametrize("kind", ["image", "video"])
-def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_and_part(kind: str) -> None:
+def test_unprocessed_media_is_an_error_with_message_and_part(kind: str) -> None:
     parts = [{"type": "text", "text": "x"}, {"type": kind}]
     messages = [{"role": "user", "content": "Hi"}, {"role": "user", "content": parts}]
     renderer = sees()
@@ -94,7 +94,7 @@ def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_an
             render(messages)
 
 
-def test_media_that_a_template_would_drop_is_an_error_in_any_case() -> None:
+def test_media_that_a_template_would_drop_is_always_an_error() -> None:
     blind = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ messages[0].content }}")
     for process in (True, False):
         with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*only text"):
@@ -103,7 +103,7 @@ def test_media_that_a_template_would_drop_is_an_error_in_any_case() -> None:
             sees().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
 
 
-def test_only_a_renderer_of_a_model_that_takes_images_says_so() -> None:
+def test_only_renderers_of_models_with_images_are_multimodal() -> None:
     renderer = sees()
     assert isinstance(renderer, MultimodalChatRenderer)
     pad = load_tokenizer(EMBEDDED).added_tokens["<|pad|>"]
@@ -115,7 +115,7 @@ def test_only_a_renderer_of_a_model_that_takes_images_says_so() -> None:
     assert not is_multimodal(RendererPool(lambda: text, 1))
 
 
-def test_copies_take_images_too() -> None:
+def test_copies_stay_multimodal() -> None:
     renderer = sees()
     assert isinstance(renderer, MultimodalChatRenderer)
     _ = renderer.mm_token_type_id_map
@@ -147,7 +147,7 @@ def test_real_templates_write_placeholders(name: str, hub: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct", "meta-llama/Llama-3.2-1B-Instruct"])
-def test_real_models_of_text_are_not_multimodal(name: str, hub: object) -> None:
+def test_real_text_models_are_not_multimodal(name: str, hub: object) -> None:
     assert not is_multimodal(create_renderer(load_tokenizer(name)))
 
 

@@ -45,7 +45,7 @@ WITH_IMAGES = ("image", "images")
 
 
 def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Returns what a call returns, or the exception that it raises."""
+    """Return what a call returns, or the exception that it raises."""
     try:
         return render(*args, **kwargs)
     except Exception as error:
@@ -79,7 +79,7 @@ CONVERTED = {
 
 
 def loses_text(template: ChatTemplate, messages: list[Data], arguments: Data) -> bool:
-    """Says whether a template leaves out a content, or all reasoning, of messages as they are."""
+    """Return True if a template drops the content or the reasoning of a message."""
     text = template.run(normalise_messages(messages), **arguments).text
     said = [message["content"] for message in messages if isinstance(message.get("content"), str)]
     thoughts = [message["reasoning_content"] for message in messages if message.get("reasoning_content")]
@@ -87,7 +87,7 @@ def loses_text(template: ChatTemplate, messages: list[Data], arguments: Data) ->
 
 
 def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
-    """Compares a renderer with its reference; returns how often there were ids, and messages were left as they are."""
+    """Compare a renderer with its reference; returns how often there were ids, and messages were left as they are."""
     tokens = renderer.tokenizer.special_tokens_map
     counts = Counter[str]()
     sources = [renderer.template(tools=tools).source for tools in (False, True)]
@@ -129,14 +129,14 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
-def test_the_ids_are_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
+def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
     counts = compare(create_renderer(load_tokenizer(name), verify=False), reference_of(name))
     assert counts["as given"] > len(CONVERSATIONS)
     assert counts["rendered"] > len(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("path", WITHOUT_MODEL, ids=lambda path: path.stem)
-def test_the_ids_are_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
+def test_ids_equal_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
     tokenizer = stand_in(path)
     counts = compare(create_renderer(tokenizer, verify=False), reference_with(tokenizer))
     assert counts["rendered"] > 0
@@ -166,7 +166,7 @@ BEGINNINGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
-def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> None:
+def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
     theirs = stand_in(path)
     renderer = create_renderer(theirs, verify=False)
     ours = renderer.tokenizer
@@ -187,7 +187,7 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
         assert_same(ids, expected, about, refusals=TemplateError | MessageError)
 
 
-def test_a_message_of_which_the_template_drops_a_part_cannot_go_on() -> None:
+def test_a_message_that_the_template_drops_in_part_cannot_be_continued() -> None:
     template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}<end>{% endfor %}"
     theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<end>"]), chat_template=template)
     messages = [user("Hi"), assistant("They greet me.</think>Hello")]
@@ -203,7 +203,7 @@ def test_a_message_of_which_the_template_drops_a_part_cannot_go_on() -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_apply_chat_template_gives_what_that_of_transformers_gives(hub: Path, name: str) -> None:
+def test_apply_chat_template_equals_that_of_transformers(hub: Path, name: str) -> None:
     theirs, ours = automatic(name), load_tokenizer(name)
     for conversation, arguments in rotated(turns=1):
         messages = CONVERSATIONS[conversation]
@@ -213,7 +213,7 @@ def test_apply_chat_template_gives_what_that_of_transformers_gives(hub: Path, na
             assert_same(got, expected, (conversation, arguments, wanted))
 
 
-def test_apply_chat_template_gives_a_mapping_unless_ids_are_asked_for() -> None:
+def test_apply_chat_template_returns_a_mapping_unless_return_dict_is_false() -> None:
     theirs = stand_in(EMBEDDED / "chat_template.jinja")
     ours = adopt_tokenizer(theirs)
     assert isinstance(ours, LoadedTokenizer)
@@ -223,7 +223,7 @@ def test_apply_chat_template_gives_a_mapping_unless_ids_are_asked_for() -> None:
     assert got == {key: expected[key] for key in ("input_ids", "attention_mask")}
 
 
-def test_apply_chat_template_refuses_what_it_does_not_have() -> None:
+def test_apply_chat_template_rejects_unsupported_options() -> None:
     ours = load_tokenizer(EMBEDDED)
     off: Data = {"padding": False, "truncation": False, "max_length": None, "return_tensors": None}
     assert ours.apply_chat_template([user("Hi")], **off) == ours.apply_chat_template([user("Hi")])
@@ -234,7 +234,7 @@ def test_apply_chat_template_refuses_what_it_does_not_have() -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_reasoning_goes_on_as_in_transformers(hub: Path, name: str) -> None:
+def test_reasoning_is_continued_as_in_transformers(hub: Path, name: str) -> None:
     theirs, ours = automatic(name), load_tokenizer(name)
     messages = [user("Hi"), {"role": "assistant", "content": "", "reasoning_content": "They greet, "}]
     arguments: Data = {"continue_final_message": "reasoning_content", "tokenize": False}
@@ -265,7 +265,7 @@ NAMED = {
 
 @pytest.mark.parametrize("tools", [None, [], TOOLS])
 @pytest.mark.parametrize("template", [None, "default", "rag", "tool_use", "<x>{{ messages[0].content }}"])
-def test_the_template_is_the_one_that_transformers_chooses(template: str | None, tools: list[Data] | None) -> None:
+def test_the_template_is_selected_as_in_transformers(template: str | None, tools: list[Data] | None) -> None:
     theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<d>", "<t>", "<r>"]), chat_template=NAMED)
     ours = adopt_tokenizer(theirs)
     assert isinstance(ours, LoadedTokenizer)

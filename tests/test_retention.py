@@ -32,7 +32,9 @@ def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | 
         ({"broken": True}, "all", False),
     ],
 )
-def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], retention: Any, wrong: bool) -> None:
+def test_only_an_effective_switch_can_contradict_the_retention(
+    switches: dict[str, Any], retention: Any, wrong: bool
+) -> None:
     found = find_contradiction(write, switches, retention)
     assert (found is not None) == wrong
     assert found is None or "keep" in found
@@ -49,5 +51,5 @@ def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], ret
         ({"enable_thinking": False, "thinking": True}, None),
     ],
 )
-def test_two_names_of_one_switch_say_one_thing(switches: dict[str, bool], kept: str | None) -> None:
+def test_two_names_of_one_switch_are_one_rule(switches: dict[str, bool], kept: str | None) -> None:
     assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == kept

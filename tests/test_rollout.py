@@ -55,7 +55,7 @@ class Sampler:
     chance: random.Random
 
     def turn(self) -> tuple[Message, list[Message]]:
-        """Returns a turn, and the messages that follow it."""
+        """Return a turn, and the messages that follow it."""
         calls = self.chance.randint(0, self.policy.most_calls)
         numbers = range(calls)
         names = [self.chance.choice(TOOLS)["function"]["name"] for _ in numbers]
@@ -71,7 +71,7 @@ class Sampler:
         return assistant(content, reasoning, made or None), results or [user(self._words())]
 
     def completion(self, turn: Message, new: list[Message]) -> list[int]:
-        """Returns the ids of a turn that a stop token ends."""
+        """Return the ids of a turn that a stop token ends."""
         ids = self._sampled([user("Hi"), turn])
         stop = self._sampled([user("Hi"), turn, *new])[-1]
         assert stop in self.renderer.get_stop_token_ids()
@@ -83,7 +83,7 @@ class Sampler:
         return [number for number, message, sampled in origins if message == 1 and sampled]
 
     def _resampled(self, ids: list[int]) -> list[int]:
-        """Returns other ids of the same text; a control token stays one, but for a marker now and then."""
+        """Return other ids of the same text; a control token stays one, but for a marker now and then."""
         tokenizer = self.renderer.tokenizer
         control = set(tokenizer.added_tokens.values())
         broken = self.chance.choice(ids) if ids and self.chance.random() < 0.1 else None
@@ -94,7 +94,7 @@ class Sampler:
         return found
 
     def _in_pieces(self, text: str) -> list[int]:
-        """Returns the ids of a text that is cut at random."""
+        """Return the ids of a text that is cut at random."""
         cuts = sorted(self.chance.choices(range(len(text) + 1), k=len(text) // 3))
         # A single character is no marker, and what is left of one when it is cut is none either.
         pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -113,7 +113,7 @@ class Sampler:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name.rpartition("/")[2])
-def test_every_sampled_token_stays_where_it_is(policy: Policy) -> None:
+def test_every_sampled_token_keeps_its_position(policy: Policy) -> None:
     if policy.name != str(EMBEDDED):
         if not HUB_AT_HAND:
             pytest.skip("real models are not at hand (set SHARED)")

@@ -42,7 +42,7 @@ TAILS = {
 
 
 @pytest.mark.parametrize("path", TAGGED, ids=lambda path: path.stem)
-def test_sampled_text_is_what_tags_say_without_what_a_prompt_gives_and_what_follows_the_stop_token(path: Path) -> None:
+def test_sampled_text_equals_the_tags_except_for_the_prompt_and_text_after_the_stop_token(path: Path) -> None:
     found = compare_with_tags(path)
     assert found.renders > 30
     assert found.other == KNOWN.get(path.stem, Counter())
@@ -50,6 +50,6 @@ def test_sampled_text_is_what_tags_say_without_what_a_prompt_gives_and_what_foll
     assert found.tail.keys() <= TAILS
 
 
-def test_every_known_difference_is_of_a_template_that_is_there() -> None:
+def test_every_known_difference_is_of_an_available_template() -> None:
     if TAGGED:
         assert KNOWN.keys() <= {path.stem for path in TAGGED}

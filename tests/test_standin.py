@@ -15,7 +15,7 @@ from tests.support.standin import BY_STEM, byte_tokenizer, control_strings, end_
 TEMPLATES = [EMBEDDED / "chat_template.jinja", *CORPUS]
 
 
-def test_every_byte_is_a_token_and_every_text_comes_back() -> None:
+def test_every_byte_is_a_token_and_every_text_round_trips() -> None:
     tokenizer = byte_tokenizer(["<|end|>"])
     for text in nasty_texts(code_files=5, random_texts=200):
         if "<|end|>" not in text:
@@ -34,7 +34,7 @@ def test_a_control_string_is_found_between_other_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_control_strings_and_both_ends_are_one_token_each_for_us_and_for_transformers(path: Path) -> None:
+def test_control_strings_bos_and_eos_are_one_token_each_here_and_in_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     theirs = stand_in(path)
     ours = adopt_tokenizer(theirs)
@@ -51,5 +51,5 @@ def test_control_strings_and_both_ends_are_one_token_each_for_us_and_for_transfo
 
 
 @pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not at hand (set SHARED)")
-def test_every_template_that_is_named_is_there() -> None:
+def test_every_named_template_exists() -> None:
     assert BY_STEM.keys() <= {path.stem for path in CORPUS}

@@ -35,12 +35,12 @@ def renderer() -> ChatRenderer:
 
 
 def prior_of(renderer: ChatRenderer, text: str) -> tuple[list[Any], list[Any]]:
-    """Returns a prompt, and a completion of it."""
+    """Return a prompt, and a completion of it."""
     return renderer.render_ids(ASK, add_generation_prompt=True), renderer.tokenizer.encode(text)
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) -> None:
+def test_a_value_that_is_not_an_id_keeps_its_position(renderer: ChatRenderer, kind: str) -> None:
     prompt, completion = prior_of(renderer, "Hello<|end|>")
     junk = NO_IDS[kind]
     for before, after in ((junk + prompt, completion), (prompt, junk + completion), (prompt, completion[:-1] + junk)):
@@ -52,13 +52,13 @@ def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) ->
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_does_not_hide_the_tokens_beside_it(kind: str) -> None:
+def test_a_value_that_is_not_an_id_does_not_hide_the_tokens_next_to_it(kind: str) -> None:
     prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
     assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
-def test_a_turn_that_is_cut_off_in_its_reasoning_is_closed_where_all_reasoning_is_kept(name: str, hub: object) -> None:
+def test_a_turn_truncated_in_its_reasoning_is_closed_if_all_reasoning_is_kept(name: str, hub: object) -> None:
     tokenizer = load_tokenizer(name)
     keeping = create_renderer(tokenizer, thinking_retention="all")
     prompt = keeping.render_ids(ASK, add_generation_prompt=True)
@@ -79,7 +79,7 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 
 
 @pytest.mark.parametrize(("said", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
-def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, closed: str) -> None:
+def test_the_last_turn_can_have_a_different_stop_token(said: str, closed: str) -> None:
     """As gpt-oss, whose last turn returns and whose earlier ones end."""
     tokenizer = load_tokenizer(EMBEDDED)
     keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
@@ -103,7 +103,7 @@ AFTER = """{% for message in messages %}{% if message.role == "tool" %}{{ "<|tur
 {%- endif %}{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-def test_what_a_turn_says_is_never_made_up_after_it() -> None:
+def test_content_of_a_turn_is_never_invented_after_it() -> None:
     """As Gemma 4 writes what is said beside a call after the call's result."""
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=AFTER, thinking_retention="all")
     result = [{"role": "tool", "content": "R"}]
@@ -122,7 +122,7 @@ NAMED = """{% set seen = namespace(name="") %}{% for message in messages %}{{ "<
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "R"}
 
 
-def test_the_name_of_a_call_that_is_not_read_is_never_made_up() -> None:
+def test_the_name_of_an_unparsed_call_is_never_invented() -> None:
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=NAMED, thinking_retention="all")
     prior = prior_of(keeping, "[look]<|end|>")
     refused = keeping.bridge(*prior, [RESULT])
@@ -142,7 +142,7 @@ SORTED = """{% for message in messages %}{% if message.role == "assistant" and m
 
 
 @pytest.mark.parametrize("names", [("a", "b"), (None, None)])
-def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | None, str | None]) -> None:
+def test_results_of_unknown_order_are_not_reordered(names: tuple[str | None, str | None]) -> None:
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=SORTED, thinking_retention="all")
     calls = "".join(f'<|call|>{{"name": "{name}", "arguments": {{}}}}<|/call|>' for name in "ab")
     results = [
@@ -160,7 +160,7 @@ def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | 
 
 
 def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
-    """Extends a completion with a message of a role, and returns the text that is added as well."""
+    """Extend a completion with a message of a role, and returns the text that is added as well."""
     tokenizer = load_tokenizer(name)
     keeping = create_renderer(tokenizer, thinking_retention="all")
     prompt = keeping.render_ids(ASK, add_generation_prompt=True)
@@ -180,9 +180,7 @@ def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
         ("Hi", "user", "<|user|>\nBye"),
     ],
 )
-def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
-    said: str, new: str, adds: str, hub: object
-) -> None:
+def test_a_stop_token_that_begins_the_next_message_is_not_repeated(said: str, new: str, adds: str, hub: object) -> None:
     _, added = extended("zai-org/GLM-4.5-Air", said, new)
     assert added.startswith(adds)
 
@@ -199,14 +197,14 @@ def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
         ("<|channel|>analysis<|message|>Hm", "user", "<|end|>"),
     ],
 )
-def test_a_turn_that_was_cut_off_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
+def test_a_truncated_turn_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
     bridged, added = extended("openai/gpt-oss-20b", said, new)
     assert bridged.keeps is False or new == "user"
     assert added.startswith(closing)
     assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
 
 
-def test_control_text_in_a_name_that_was_sampled_is_no_token() -> None:
+def test_control_text_in_a_sampled_name_is_encoded_as_text() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     named = NAMED.replace('"[" + call.function.name + "]"', '"<|call|>" + call.function | tojson + "<|/call|>"')
     options: dict[str, Any] = {"chat_template": named, "thinking_retention": "all"}
@@ -228,7 +226,7 @@ WIPE = """{% for message in messages %}{% if message.content != "Bye" and messag
 
 
 @pytest.mark.parametrize("odd", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
-def test_what_was_proven_for_other_words_does_not_decide(odd: dict[str, str]) -> None:
+def test_a_proof_for_different_texts_is_not_used(odd: dict[str, str]) -> None:
     wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
     prior = prior_of(wiping, "A<|end|>")
     plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in odd else {})}
@@ -246,7 +244,7 @@ ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or 
 {%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
 
 
-def test_switches_that_are_lists_count() -> None:
+def test_switches_with_list_values_are_part_of_the_proof() -> None:
     found = []
     for hide in (["x"], ["user"]):
         one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"hide": hide})
@@ -255,7 +253,7 @@ def test_switches_that_are_lists_count() -> None:
     assert isinstance(found[1], BridgeRefusal)
 
 
-def test_a_refusal_has_the_words_of_its_own_messages() -> None:
+def test_a_refusal_quotes_its_own_messages() -> None:
     one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"stern": True})
     for words in ("of Alice", "of Bob"):
         refused = one.bridge(*prior_of(one, "A<|end|>"), [{"role": "user", "content": words}])
@@ -263,7 +261,7 @@ def test_a_refusal_has_the_words_of_its_own_messages() -> None:
         assert words in refused.detail
 
 
-def test_a_text_is_only_joined_to_a_turn_without_a_stop_token_where_no_token_changes() -> None:
+def test_text_is_appended_to_a_turn_without_a_stop_token_only_if_no_token_changes() -> None:
     template = (
         "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{{ 'assistant:' * add_generation_prompt }}"
     )
@@ -279,14 +277,14 @@ def test_a_text_is_only_joined_to_a_turn_without_a_stop_token_where_no_token_cha
             assert bridged.reason is BridgeReason.NO_STOP_TOKEN
 
 
-def test_a_bridge_explains_itself(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bridge_has_an_explanation(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
     bridged = renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK)
     assert isinstance(bridged, Bridge)
     bridged.tokens.explain()
     assert "Hi" in capsys.readouterr().out
 
 
-def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_again(hub: object) -> None:
+def test_a_newline_after_the_stop_token_of_a_completion_is_not_added_again(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), Qwen3RendererConfig(enable_thinking=False))
     prompt = renderer.render_ids(ASK, add_generation_prompt=True)
     new = [{"role": "user", "content": "Bye"}]
@@ -307,7 +305,7 @@ def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_ag
     assert twice.token_ids == [*prompt, *cut, cut[-1], *expected.token_ids[len(prompt) + len(stopped) :]]
 
 
-def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) -> None:
+def test_the_closing_marker_of_a_call_is_not_repeated_after_a_stop_token(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("zai-org/GLM-5"), thinking_retention="all")
     prompt = renderer.render_ids(ASK, add_generation_prompt=True)
     call = "</think><tool_call>f<arg_key>x</arg_key><arg_value>y</arg_value></tool_call>"
@@ -320,12 +318,12 @@ def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) 
 
 
 class LettersOfATemplate(Letters):
-    """Writes the same as the embedded model, a token for each character."""
+    """Write the same as the embedded model, a token for each character."""
 
     chat_template = load_tokenizer(EMBEDDED).chat_template
 
 
-def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
+def test_a_proof_is_not_shared_between_vocabularies() -> None:
     with_tokens, without = create_renderer(Bare(str(EMBEDDED))), create_renderer(LettersOfATemplate())
     new = [{"role": "user", "content": "Bye"}]
     for renderer, extended in ((with_tokens, True), (without, False)):
@@ -335,7 +333,7 @@ def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
 
 
 @pytest.mark.parametrize("junk", [[2**40], [-1], ["x"], [None], [5]])
-def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk: list[Any]) -> None:
+def test_tokens_after_a_stop_token_are_kept(renderer: ChatRenderer, junk: list[Any]) -> None:
     prompt, completion = prior_of(renderer, "Yes<|end|>")
     new = [{"role": "user", "content": "Bye"}]
     plain = renderer.bridge_to_next_turn(prompt, completion, new)
@@ -345,7 +343,7 @@ def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk:
     assert bridged.token_ids == [*prompt, *completion, *junk, *plain.token_ids[len(prompt) + len(completion) :]]
 
 
-def test_a_stop_token_that_takes_in_the_line_break_after_it_drops_nothing_else(tmp_path: Path) -> None:
+def test_a_stop_token_that_strips_the_newline_after_it_drops_nothing_else(tmp_path: Path) -> None:
     shutil.copytree(EMBEDDED, tmp_path / "model")
     file = tmp_path / "model" / "tokenizer.json"
     said = json.loads(file.read_text())

@@ -36,7 +36,7 @@ def test_the_last_message_is_found_however_long_it_is(prompt: list[Any], own: bo
 
 
 @given(st.lists(st.integers(0, 5), max_size=200))
-def test_it_is_that_of_the_last_two_heads(prompt: list[int]) -> None:
+def test_the_last_of_several_headers_decides(prompt: list[int]) -> None:
     found = []
     for at in range(len(prompt)):
         found += [head for head in (HEADERS.assistant, *HEADERS.others) if tuple(prompt[at : at + len(head)]) == head]
@@ -44,7 +44,7 @@ def test_it_is_that_of_the_last_two_heads(prompt: list[int]) -> None:
 
 
 def prompts(renderer: ChatRenderer) -> dict[bool, list[list[int]]]:
-    """Returns prompts after an assistant's message, and others."""
+    """Return prompts after an assistant's message, and others."""
 
     def ids(*messages: Any) -> list[int]:
         return renderer.render_ids(messages, add_generation_prompt=True)
@@ -61,7 +61,7 @@ MODELS = ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air", "deepseek-ai/DeepSeek-V3.1", "
 
 
 @pytest.mark.parametrize("name", [EMBEDDED, *MODELS, "openai/gpt-oss-20b", "moonshotai/Kimi-K2.5"])
-def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) -> None:
+def test_real_prompts_are_distinguished(name: Any, request: pytest.FixtureRequest) -> None:
     if name != EMBEDDED:
         request.getfixturevalue("hub")
     renderer = create_renderer(load_tokenizer(name))
@@ -71,7 +71,7 @@ def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) 
         assert [ends_with_assistant_message(prompt, headers) for prompt in found] == [own] * len(found)
 
 
-def test_without_control_tokens_nothing_is_said() -> None:
+def test_a_template_without_special_tokens_gives_no_answer() -> None:
     template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
     assert BridgeContext(renderer._pipeline, None, "assistant: ").role_headers is None

@@ -38,23 +38,23 @@ def test_histories_that_agree_are_evidence() -> None:
     assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool result", None)]
 
 
-def test_without_a_history_that_the_template_takes_its_words_are_the_reason() -> None:
+def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -> None:
     assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No.")
 
 
-def test_what_differs_is_shown() -> None:
+def test_a_difference_between_histories_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
     assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool result: other")
 
 
-def test_a_history_whose_tokens_are_not_there_does_not_count() -> None:
+def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
     both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
     assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)
     _, evidence = chosen(*both, prior="<other>")
     assert len(evidence) == 1
 
 
-def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> None:
+def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
     both = outcome(), outcome(TWICE, suffix=1)
     assert isinstance(chosen(*both, doubled=True), BridgeRefusal)
     _, evidence = chosen(*both)
@@ -71,7 +71,9 @@ def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> Non
         ("all", USER, True),
     ],
 )
-def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retention: Any, new: Any, kept: bool) -> None:
+def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_is_all(
+    retention: Any, new: Any, kept: bool
+) -> None:
     found = chosen(outcome(change="x would become y"), new=new, retention=retention)
     assert isinstance(found, BridgeRefusal) != kept
     if not kept:
@@ -88,5 +90,5 @@ def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retentio
         (TemplateRunError("the chat template fails", 2), "new message 0: the chat template fails"),
     ],
 )
-def test_errors_are_told_by_the_numbers_of_the_new_messages(error: Any, words: str) -> None:
+def test_errors_use_the_indices_of_the_new_messages(error: Any, words: str) -> None:
     assert describe_error(error, 1) == words

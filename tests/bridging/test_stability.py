@@ -89,7 +89,7 @@ def changes(renderer: ChatRenderer, found: PrefixStability) -> bool:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_the_verdict_is_what_is_known_of_a_model(name: str) -> None:
+def test_prefix_stability_of_real_models_is_as_recorded(name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
     found = renderer.prefix_stability()
@@ -118,16 +118,14 @@ def test_the_verdict_is_what_is_known_of_a_model(name: str) -> None:
         ("nemotron-3-ultra", {"truncate_history_thinking": False}, True),
     ],
 )
-def test_switches_that_are_given_in_every_render_count(
-    hub: object, name: str, switches: dict[str, bool], stable: bool
-) -> None:
+def test_switches_of_the_renderer_are_used(hub: object, name: str, switches: dict[str, bool], stable: bool) -> None:
     renderer = renderer_of(name, chat_template_kwargs=switches)
     assert renderer is not None
     assert renderer.is_prefix_stable is stable
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if name in STABLE])
-def test_no_conversation_contradicts_a_model_that_is_stable(name: str) -> None:
+def test_no_conversation_contradicts_a_stable_model(name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
     compared = 0
@@ -150,7 +148,7 @@ def ids_of(renderer: ChatRenderer, messages: list[Any], tools: list[Any] | None)
 
 
 @pytest.mark.parametrize("name", ["deepseek-v3", "deepseek-v3.1", "gemma-4", "mistral-small-3.2", "command-a"])
-def test_the_template_of_transformers_changes_the_same_pair(hub: object, name: str) -> None:
+def test_transformers_renders_the_reported_pair_with_the_same_change(hub: object, name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
     found = renderer.prefix_stability()
@@ -178,7 +176,7 @@ def test_a_template_that_only_appends_is_stable() -> None:
     assert len({*found.tried}) == len(found.tried)
 
 
-def test_a_template_that_drops_reasoning_is_shown_the_smallest_pair() -> None:
+def test_the_smallest_pair_is_reported_for_a_template_that_drops_reasoning() -> None:
     renderer = renderer_for(DROPS)
     found = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
@@ -199,7 +197,7 @@ def test_a_template_that_changes_only_with_tools_is_not_stable() -> None:
     assert changes(renderer, found)
 
 
-def test_a_text_that_stays_but_ends_with_other_tokens_is_not_stable() -> None:
+def test_an_equal_text_with_different_tokens_at_its_end_is_not_stable() -> None:
     def render(messages: list[dict[str, Any]], tools: object) -> tuple[str, list[int]]:
         text = "".join(message["content"] for message in messages)
         return text, [ord(one) for one in text[:-1]]
@@ -214,7 +212,7 @@ def test_a_text_that_stays_but_ends_with_other_tokens_is_not_stable() -> None:
     )
 
 
-def test_a_template_that_takes_nothing_is_not_stable() -> None:
+def test_a_template_that_rejects_every_conversation_is_not_stable() -> None:
     renderer = renderer_for(REFUSES)
     found = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
@@ -224,7 +222,7 @@ def test_a_template_that_takes_nothing_is_not_stable() -> None:
     assert found.refused > 500
 
 
-def test_pairs_that_are_refused_are_counted_and_do_not_count() -> None:
+def test_refused_pairs_are_counted_and_otherwise_ignored() -> None:
     refuses_tools = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + APPEND_ONLY
     found, whole = (renderer_for(one).prefix_stability() for one in (refuses_tools, APPEND_ONLY))
     assert found.stable
@@ -232,13 +230,13 @@ def test_pairs_that_are_refused_are_counted_and_do_not_count() -> None:
     assert found.refused == len(found.tried) == len(whole.tried) // 2
 
 
-def test_a_template_without_end_is_an_error_and_no_verdict() -> None:
+def test_a_template_that_exceeds_a_limit_is_an_error() -> None:
     endless = "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(TemplateLimitError):
         _ = renderer_for(endless).is_prefix_stable
 
 
-def test_it_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stability_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(APPEND_ONLY)
     found = renderer.prefix_stability()
     monkeypatch.setattr(ChatRenderer, "_render_sample", None)
@@ -246,7 +244,7 @@ def test_it_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert renderer.prefix_stability() is found
 
 
-def test_what_a_caller_does_with_a_record_changes_nothing_for_others() -> None:
+def test_changes_of_a_returned_record_have_no_effect_on_others() -> None:
     first = renderer_for(DROPS).prefix_stability()
     assert first.before is not None
     expected = copy.deepcopy(first)
@@ -254,14 +252,14 @@ def test_what_a_caller_does_with_a_record_changes_nothing_for_others() -> None:
     assert renderer_for(DROPS).prefix_stability() == expected
 
 
-def test_a_pool_says_it_as_well() -> None:
+def test_a_pool_has_prefix_stability_too() -> None:
     pool = create_renderer_pool(EMBEDDED, size=2)
     with pool.checkout() as renderer:
         assert pool.is_prefix_stable is renderer.is_prefix_stable is True
         assert pool.prefix_stability() is renderer.prefix_stability()
 
 
-def test_equal_renderers_learn_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_renderers_share_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     first = renderer_for(DROPS).prefix_stability()
     monkeypatch.setattr(ChatRenderer, "_render_sample", None)
     again = renderer_for(DROPS).prefix_stability()
@@ -284,7 +282,7 @@ def test_a_template_that_reads_no_tools_is_rendered_once_for_both_pairs() -> Non
     assert counts[True] == 2 * counts[False]
 
 
-def test_importing_the_module_makes_no_conversations() -> None:
+def test_importing_the_module_builds_no_conversations() -> None:
     script = (
         "import renderers.renderer, renderers.bridging.stability as s; print(s._sample_pairs.cache_info().currsize)"
     )

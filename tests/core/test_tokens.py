@@ -29,7 +29,7 @@ FIELDS = [field.name for field in dataclasses.fields(RenderedTokens)]
 
 
 def of_lists(**lists: Any) -> RenderedTokens:
-    """Makes the same of runs as the lists say."""
+    """Make the same of runs as the lists say."""
     plain = RenderedTokens(**{**LISTS, **lists})
     return RenderedTokens.of_runs(
         array("I", plain.token_ids), plain.runs, message_roles=plain.message_roles, message_tool_names=[None] * 3
@@ -39,7 +39,7 @@ def of_lists(**lists: Any) -> RenderedTokens:
 MADE = {"of lists": RenderedTokens(**LISTS), "of runs": of_lists()}
 
 
-def test_any_of_its_fields_make_one_and_the_others_are_empty() -> None:
+def test_any_fields_can_be_given_and_the_others_are_empty() -> None:
     assert RenderedTokens() == RenderedTokens(token_ids=[], message_tool_names=[], multi_modal_data=None)
     for name in FIELDS:
         value: Any = [1] if name != "multi_modal_data" else MultiModalData()
@@ -49,7 +49,7 @@ def test_any_of_its_fields_make_one_and_the_others_are_empty() -> None:
         assert others == [[]] * len(others)
 
 
-def test_one_without_ids_has_no_content_of_any_role() -> None:
+def test_tokens_without_ids_have_no_content_of_any_role() -> None:
     assert RenderedTokens(message_indices=[0], message_roles=["user"]).content_mask_for_roles({"user"}) == []
 
 
@@ -75,7 +75,7 @@ class TestOneOf:
         assert made.content_mask_for_roles(["user", "assistant"]) == [at in (4, 6, 7) for at in range(9)]
         assert made.content_mask_for_roles(()) == [False] * 9
 
-    def test_is_true_as_any_object_is(self, made: RenderedTokens) -> None:
+    def test_empty_tokens_are_truthy(self, made: RenderedTokens) -> None:
         assert made
         assert RenderedTokens(message_indices=made.message_indices)
 
@@ -97,13 +97,13 @@ class TestOneOf:
             made.tokens  # noqa: B018
 
 
-def test_both_kinds_are_equal() -> None:
+def test_tokens_from_runs_and_from_lists_are_equal() -> None:
     channels = [Channel.SCAFFOLD] * 9
     assert of_lists(channels=channels) == RenderedTokens(**LISTS, channels=channels, message_tool_names=[None] * 3)
     assert of_lists() != RenderedTokens(token_ids=[1])
 
 
-def test_a_list_may_be_changed_and_nothing_else_is() -> None:
+def test_changing_a_list_changes_nothing_else() -> None:
     made = of_lists()
     made.token_ids.append(99)
     made.message_indices.clear()
@@ -112,7 +112,7 @@ def test_a_list_may_be_changed_and_nothing_else_is() -> None:
     assert of_lists().token_ids == LISTS["token_ids"]
 
 
-def test_images_can_be_put_in_afterwards() -> None:
+def test_media_can_be_assigned_afterwards() -> None:
     for made in (RenderedTokens(), of_lists()):
         made.multi_modal_data = MultiModalData(mm_placeholders={"image": [PlaceholderRange(offset=2, length=3)]})
         assert made.multi_modal_data.mm_placeholders["image"][0].length == 3
@@ -120,7 +120,7 @@ def test_images_can_be_put_in_afterwards() -> None:
     assert MultiModalData().is_empty()
 
 
-def test_tokens_that_straddle_a_border_are_listed() -> None:
+def test_tokens_that_straddle_a_boundary_are_listed() -> None:
     runs = RenderedTokens(**LISTS).runs
     made = RenderedTokens.of_runs(array("I", range(9)), runs, (3,), message_roles=[], message_tool_names=[])
     assert made.straddling_tokens() == [3]
@@ -155,7 +155,7 @@ def letters(ids: list[int]) -> str:
     return "".join(map(chr, ids))
 
 
-def test_it_is_not_hashable() -> None:
+def test_tokens_are_not_hashable() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(RenderedTokens())
 
@@ -174,7 +174,7 @@ def test_spans_without_all_fields(lists: dict[str, Any], spans: list[Any]) -> No
     assert RenderedTokens(**lists).message_token_spans() == spans
 
 
-def test_what_is_not_known_is_not_counted() -> None:
+def test_unknown_fields_are_not_counted() -> None:
     some: dict[str, Any] = {"token_ids": [1, 2, 3], "message_indices": [0, 0, 1], "message_roles": ["user", "tool"]}
     assert RenderedTokens(**some).tokens_per_message(sampled_only=True) == [0, 0]
     assert RenderedTokens(**some, sampled_mask=[True]).tokens_by_role(sampled_only=True) == {"user": 0, "tool": 0}
@@ -182,7 +182,7 @@ def test_what_is_not_known_is_not_counted() -> None:
     assert RenderedTokens(**some, is_content=[True]).content_mask_for_roles({"user"}) == [False] * 3
 
 
-def test_a_million_tokens_hold_no_boxed_integers_until_asked() -> None:
+def test_a_million_tokens_hold_no_boxed_integers_until_a_list_is_read() -> None:
     run = TokenRun(1_000_000, 0, Channel.CONTENT, False, True)
     made = RenderedTokens.of_runs(
         array("I", range(1_000_000)), [run], message_roles=["user"], message_tool_names=[None]
@@ -194,7 +194,7 @@ def test_a_million_tokens_hold_no_boxed_integers_until_asked() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.sampled_from(list(Channel)), st.booleans(), st.booleans())))
-def test_lists_and_runs_say_the_same(rows: list[tuple[int, Channel, bool, bool]]) -> None:
+def test_lists_and_runs_agree(rows: list[tuple[int, Channel, bool, bool]]) -> None:
     columns = list(map(list, zip(*rows, strict=True))) or [[], [], [], []]
     names = ("message_indices", "channels", "sampled_mask", "is_content")
     lists: dict[str, Any] = dict(zip(names, columns, strict=True))
@@ -205,7 +205,7 @@ def test_lists_and_runs_say_the_same(rows: list[tuple[int, Channel, bool, bool]]
 
 
 @pytest.mark.parametrize("made", [*MADE.values(), RenderedTokens()], ids=[*MADE, "empty"])
-def test_arrays_have_what_the_lists_have(made: RenderedTokens) -> None:
+def test_arrays_equal_the_lists(made: RenderedTokens) -> None:
     arrays = made.arrays()
     size = len(made.token_ids)
     assert arrays.token_ids.tolist() == made.token_ids
@@ -230,7 +230,7 @@ def test_without_numpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
         of_lists().arrays()
 
 
-def test_what_is_assigned_is_what_counts_from_then_on() -> None:
+def test_an_assigned_list_replaces_the_runs() -> None:
     made = of_lists()
     made.token_ids = made.token_ids[:3]
     made.message_indices = made.message_indices[:3]
@@ -239,7 +239,7 @@ def test_what_is_assigned_is_what_counts_from_then_on() -> None:
     assert made.arrays().token_ids.tolist() == made.token_ids
 
 
-def test_lists_do_not_know_which_tokens_straddle_a_border() -> None:
+def test_tokens_from_lists_have_no_straddling_tokens() -> None:
     made = of_lists()
     assert made.straddling_tokens() == copy.deepcopy(made).straddling_tokens() == []
     for other in (RenderedTokens(**LISTS), dataclasses.replace(made)):
@@ -247,7 +247,7 @@ def test_lists_do_not_know_which_tokens_straddle_a_border() -> None:
             other.straddling_tokens()
 
 
-def test_explaining_needs_no_roles_and_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_works_without_roles_and_without_tokens(capsys: pytest.CaptureFixture[str]) -> None:
     RenderedTokens().explain(str)
     RenderedTokens(token_ids=[1, 2], message_indices=[0, 0]).explain(str)
     assert capsys.readouterr().out == "\n0-1  0 ?  scaffold    '[1, 2]'\n"
@@ -297,7 +297,7 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
             copied.straddling_tokens()
 
 
-def test_lists_that_were_read_and_not_changed_leave_the_runs_as_they_are() -> None:
+def test_reading_lists_without_changes_keeps_the_runs() -> None:
     made = of_lists()
     runs = made.runs
     assert made == made

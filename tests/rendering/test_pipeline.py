@@ -23,7 +23,7 @@ def pipeline(**changed: Any) -> RenderPipeline:
     return RenderPipeline(RenderSettings(**default | changed))
 
 
-def test_what_is_written_has_owners_and_ids() -> None:
+def test_a_run_has_owners_and_ids() -> None:
     one = pipeline()
     run = one.run([ASK, {"role": "assistant", "content": "Yes?"}], tools=None, add_generation_prompt=False)
     assert (run.roles, run.with_tools) == (["user", "assistant"], False)
@@ -36,7 +36,7 @@ def test_what_is_written_has_owners_and_ids() -> None:
     assert one.settings.tokenizer.decode(encoded.ids) == run.trace.text
 
 
-def test_switches_of_a_run_are_of_that_run_alone() -> None:
+def test_switches_of_a_run_do_not_affect_other_runs() -> None:
     one = pipeline(chat_template="{{ a }}{{ b }}{{ messages[0].content }}", chat_template_kwargs={"a": "1", "b": "2"})
     texts = [
         one.run([ASK], tools=None, add_generation_prompt=False, arguments=switches).trace.text
@@ -45,14 +45,14 @@ def test_switches_of_a_run_are_of_that_run_alone() -> None:
     assert texts == ["13Hi", "12Hi"]
 
 
-def test_a_switch_that_the_template_does_not_know_does_not_change_its_ways() -> None:
+def test_an_unknown_switch_does_not_change_the_turn_format() -> None:
     template = "{% if a %}{{ '<|turn|>' }}{% endif %}{{ messages[0].content }}"
     plain = pipeline(chat_template=template).turn_format(with_tools=False)
     assert pipeline(chat_template=template, chat_template_kwargs={"other": 1}).turn_format(with_tools=False) == plain
     assert pipeline(chat_template=template, chat_template_kwargs={"a": True}).turn_format(with_tools=False) != plain
 
 
-def test_control_text_that_is_refused_is_named() -> None:
+def test_an_error_names_the_refused_control_text() -> None:
     one = pipeline(content_tokens="refuse")
     run = one.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
     with pytest.raises(ControlTextError, match=r"message 0: content"):
@@ -67,7 +67,7 @@ class Small(Letters):
 
 
 @pytest.mark.parametrize(("kind", "runs"), [(Letters, 2), (Small, 0)])
-def test_a_tokenizer_whose_tokens_are_not_the_text_attributes_nothing(
+def test_a_tokenizer_without_offsets_gives_no_attribution(
     kind: type[Letters], runs: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     foreign = pipeline(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")

@@ -1,4 +1,4 @@
-"""The conversations whose ids are kept in `tests/goldens`: few, small, and each for something that goes wrong."""
+"""The conversations of the golden ids: few and small, each for a known source of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = dict[str, Any]
 
 
 class Question(NamedTuple):
-    """What a reference is asked."""
+    """A conversation with its render arguments."""
 
     title: str
     messages: list[Data]
@@ -53,11 +53,11 @@ TOOLS: list[Data] = [
         },
     },
 ]
-"""Two tools, with no more in them than all templates take."""
+"""Two tools with only those fields that all templates accept."""
 
 
 def answer(content: str, *, reasoning: str | None = None, calls: list[Data] | None = None) -> Data:
-    """Returns a message of the assistant with the keys that it needs and no others."""
+    """Return an assistant message without empty keys."""
     message: Data = {"role": "assistant", "content": content}
     if reasoning is not None:
         message["reasoning_content"] = reasoning
@@ -142,7 +142,7 @@ SAMPLES: dict[type, tuple[SwitchValue, ...]] = {bool: (False, True), int: (512,)
 
 
 def questions(family: Family) -> Iterator[Question]:
-    """Yields what the reference of a family is asked: each conversation, and each other setting of each switch."""
+    """Yield what the reference of a family is asked: each conversation, and each other setting of each switch."""
     for title, messages in OPEN.items():
         yield Question(title, messages, [], {"add_generation_prompt": True})
     for title, messages in CLOSED.items():

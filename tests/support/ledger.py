@@ -330,7 +330,7 @@ class Comparison:
     """The number of tokens with equal values in renders with the same ids, by field."""
     differences: list[Difference] = field(default_factory=list)
     other_ids: Counter[str] = field(default_factory=Counter)
-    """Renders with different ids, by cause. They are not compared."""
+    """Render with different ids, by cause. They are not compared."""
 
     def add(self, other: Comparison) -> None:
         """Add the results of another model."""

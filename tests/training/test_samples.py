@@ -96,11 +96,11 @@ def trained_text(**options: Any) -> str:
 # ==================
 
 
-def test_what_is_sampled_is_trained() -> None:
+def test_sampled_tokens_are_trained() -> None:
     assert built() == "0000000110"
 
 
-def test_role_to_mask_leaves_messages_out_and_adds_none() -> None:
+def test_role_to_mask_excludes_messages_and_adds_none() -> None:
     assert built(role_to_mask=lambda message: True) == "0000000110"
     assert built(role_to_mask=lambda message: message["role"] == "user") == "0000000000"
     assert (
@@ -108,7 +108,7 @@ def test_role_to_mask_leaves_messages_out_and_adds_none() -> None:
     )
 
 
-def test_role_to_mask_is_asked_about_the_callers_own_message_and_only_where_something_is_sampled() -> None:
+def test_role_to_mask_is_called_with_the_callers_message_and_only_for_sampled_messages() -> None:
     asked: list[Any] = []
     messages = spoken("system", "user", "assistant")
 
@@ -120,20 +120,20 @@ def test_role_to_mask_is_asked_about_the_callers_own_message_and_only_where_some
     assert [message is messages[2] for message in asked] == [True]
 
 
-def test_roles_trained_by_content_are_trained_whatever_role_to_mask_says() -> None:
+def test_roles_trained_by_content_ignore_role_to_mask() -> None:
     assert built(content_sft_roles={"user"}) == "0000110110"
     assert built(content_sft_roles={"user", "system"}, role_to_mask=lambda message: False) == "0010110000"
 
 
-def test_of_roles_trained_by_content_only_content_is_trained() -> None:
+def test_only_content_is_trained_for_roles_trained_by_content() -> None:
     assert built(lists(sampled_mask=[True] * 10), content_sft_roles={"user"}) == "0110111110"
 
 
-def test_roles_trained_by_content_are_as_others_where_content_is_not_known() -> None:
+def test_roles_trained_by_content_are_treated_as_others_if_is_content_is_unknown() -> None:
     assert built(lists(is_content=[]), content_sft_roles={"user", "assistant"}) == "0000000110"
 
 
-def test_a_role_alone_is_no_set_of_roles() -> None:
+def test_a_string_is_rejected_as_a_set_of_roles() -> None:
     with pytest.raises(ValueError, match="set of roles"):
         built(content_sft_roles="user")
 
@@ -144,7 +144,7 @@ def test_without_a_sampled_mask_role_to_mask_decides_alone() -> None:
     assert built(lists(sampled_mask=[]), role_to_mask=lambda message: message["role"] == "user") == "0001110000"
 
 
-def test_a_message_that_is_masked_is_not_trained_in_any_way() -> None:
+def test_a_masked_message_is_never_trained() -> None:
     assert built(message_loss_mask=[1, 1, 0]) == "0000000000"
     assert built(message_loss_mask=[True, False, True], content_sft_roles={"user", "system"}) == "0010000110"
 
@@ -157,13 +157,13 @@ def test_tokens_of_an_unknown_message_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("mask", [[1], [1, 1, 1, 1], []])
-def test_a_mask_of_messages_has_an_entry_for_each(mask: list[int]) -> None:
+def test_a_message_mask_needs_an_entry_for_each_message(mask: list[int]) -> None:
     with pytest.raises(ValueError, match=f"one entry per message: {len(mask)} for 3"):
         built(message_loss_mask=mask)
 
 
 @pytest.mark.parametrize("entry", [2, -1, None, "1", -0.5, float("nan"), float("inf")])
-def test_an_entry_of_a_mask_of_messages_is_a_truth_value_or_a_weight(entry: Any) -> None:
+def test_an_entry_of_a_message_mask_is_a_bool_or_a_weight(entry: Any) -> None:
     with pytest.raises(ValueError, match=r"message_loss_mask\[1\]"):
         built(message_loss_mask=[1, entry, 1])
 
@@ -175,19 +175,19 @@ def test_options_are_checked_before_anything_is_rendered() -> None:
     assert renderer.asked == []
 
 
-def test_lists_that_were_changed_count() -> None:
+def test_changed_lists_are_used() -> None:
     rendered = embedded().render(MESSAGES, tools=TOOLS)
     rendered.sampled_mask[:] = [False] * len(rendered.sampled_mask)
     assert "1" not in bits(build_training_sample(Given(rendered), MESSAGES))
 
 
-def test_the_renders_own_list_of_ids_is_not_shared() -> None:
+def test_the_list_of_ids_of_the_render_is_not_shared() -> None:
     rendered = lists(token_ids=[1] * 10)
     sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
     assert (len(sample.token_ids), len(rendered.token_ids)) == (11, 10)
 
 
-def test_a_real_render_trains_what_the_assistant_writes() -> None:
+def test_a_real_render_trains_the_assistant_turns() -> None:
     call = '<|call|>{"name": "look_up", "arguments": {"word": "tea"}}<|/call|>'
     first, second = f"<|think|>A word.<|/think|>Let me see.{call}<|end|>", "It is a drink.<|end|>"
     assert trained_text() == first + second
@@ -206,14 +206,14 @@ def test_tools_are_rendered() -> None:
 # ==================
 
 
-def test_a_stop_token_is_appended_where_the_turn_has_none() -> None:
+def test_a_stop_token_is_appended_if_the_turn_has_none() -> None:
     rendered = lists(token_ids=[1, 2, 3, 4, 5, 6, 7, 8, 8, 10])
     sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
     assert sample.token_ids == [*rendered.token_ids, STOP]
     assert bits(sample) == "00000001101"
 
 
-def test_text_after_the_stop_token_is_no_reason_to_append_one() -> None:
+def test_no_stop_token_is_appended_if_text_follows_the_stop_token() -> None:
     assert built(ensure_final_stop=True) == "0000000110"
 
 
@@ -223,33 +223,33 @@ def test_the_first_stop_token_is_appended_and_any_is_enough() -> None:
     assert build_training_sample(Given(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
 
 
-def test_a_stop_token_that_is_not_trained_is_none() -> None:
+def test_an_untrained_stop_token_does_not_count() -> None:
     assert built(lists(sampled_mask=[at == 7 for at in range(10)]), ensure_final_stop=True) == "00000001001"
 
 
 @pytest.mark.parametrize("last", ["user", "tool", "system"])
-def test_only_an_assistants_turn_is_stopped(last: str) -> None:
+def test_a_stop_token_is_appended_only_to_an_assistant_turn(last: str) -> None:
     messages = spoken("system", "user", last)
     rendered = lists(sampled_mask=[False] * 10)
     assert len(build_training_sample(Given(rendered), messages, ensure_final_stop=True).token_ids) == 10
 
 
-def test_a_turn_that_role_to_mask_leaves_out_is_not_stopped() -> None:
+def test_no_stop_token_is_appended_to_a_turn_that_role_to_mask_excludes() -> None:
     rendered = lists(token_ids=[1] * 10)
     assert built(rendered, ensure_final_stop=True, role_to_mask=lambda message: False) == "0000000000"
 
 
-def test_the_stop_token_of_a_masked_message_is_there_and_not_trained() -> None:
+def test_the_stop_token_of_a_masked_message_is_appended_and_not_trained() -> None:
     rendered = lists(token_ids=[1] * 10)
     assert built(rendered, ensure_final_stop=True, message_loss_mask=[1, 1, 0]) == "00000000000"
 
 
-def test_nothing_is_appended_where_it_is_not_known_what_is_sampled() -> None:
+def test_nothing_is_appended_without_a_sampled_mask() -> None:
     rendered = lists(token_ids=[1] * 10, sampled_mask=[])
     assert len(built(rendered, ensure_final_stop=True, role_to_mask=lambda message: True)) == 10
 
 
-def test_no_messages_have_no_last_one() -> None:
+def test_nothing_is_appended_without_messages() -> None:
     sample = build_training_sample(Given(RenderedTokens()), [], ensure_final_stop=True)
     assert sample == RenderedTrainingSample([], [])
 
@@ -264,14 +264,14 @@ def test_a_renderer_without_a_stop_token_cannot_append_one() -> None:
 # ==================
 
 
-def test_weights_are_those_of_the_mask_where_none_are_given() -> None:
+def test_weights_follow_the_mask_by_default() -> None:
     sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS)
     assert sample.loss_weights == [float(trained) for trained in sample.loss_mask]
     assert set(map(type, sample.loss_mask)) == {bool}
     assert set(map(type, sample.loss_weights)) == {float}
 
 
-def test_channels_and_roles_and_messages_multiply() -> None:
+def test_weights_of_channels_roles_and_messages_are_multiplied() -> None:
     rendered = embedded().render(MESSAGES, tools=TOOLS)
     weights = {Channel.REASONING: 0.5, "tool_arguments": 2.0, "scaffold": 0.25, "assistant": 3.0}
     sample = build_training_sample(
@@ -291,7 +291,7 @@ def test_channels_and_roles_and_messages_multiply() -> None:
     assert {message for message, _ in found} == {2, 4}
 
 
-def test_a_weight_of_nothing_leaves_out() -> None:
+def test_a_weight_of_zero_excludes_tokens() -> None:
     assert "A word." in trained_text()
     assert "A word." not in trained_text(weights={"reasoning": 0})
     assert "<|end|>" not in trained_text(weights={"scaffold": 0.0})
@@ -312,7 +312,7 @@ def test_an_appended_stop_token_counts_as_scaffold() -> None:
     assert (sample.token_ids, sample.loss_weights) == ([1, 2, STOP], [3.0, 3.0, 1.5])
 
 
-def test_a_stop_token_that_weighs_nothing_is_there_all_the_same() -> None:
+def test_a_stop_token_with_a_weight_of_zero_is_appended() -> None:
     sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS, ensure_final_stop=True, weights={"scaffold": 0})
     assert sample.token_ids == embedded().render_ids(MESSAGES, tools=TOOLS)
 
@@ -323,18 +323,18 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", None])
-def test_a_weight_is_a_number_from_0_on(weight: Any) -> None:
+def test_a_weight_is_a_number_of_at_least_0(weight: Any) -> None:
     with pytest.raises(ValueError, match=r"weights\['content'\]"):
         trained_text(weights={"content": weight})
 
 
-def test_weights_of_channels_need_channels_and_those_of_roles_do_not() -> None:
+def test_channel_weights_need_channels_and_role_weights_do_not() -> None:
     with pytest.raises(ValueError, match="channels"):
         built(weights={"reasoning": 0.5})
     assert built(weights={"assistant": 0.5}) == "0000000110"
 
 
-def test_a_role_named_like_a_channel_has_not_its_weight() -> None:
+def test_a_role_named_like_a_channel_does_not_get_its_weight() -> None:
     rendered = RenderedTokens(token_ids=[1], message_indices=[0], sampled_mask=[True], channels=[Channel.CONTENT])
     sample = build_training_sample(Given(rendered), spoken("reasoning"), weights={"reasoning": 0.5})
     assert sample.loss_weights == [1.0]
@@ -361,7 +361,7 @@ def test_placeholders_have_the_type_of_their_modality() -> None:
     assert len(sample.mm_token_type_ids) == len(sample.token_ids) == 11
 
 
-def test_without_media_there_is_no_data_and_without_placeholders_there_are_no_types() -> None:
+def test_there_is_no_media_data_without_media_and_no_types_without_placeholders() -> None:
     messages = spoken("system", "user", "assistant")
     empty = build_training_sample(Given(lists(multi_modal_data=MultiModalData())), messages)
     assert (empty.multi_modal_data, empty.mm_token_type_ids) == (None, None)
@@ -401,7 +401,7 @@ def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
 
 
 def rows(runs: Iterable[TokenRun]) -> list[TokenRun]:
-    """Returns each token's attribution."""
+    """Return each token's attribution."""
     found: list[TokenRun] = []
     for run in runs:
         found += [run] * (run.end - len(found))
@@ -438,7 +438,7 @@ def slow_weights(roles: list[str], runs: list[TokenRun], chosen: dict[str, Any])
 
 
 @given(data=st.data())
-def test_samples_are_those_of_a_slow_reference_of_runs_and_of_lists(data: st.DataObject) -> None:
+def test_samples_from_runs_and_from_lists_equal_a_slow_reference(data: st.DataObject) -> None:
     roles, runs = data.draw(attributions())
     chosen = data.draw(options(messages=len(roles)))
     ids = data.draw(st.lists(st.integers(1, STOP), min_size=len(rows(runs)), max_size=len(rows(runs))))
@@ -471,7 +471,7 @@ def test_no_token_outside_the_wanted_roles_is_trained_in_a_real_render(data: st.
 # ==================
 
 
-def test_a_step_is_a_prompt_and_all_that_follows() -> None:
+def test_a_step_is_a_prompt_and_its_completion() -> None:
     renderer = embedded()
     step = build_trajectory_step(renderer, MESSAGES[:2], MESSAGES[2:], tools=TOOLS)
     assert step["prompt_ids"] == renderer.render_ids(MESSAGES[:2], tools=TOOLS, add_generation_prompt=True)
@@ -492,7 +492,7 @@ def test_a_step_is_a_prompt_and_all_that_follows() -> None:
 
 
 @pytest.mark.parametrize(("prompt", "common"), [([1, 2, 3], 3), ([1, 2, 99], 2), ([99], 0), ([], 0)])
-def test_a_step_parts_where_the_renders_part(prompt: list[int], common: int) -> None:
+def test_a_step_is_split_where_the_renders_differ(prompt: list[int], common: int) -> None:
     step = build_trajectory_step(Given(lists(), prompt=prompt), spoken("user"), spoken("assistant"))
     assert step["prompt_ids"] == lists().token_ids[:common]
     assert step["completion_ids"] == lists().token_ids[common:]
@@ -506,7 +506,7 @@ def test_a_step_without_a_completion_has_no_generation_prompt() -> None:
     assert renderer.asked[2:] == [(1, None, True), (2, None, False)]
 
 
-def test_a_step_has_media_where_there_are_some() -> None:
+def test_a_step_has_the_media_of_its_messages() -> None:
     media = MultiModalData(mm_hashes={"image": ["h"]})
     step = build_trajectory_step(Given(lists(multi_modal_data=media)), spoken("user"), spoken("assistant"))
     assert step["multi_modal_data"] is media
@@ -514,7 +514,7 @@ def test_a_step_has_media_where_there_are_some() -> None:
     assert "multi_modal_data" not in build_trajectory_step(empty, spoken("user"), spoken("assistant"))
 
 
-def test_a_conversation_with_a_completion_is_a_new_one() -> None:
+def test_appending_a_completion_creates_a_new_conversation() -> None:
     first = RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
     second = first.with_completion((4, 5), completion_logprobs=[-0.1, -0.2])
     assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=spoken("user"))
@@ -534,7 +534,7 @@ def test_a_conversation_with_a_completion_is_a_new_one() -> None:
 @pytest.mark.parametrize(
     ("name", "appended"), [("Qwen/Qwen3-8B", []), ("zai-org/GLM-4.5-Air", ["<|endoftext|>"])], ids=["qwen3", "glm-4.5"]
 )
-def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name: str, appended: list[str]) -> None:
+def test_a_stop_token_is_appended_if_the_template_writes_none(hub: object, name: str, appended: list[str]) -> None:
     renderer = create_renderer(load_tokenizer(name))
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
     plain = build_training_sample(renderer, messages)
@@ -545,7 +545,7 @@ def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name:
     assert stopped.loss_mask == plain.loss_mask + [True] * len(added)
 
 
-def test_ids_that_were_changed_after_a_render_need_an_attribution_of_their_length() -> None:
+def test_ids_changed_after_a_render_need_attribution_of_the_same_length() -> None:
     class Appending:
         def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any:
             rendered = embedded().render(messages, tools=tools, add_generation_prompt=add_generation_prompt)
