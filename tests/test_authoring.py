@@ -1,4 +1,4 @@
-"""What authors of renderers build a bridge with."""
+"""Helpers for authors of custom renderers with a bridge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from renderers.compat.bridge_helpers import (
 )
 
 
-def spoken(*roles: str) -> list[dict[str, Any]]:
+def messages_of(*roles: str) -> list[dict[str, Any]]:
     return [{"role": role} for role in roles]
 
 
@@ -50,15 +50,15 @@ def test_trimmed_ids_are_a_new_list() -> None:
 
 
 def test_new_messages_must_not_contain_an_assistant_message() -> None:
-    assert reject_assistant_in_extension(spoken("user", "assistant"))
-    assert not reject_assistant_in_extension(spoken("user", "tool", "system"))
+    assert reject_assistant_in_extension(messages_of("user", "assistant"))
+    assert not reject_assistant_in_extension(messages_of("user", "tool", "system"))
     assert not reject_assistant_in_extension([{}])
 
 
 def test_a_user_message_starts_a_new_question_unless_the_author_overrides_it() -> None:
-    assert introduces_user_query(spoken("tool", "user"))
-    assert not introduces_user_query(spoken("tool"))
-    assert introduces_user_query(spoken("tool"), is_user_query=lambda message: message["role"] == "tool")
+    assert introduces_user_query(messages_of("tool", "user"))
+    assert not introduces_user_query(messages_of("tool"))
+    assert introduces_user_query(messages_of("tool"), is_user_query=lambda message: message["role"] == "tool")
 
 
 def test_the_retention_of_a_config_takes_precedence_over_the_implied_one() -> None:
@@ -68,11 +68,11 @@ def test_the_retention_of_a_config_takes_precedence_over_the_implied_one() -> No
 
 
 @pytest.mark.parametrize("retention", get_args(ResolvedThinkingRetention))
-def test_reasoning_is_rewritten_according_to_the_retention(retention: ResolvedThinkingRetention) -> None:
+def test_the_history_is_rerendered_according_to_the_retention(retention: ResolvedThinkingRetention) -> None:
     after_tool, after_user = {"template": (True, True), "tool_cycle": (False, True), "all": (False, False)}[retention]
-    assert should_rerender_for_thinking_retention(retention, spoken("tool")) is after_tool
-    assert should_rerender_for_thinking_retention(retention, spoken("tool", "user")) is after_user
+    assert should_rerender_for_thinking_retention(retention, messages_of("tool")) is after_tool
+    assert should_rerender_for_thinking_retention(retention, messages_of("tool", "user")) is after_user
     own = should_rerender_for_thinking_retention(
-        retention, spoken("user"), is_user_query=lambda message: message["role"] == "tool"
+        retention, messages_of("user"), is_user_query=lambda message: message["role"] == "tool"
     )
     assert own is after_tool

@@ -1,4 +1,4 @@
-"""The command line shows what the files say, and fails with one clear line."""
+"""The command line prints facts about models, and errors in one line."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def test_a_closed_pipe_ends_the_command_without_an_error() -> None:
     assert (shown.returncode, errors) == (0, b"")
 
 
-def test_models_of_no_family_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_family_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "default"]) == 0
     assert capsys.readouterr().out.startswith("default\n")

@@ -36,8 +36,8 @@ from renderers.families import FAMILIES, Family, RetentionRule, TemplateSwitch
 
 ANY_CONFIG: TypeAdapter[BaseRendererConfig] = TypeAdapter(RendererConfig)
 CLASSES: list[type[BaseRendererConfig]] = list(get_args(get_args(RendererConfig)[0]))
-MADE_FROM_NOTHING = [one for one in CLASSES if "import_path" not in one.model_fields]
-BY_NAME = {one.model_fields["name"].default: one for one in CLASSES}
+WITHOUT_REQUIRED_FIELDS = [kind for kind in CLASSES if "import_path" not in kind.model_fields]
+BY_NAME = {kind.model_fields["name"].default: kind for kind in CLASSES}
 RULED = Family(
     key="glm-5",
     class_name="GLM5",
@@ -52,17 +52,17 @@ RULED = Family(
 
 @pytest.fixture
 def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record in which `clear_thinking` rules the history."""
+    """A family record with a retention rule for `clear_thinking`."""
     monkeypatch.setattr(GLM5RendererConfig, "_family", RULED)
 
 
 def in_scope(switch: TemplateSwitch) -> bool:
-    """A config holds plain values; lists and dicts belong to a conversation and go to `render`."""
+    """Return True for switches with plain values. Lists and dicts are arguments of `render`."""
     return switch.values not in (list, dict)
 
 
 def kinds_of(annotation: Any) -> set[object]:
-    """What a field may be, beside None: its types, and `True`, `False` and the words of a literal one by one."""
+    """Return the types of a field except None, with bools and literals expanded to their values."""
     if get_origin(annotation) in (Union, types.UnionType):
         return set().union(*map(kinds_of, get_args(annotation)))
     if get_origin(annotation) is Literal:
@@ -118,7 +118,7 @@ print(len(made) == 8 * (len(CONFIG_CLASSES) - 3) and all(made))
 
 @pytest.mark.parametrize("key", FAMILIES)
 def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> None:
-    switches = {one.name: one for one in FAMILIES[key].switches if in_scope(one)}
+    switches = {switch.name: switch for switch in FAMILIES[key].switches if in_scope(switch)}
     assert BY_NAME[key].template_field_names() == switches.keys()
     for name, switch in switches.items():
         field = BY_NAME[key].model_fields[name]
@@ -136,7 +136,7 @@ def test_a_class_and_its_fields_have_documentation(kind: type[BaseRendererConfig
     assert kind._internal_fields <= kind.model_fields.keys()
 
 
-@pytest.mark.parametrize("kind", MADE_FROM_NOTHING, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WITHOUT_REQUIRED_FIELDS, ids=lambda kind: kind.__name__)
 def test_a_config_is_equal_after_every_round_trip(kind: type[BaseRendererConfig]) -> None:
     config = kind(thinking_retention="all", content_tokens="text", date="2026-01-31", conventions="0.1", prefill="kept")
     fields = {name: getattr(config, name) for name in kind.model_fields}
@@ -152,8 +152,8 @@ def test_a_config_can_be_a_field_of_another_model() -> None:
     class Client(BaseModel):
         renderer: RendererConfig | None = None
 
-    given = {"renderer": {"name": "qwen3", "enable_thinking": False}}
-    assert Client.model_validate(given).renderer == Qwen3RendererConfig(enable_thinking=False)
+    data = {"renderer": {"name": "qwen3", "enable_thinking": False}}
+    assert Client.model_validate(data).renderer == Qwen3RendererConfig(enable_thinking=False)
 
 
 def test_a_config_does_not_change() -> None:
@@ -167,7 +167,7 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 def read(kind: type[BaseRendererConfig], **fields: object) -> BaseRendererConfig:
-    """Make a config of values of any type, as a command line or a file does."""
+    """Create a config from values of any type, as a command line or a file does."""
     return kind.model_validate(fields)
 
 
@@ -196,7 +196,7 @@ def test_a_field_of_a_custom_config_can_accept_both() -> None:
     class Own(BaseRendererConfig):
         depth: bool | int = False
 
-    assert [Own(depth=one).depth for one in (True, 3)] == [True, 3]
+    assert [Own(depth=value).depth for value in (True, 3)] == [True, 3]
 
 
 def test_a_date_is_stored_as_iso_text() -> None:
@@ -208,8 +208,13 @@ def test_a_date_is_stored_as_iso_text() -> None:
 
 
 def test_an_effort_is_a_number_or_a_known_name() -> None:
-    given: list[Any] = ["low", "0.5", 0, 0.99]
-    assert [InklingRendererConfig(reasoning_effort=one).reasoning_effort for one in given] == ["low", 0.5, 0.0, 0.99]
+    efforts: list[Any] = ["low", "0.5", 0, 0.99]
+    assert [InklingRendererConfig(reasoning_effort=effort).reasoning_effort for effort in efforts] == [
+        "low",
+        0.5,
+        0.0,
+        0.99,
+    ]
     for wrong in ("bogus", 1.5, -0.1, "nan"):
         with pytest.raises(ValidationError, match=r"is not an effort\. Use a number from 0 to 0\.99, or one of none"):
             InklingRendererConfig(reasoning_effort=wrong)
@@ -228,11 +233,11 @@ def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("ruled")
-def test_a_default_value_contradicts_nothing() -> None:
+def test_switches_that_agree_with_the_retention_are_accepted() -> None:
     GLM5RendererConfig(thinking_retention="all", clear_thinking=False)
     GLM5RendererConfig(thinking_retention="tool_cycle", enable_thinking=False)
-    kept = GLM5RendererConfig(thinking_retention="all")
-    assert GLM5RendererConfig(**kept.model_dump()) == kept
+    config = GLM5RendererConfig(thinking_retention="all")
+    assert GLM5RendererConfig(**config.model_dump()) == config
 
 
 def test_switches_are_the_fields_that_the_template_reads() -> None:

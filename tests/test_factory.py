@@ -1,4 +1,4 @@
-"""A renderer is of its model's family, with the family's config, and says so."""
+"""`create_renderer` finds the family of a model, and its class and config."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HI = [{"role": "user", "content": "Hi"}]
 
 
 def directory(tmp_path: Path, **config: Any) -> Path:
-    """A copy of the embedded model whose config says more."""
+    """Return a copy of the embedded model with more fields in its config.json."""
     made = tmp_path / "model"
     shutil.copytree(EMBEDDED, made)
     said = json.loads((made / "config.json").read_text())
@@ -122,7 +122,7 @@ def test_a_switch_that_only_a_program_reads_is_rejected(hub: object) -> None:
     with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss needs the program 'harmony'"):
         create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
     renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
-    assert any("program 'harmony' is not in this release" in one for one in renderer.resolution.conflicts)
+    assert any("program 'harmony' is not in this release" in conflict for conflict in renderer.resolution.conflicts)
 
 
 def test_a_family_that_needs_a_program_raises_if_there_is_no_template(hub: object) -> None:
@@ -150,8 +150,8 @@ def test_a_known_name_with_another_template_gives_a_warning(monkeypatch: pytest.
     with pytest.warns(UnknownTemplateWarning, match="is a model of qwen3, but the chat template"):
         renderer = create_renderer(tokenizer)
     assert type(renderer) is DefaultRenderer
-    assert any("is a model of qwen3" in one for one in renderer.resolution.conflicts)
-    # Who gives a template knows that it is another one.
+    assert any("is a model of qwen3" in conflict for conflict in renderer.resolution.conflicts)
+    # A template that the caller passes gives no warning.
     create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
 
 
@@ -161,7 +161,7 @@ def test_a_config_of_another_family_gives_a_warning_and_keeps_the_stop_tokens(hu
     ):
         renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), GLM5RendererConfig())
     assert renderer.get_stop_token_ids() == [151645, 151643]
-    assert any("'<|user|>', '<|observation|>'" in one for one in renderer.resolution.conflicts)
+    assert any("'<|user|>', '<|observation|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
 def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -> None:
@@ -174,13 +174,13 @@ def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -
 
 
 class Own(Qwen3Renderer):
-    """A class of a caller's own."""
+    """A custom renderer class."""
 
     config_class = Qwen3RendererConfig
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"chat_template": "{{ 1 }}"},
         {"date": "2026-01-31"},
@@ -191,13 +191,13 @@ class Own(Qwen3Renderer):
         {"limits": Limits(steps=1)},
     ],
 )
-def test_no_switch_is_dropped_for_a_custom_class(given: dict[str, Any]) -> None:
+def test_arguments_besides_the_config_are_rejected_for_a_custom_class(arguments: dict[str, Any]) -> None:
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
     with pytest.raises(
-        TypeError, match=f"{next(iter(given))} cannot be passed beside the config of a class of your own"
+        TypeError, match=f"{next(iter(arguments))} cannot be passed beside the config of a class of your own"
     ):
-        create_renderer(load_tokenizer(EMBEDDED), config, **given)
+        create_renderer(load_tokenizer(EMBEDDED), config, **arguments)
 
 
 def test_a_class_accepts_the_config_of_its_base_class() -> None:
@@ -230,7 +230,7 @@ def test_a_class_of_no_family_is_rejected() -> None:
         Mine(load_tokenizer(EMBEDDED), Qwen3RendererConfig())
 
 
-def test_a_switch_that_no_template_reads_is_dropped_together_with_its_retention() -> None:
+def test_a_switch_that_no_template_reads_can_be_combined_with_a_retention() -> None:
     config = DefaultRendererConfig(foo=True)
     assert create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all").thinking_retention == "all"
 
@@ -266,7 +266,7 @@ def test_settings_need_a_config() -> None:
 
 
 class Registered:
-    """A renderer class as release 0.1 registers it: it takes a tokenizer and a config, and nothing else."""
+    """A renderer class as in release 0.1: it accepts only a tokenizer and a config."""
 
     def __init__(self, tokenizer: object, config: BaseRendererConfig) -> None:
         self.tokenizer = tokenizer

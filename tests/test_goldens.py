@@ -1,4 +1,4 @@
-"""Our ids are the golden ones, and golden ids do not change unless the changelog says so."""
+"""Rendered ids equal the golden ids, and every change of golden ids is in the changelog."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.golden import (
 from tests.support.golden_conversations import questions
 
 MOST_BYTES = 400_000
-"""How much all files may have, so that they stay something to read."""
+"""The maximum size of all files together, so that they stay readable."""
 
 SMALL = Golden(
     family="small",
@@ -50,15 +50,15 @@ SMALL = Golden(
 )
 
 
-def kept(family: Family) -> Golden:
-    """Return the golden ids of a family as the repository has them."""
+def committed(family: Family) -> Golden:
+    """Return the committed golden ids of a family."""
     path = path_of(family.key)
     assert path.is_file(), f"there are no golden ids of {family.key}: run `make goldens`"
     return read_golden(path.read_text(encoding="utf-8"))
 
 
 # ==================
-# The file
+# Files
 # ==================
 
 
@@ -94,25 +94,25 @@ def test_a_prefix_of_most_cases_is_written_once() -> None:
     start = list(range(5000, 5200))
     cases = [Case(str(at), (), {}, [], [*start, at]) for at in range(5)]
     others = [Case("other", (), {}, [], [1, 2]), Case("refused", (), {}, [], None), Case("start", (), {}, [], start)]
-    one = SMALL._replace(models=[Model("a", "b", [], [*cases, *others]), *SMALL.models])
-    text = write_golden(one)
+    golden = SMALL._replace(models=[Model("a", "b", [], [*cases, *others]), *SMALL.models])
+    text = write_golden(golden)
     assert text.count(" 5100 ") == 1
-    assert read_golden(text) == one
+    assert read_golden(text) == golden
 
 
 # ==================
-# The changelog
+# Changelog
 # ==================
 
 
 def test_the_digest_changes_with_an_id_a_title_and_a_refusal() -> None:
     model = SMALL.models[0]
-    one, two = model.cases
+    first, second = model.cases
     others = [
-        [one._replace(ids=[*(one.ids or ())[:-1], 0]), two],
-        [one._replace(title="other"), two],
-        [one, two._replace(ids=[])],
-        [one],
+        [first._replace(ids=[*(first.ids or ())[:-1], 0]), second],
+        [first._replace(title="other"), second],
+        [first, second._replace(ids=[])],
+        [first],
     ]
     digests = [digest_of_ids(SMALL._replace(models=[model._replace(cases=cases)])) for cases in [model.cases, *others]]
     assert len({digest_of_ids(SMALL), *digests}) == len(others) + 2
@@ -127,7 +127,7 @@ def test_the_newest_changelog_row_of_a_family_is_used() -> None:
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
 def test_every_digest_is_in_the_changelog(family: Family) -> None:
-    row = changelog_row(kept(family))
+    row = changelog_row(committed(family))
     assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), family.key) == row, (
         f"the ids in {path_of(family.key).name} are not the ones that {CHANGELOG.name} knows. If they were not meant to"
         " change, find out why the reference gives others. If they were: let the `version` of the family's record grow,"
@@ -137,7 +137,7 @@ def test_every_digest_is_in_the_changelog(family: Family) -> None:
 
 
 # ==================
-# The families
+# Families
 # ==================
 
 
@@ -151,20 +151,20 @@ def test_all_files_together_are_small() -> None:
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
 def test_a_file_agrees_with_the_current_record(family: Family) -> None:
-    golden = kept(family)
+    golden = committed(family)
     assert (golden.family, golden.version) == (family.key, family.version), "run `make goldens`"
     assert golden.models
     for model in golden.models:
         assert model.name in family.names
         assert model.template in family.templates
-        asked = [(one.title, one.settings) for one in questions(family)]
-        assert [(case.title, case.settings) for case in model.cases] == asked, "run `make goldens`"
-        assert sum(case.ids is not None for case in model.cases) > len(asked) / 2
+        expected = [(question.title, question.settings) for question in questions(family)]
+        assert [(case.title, case.settings) for case in model.cases] == expected, "run `make goldens`"
+        assert sum(case.ids is not None for case in model.cases) > len(expected) / 2
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
 def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
-    golden = kept(family)
+    golden = committed(family)
     for model in golden.models:
         assert differences(family, golden, model) == []
 
@@ -172,7 +172,7 @@ def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
 def differences(family: Family, golden: Golden, model: Model) -> list[str]:
     """Return the cases of a model with different ids, for the messages in the file and before adaptation."""
     renderer = create_renderer(load_tokenizer(model.name), date=datetime.datetime.fromisoformat(golden.date))
-    found = []
+    mismatches = []
     for case, question in zip(model.cases, questions(family), strict=True):
         tools = [tool for tool in model.tools if names_of([tool])[0] in case.tools] or None
         for messages in (case.messages, question.messages):
@@ -182,13 +182,13 @@ def differences(family: Family, golden: Golden, model: Model) -> list[str]:
             except (TemplateError, MessageError):
                 ids = None
             if ids != case.ids:
-                found.append(f"{model.name}, {case.title}: expected {case.ids}, got {ids}")
-    return found
+                mismatches.append(f"{model.name}, {case.title}: expected {case.ids}, got {ids}")
+    return mismatches
 
 
 def test_a_changed_id_is_reported_as_a_difference(hub: Path) -> None:
     family = next(iter(KEPT.values()))
-    golden = kept(family)
+    golden = committed(family)
     model = golden.models[0]
     first, *rest = model.cases
     for ids in ([*(first.ids or ()), 0], None):

@@ -1,4 +1,4 @@
-"""Images are placeholders where that is asked for, an error where it is not, and never dropped."""
+"""Images become placeholders with `process_multimodal=False`; otherwise they are an error. They are never dropped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOOK: list[dict[str, Any]] = [
 
 
 def sees() -> ChatRenderer:
-    # Of which nothing says whether it takes images.
+    # Nothing in its files declares image support.
     tokenizer = adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")))
     return create_renderer(tokenizer, chat_template=SEES)
 
@@ -48,7 +48,7 @@ def shown(renderer: ChatRenderer, messages: Any, channel: Channel) -> list[str]:
     """Return the texts of all tokens of a channel."""
     rendered = renderer.render(messages, process_multimodal=False)
     tokens = zip(rendered.token_ids, rendered.channels, strict=True)
-    return [renderer.tokenizer.decode([token]) for token, one in tokens if one is channel]
+    return [renderer.tokenizer.decode([token]) for token, token_channel in tokens if token_channel is channel]
 
 
 def test_a_placeholder_is_media_and_content_and_its_delimiters_are_not() -> None:
@@ -66,7 +66,7 @@ def test_a_placeholder_is_media_and_content_and_its_delimiters_are_not() -> None
 def test_a_turn_after_an_image_begins_after_its_header() -> None:
     renderer = sees()
     rendered = renderer.render(LOOK, process_multimodal=False)
-    sampled = [token for token, one in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if one]
+    sampled = [token for token, mask in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if mask]
     assert renderer.tokenizer.decode(sampled) == "A cat.<|end|>"
 
 
@@ -76,10 +76,10 @@ def test_a_placeholder_that_is_plain_text_is_media_as_a_whole() -> None:
 
 
 def test_placeholder_text_in_a_body_is_not_media() -> None:
-    said = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
+    messages = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
     renderer = sees()
-    assert shown(renderer, said, Channel.MEDIA) == ["<|pad|>"]
-    assert [one.text for one in renderer.render(said, process_multimodal=False).injected] == ["<|pad|>"]
+    assert shown(renderer, messages, Channel.MEDIA) == ["<|pad|>"]
+    assert [span.text for span in renderer.render(messages, process_multimodal=False).injected] == ["<|pad|>"]
 
 
 @pytest.mark.parametrize("kind", ["image", "video"])

@@ -90,10 +90,10 @@ def renderer() -> ChatRenderer:
 
 
 def bridge(method: str, messages: list[Any], tools: Any = None) -> object:
-    one = renderer()
-    prompt = one.render_ids([ASK], add_generation_prompt=True)
-    completion = one.tokenizer.encode("Hello!<|end|>")
-    return getattr(one, method)(prompt, completion, messages, tools=tools)
+    target = renderer()
+    prompt = target.render_ids([ASK], add_generation_prompt=True)
+    completion = target.tokenizer.encode("Hello!<|end|>")
+    return getattr(target, method)(prompt, completion, messages, tools=tools)
 
 
 METHODS: dict[str, Callable[..., object]] = {

@@ -1,4 +1,4 @@
-"""Each normalisation changes what its name says, and nothing else."""
+"""Each normalisation changes the fields in its name, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPECTED: dict[str, AssistantTurn] = {
 
 
 @pytest.mark.parametrize("name", NORMALISATIONS)
-def test_each_normalisation_changes_its_example(name: str) -> None:
+def test_each_normalisation_gives_its_expected_turn(name: str) -> None:
     assert NORMALISATIONS[name](TURN) == EXPECTED[name]
 
 

@@ -1,4 +1,4 @@
-"""What the package declares is what it imports, and what consumers ask for is there."""
+"""The declared dependencies are those that the package imports, and the extras of consumers exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool is a façade over one renderer, or lends several one by one."""
+"""A pool shares one renderer, or lends several, each to one user at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HI = [{"role": "user", "content": "Hi"}]
 
 
 class Counting:
-    """A renderer that says how many use it, and all like it, at once."""
+    """A renderer that counts its concurrent users."""
 
     mm_token_type_id_map: dict[int, int] = {1: 2}  # noqa: RUF012
 
@@ -44,8 +44,8 @@ class Counting:
 
 def test_a_pool_for_a_model_shares_one_renderer() -> None:
     pool = create_renderer_pool(EMBEDDED, size=3)
-    with pool.checkout() as one, pool.checkout() as other, pool.checkout() as third:
-        assert one is other is third
+    with pool.checkout() as first, pool.checkout() as second, pool.checkout() as third:
+        assert first is second is third
     assert (pool.size, pool.renderer_cls) == (3, DefaultRenderer)
 
 
@@ -79,12 +79,12 @@ def test_a_renderer_is_returned_if_its_user_raises() -> None:
 
 
 def test_an_error_of_the_factory_names_the_renderer_and_the_cause() -> None:
-    made: list[int] = []
+    created: list[int] = []
 
     def factory() -> object:
-        if len(made) == 5:
+        if len(created) == 5:
             raise OSError("tokenizer.json is gone")
-        made.append(0)
+        created.append(0)
         return object()
 
     with pytest.raises(

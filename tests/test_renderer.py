@@ -1,4 +1,4 @@
-"""The renderer: what it takes, what it keeps, what it refuses."""
+"""The arguments, the immutability and the errors of a renderer."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_default_date_is_constant_and_visible() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=DATED)
     assert renderer.date == DEFAULT_DATE
     assert "the template writes the date, which is 2024-07-26 by default. Pass date=." in renderer.resolution.conflicts
-    assert not any("date" in one for one in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
+    assert not any("date" in conflict for conflict in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
     again = pickle.loads(pickle.dumps(renderer))
     assert again.date == renderer.date
     assert again.render_ids(HI) == renderer.render_ids(HI)
@@ -98,8 +98,8 @@ def test_a_renderer_is_immutable(renderer: ChatRenderer) -> None:
         renderer.date = datetime.datetime.now()
     with pytest.raises(TypeError):
         renderer.chat_template_kwargs["x"] = 1
-    given = {"l": [1, {"a": 2}]}
-    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=given)
+    switches = {"l": [1, {"a": 2}]}
+    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=switches)
     with pytest.raises(AttributeError):
         changed.chat_template_kwargs["l"].append(2)
     with pytest.raises(TypeError):
@@ -173,7 +173,7 @@ def test_a_custom_tokenizer_can_be_used() -> None:
     assert rendered.message_roles == ["user"]
 
 
-def test_a_config_of_the_wrong_kind_is_rejected_with_advice() -> None:
+def test_a_config_that_is_a_dict_is_rejected() -> None:
     config: Any = {"name": "qwen3"}
     with pytest.raises(TypeError, match=r"config must be a renderer config, .*, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), config)
@@ -181,8 +181,8 @@ def test_a_config_of_the_wrong_kind_is_rejected_with_advice() -> None:
 
 def test_a_final_message_can_be_continued(renderer: ChatRenderer) -> None:
     messages = [*HI, {"role": "assistant", "content": "Well, "}]
-    whole = text(renderer, messages)
-    assert whole.startswith(text(renderer, messages, continue_final_message=True))
+    full = text(renderer, messages)
+    assert full.startswith(text(renderer, messages, continue_final_message=True))
     assert text(renderer, messages, continue_final_message=True).endswith("Well, ")
 
 

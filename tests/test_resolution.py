@@ -1,4 +1,4 @@
-"""Stop tokens are those of the generation config, else EOS, else the template's closer; what disagrees is said."""
+"""Stop tokens come from the generation config, else EOS, else the template. Conflicts are reported."""
 
 from __future__ import annotations
 

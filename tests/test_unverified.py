@@ -1,4 +1,4 @@
-"""The core laws without verification, as users run the package: all other tests compare each run with a plain one."""
+"""The core laws without verification, as users run the package: all other tests verify each run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.golden import KEPT
 from tests.support.parity import CORPUS, difference, rotated, run_reference, run_traced
-from tests.test_goldens import differences, kept
+from tests.test_goldens import committed, differences
 
 FAMILIES = tuple(KEPT)[::3]
 TEMPLATES = CORPUS[::12]
@@ -37,7 +37,7 @@ def renderer() -> ChatRenderer:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rendered_ids_equal_the_golden_ids(hub: Path, family: str) -> None:
-    golden = kept(KEPT[family])
+    golden = committed(KEPT[family])
     assert [line for model in golden.models for line in differences(KEPT[family], golden, model)] == []
 
 
@@ -75,7 +75,7 @@ def test_a_rollout_is_parsed_and_bridged_as_the_template_renders_it(renderer: Ch
     end = max(at for at, sampled in enumerate(history.sampled_mask) if sampled) + 1
     completion = history.token_ids[len(prompt) : end]
     parsed = renderer.parse_response(completion, tools=TOOLS, prompt_ids=prompt)
-    assert [(one.name, one.arguments) for one in parsed.tool_calls] == [("get", {"city": "Rome"})]
+    assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("get", {"city": "Rome"})]
     bridge = renderer.bridge(prompt, completion, [result], tools=TOOLS)
     assert isinstance(bridge, Bridge)
     rendered = renderer.render_ids([ask, turn, result], tools=TOOLS, add_generation_prompt=True)

@@ -1,4 +1,4 @@
-"""A rollout is extended with its own tokens untouched, as rendering it all would, or not at all."""
+"""A bridge keeps all prior tokens and adds the ids that a full render would add, or it is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.bridging import (
 from tests.support.models import HUB_AT_HAND
 from tests.support.parity import CORPUS
 
-HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="needs the models of ../shared")
+HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not available (set SHARED)")
 HI = {"role": "user", "content": "Hi"}
 BYE = {"role": "user", "content": "Bye"}
 CALL = '<|call|>{"name": "get", "arguments": {}}<|/call|>'
@@ -62,7 +62,7 @@ def prompt_of(renderer: ChatRenderer, *messages: dict[str, Any], **options: Any)
 
 
 def added(renderer: ChatRenderer, completion: str | list[int], *new: dict[str, Any], **options: Any) -> str:
-    """Return the text that is added after a completion; what was there before must be there still."""
+    """Return the text that a bridge adds after a completion, and check that the prior ids are unchanged."""
     prompt = prompt_of(renderer)
     sampled = ids_of(renderer, completion) if isinstance(completion, str) else completion
     bridged = renderer.bridge(prompt, sampled, new or [BYE], **options)
@@ -79,7 +79,7 @@ def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **opt
 
 
 # ==================
-# The law
+# Equal to a full render
 # ==================
 
 
@@ -87,25 +87,25 @@ def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **opt
 def test_a_bridge_adds_the_same_ids_as_a_full_render(template: str) -> None:
     default = renderer_of(template)
     if default is None:
-        pytest.skip("this model comes without a template")
-    everything = keeping_all(default)
-    false: Counter[str] = Counter()
-    # `make bridge-table` goes through all of them; of the many templates of the corpus, half of them are tried.
+        pytest.skip("this model has no template")
+    keep_all = keeping_all(default)
+    false_refusals: Counter[str] = Counter()
+    # `make bridge-table` runs all cases. Here templates of the corpus get half of them.
     for case in cases(default, by_turns=True, halved=TEMPLATES[template] in CORPUS):
         outcome = outcome_of(default, case)
         if outcome.startswith("false"):
-            false[outcome.removeprefix("false: ")] += 1
+            false_refusals[outcome.removeprefix("false: ")] += 1
         if outcome == BridgeReason.HISTORY_REWRITTEN:
-            assert outcome_of(everything, case) in ("kept", REFUSED_WITH_ALL.get(template)), case.name
-    assert false <= Counter(FALSE_REFUSALS.get(template, {}))
-    # Results that say little of their calls, or come in another order, are written as rendering does, or refused.
+            assert outcome_of(keep_all, case) in ("kept", REFUSED_WITH_ALL.get(template)), case.name
+    assert false_refusals <= Counter(FALSE_REFUSALS.get(template, {}))
+    # Results that are incomplete or reordered must be written as in a full render, or be refused.
     for case in cases(default, ODD_RESULTS, by_turns=True):
         outcome_of(default, case)
-        outcome_of(everything, case)
+        outcome_of(keep_all, case)
 
 
 # ==================
-# What was there stays
+# Prior ids are kept
 # ==================
 
 NEXT = "\n<|turn|>user\nBye<|end|>\n<|turn|>assistant\n"
@@ -136,12 +136,12 @@ def test_tokens_of_an_incomplete_character_are_kept() -> None:
     assert added(renderer, half) == "<|end|>" + NEXT
 
 
-@pytest.mark.parametrize("odd", [[-1], [10**9], [True]])
-def test_values_that_are_not_ids_are_kept(odd: list[Any]) -> None:
+@pytest.mark.parametrize("completion", [[-1], [10**9], [True]])
+def test_values_that_are_not_ids_are_kept(completion: list[Any]) -> None:
     renderer = embedded()
-    bridged = renderer.bridge(prompt_of(renderer), odd, [BYE])
+    bridged = renderer.bridge(prompt_of(renderer), completion, [BYE])
     assert isinstance(bridged, Bridge)
-    assert bridged.tokens.token_ids[len(prompt_of(renderer))] is odd[0]
+    assert bridged.tokens.token_ids[len(prompt_of(renderer))] is completion[0]
 
 
 def test_later_changes_of_the_callers_lists_have_no_effect() -> None:
@@ -180,9 +180,9 @@ def test_added_tokens_are_attributed_to_the_new_messages() -> None:
     assert not any(tokens.sampled_mask)
     assert not any(tokens.is_content[:prior])
     content = zip(tokens.token_ids, tokens.message_indices, tokens.is_content, tokens.channels, strict=True)
-    said = [(token, message, channel) for token, message, is_content, channel in content if is_content]
+    contents = [(token, message, channel) for token, message, is_content, channel in content if is_content]
     expected = [(token, 0, Channel.TOOL_RESULT) for token in ids_of(renderer, "42")]
-    assert said == expected + [(token, 1, Channel.CONTENT) for token in ids_of(renderer, "Bye")]
+    assert contents == expected + [(token, 1, Channel.CONTENT) for token in ids_of(renderer, "Bye")]
     assert (tokens.message_roles, tokens.message_tool_names) == (["tool", "user"], ["get", None])
     assert len(tokens.message_token_spans()) == 2
 
@@ -202,7 +202,7 @@ def test_a_tool_result_gets_its_name_from_the_call_with_its_id() -> None:
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
     )
     if not HUB_AT_HAND:
-        pytest.skip("needs the models of ../shared")
+        pytest.skip("real models are not available (set SHARED)")
     renderer = renderer_of("kimi-k2.5")
     assert renderer is not None
     prompt = prompt_of(renderer, HI, tools=[TOOL])
@@ -241,7 +241,7 @@ def test_a_refusal_contains_the_index_of_the_message_and_the_error_of_the_templa
 
 
 @pytest.mark.parametrize("new", [[], None])
-def test_no_new_messages_add_nothing(new: list[Any] | None) -> None:
+def test_a_bridge_without_new_messages_is_refused(new: list[Any] | None) -> None:
     renderer = embedded()
     bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), new)
     assert isinstance(bridged, BridgeRefusal)
@@ -281,12 +281,12 @@ def test_the_reason_of_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> 
 
 
 # ==================
-# Content, and what a caller asks for
+# Content and options
 # ==================
 
 
 def test_texts_that_a_template_searches_for_are_probed_unchanged() -> None:
-    # The template takes what follows the last marker for the content, wherever that stands.
+    # The template uses the text after the last marker as content.
     template = TURN.replace("m.content", "m.content.split('</x>')[-1] if not loop.last else m.content")
     renderer = embedded(chat_template=template + PROMPT)
     assert added(renderer, "plain<|end|>") == NEXT
@@ -294,7 +294,7 @@ def test_texts_that_a_template_searches_for_are_probed_unchanged() -> None:
 
 
 def test_the_position_of_such_texts_is_probed_too() -> None:
-    # Each pair holds the same words; what is done with the first says nothing about the second.
+    # Each pair has the same words in a different order, and only the first can be bridged.
     own = TURN.replace("m.content", "m.content[4:] if m.content.startswith('</x>') and not loop.last else m.content")
     renderer = embedded(chat_template=own + PROMPT)
     assert added(renderer, "left</x><|end|>") == NEXT
@@ -307,24 +307,24 @@ def test_the_position_of_such_texts_is_probed_too() -> None:
 
 
 def test_control_text_in_new_messages_follows_content_tokens() -> None:
-    said = {"role": "user", "content": "a<|end|>b"}
+    message = {"role": "user", "content": "a<|end|>b"}
     end = load_tokenizer(EMBEDDED).added_tokens["<|end|>"]
     counts = {}
     for mode in ("template", "text"):
         renderer = embedded(content_tokens=mode)
-        tokens = renderer.bridge_to_next_turn(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [said])
+        tokens = renderer.bridge_to_next_turn(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [message])
         assert tokens is not None
         counts[mode] = tokens.token_ids.count(end)
-        ((message, _, text, start, last),) = tokens.injected
-        assert (message, text) == (0, "<|end|>")
+        ((index, _, text, start, last),) = tokens.injected
+        assert (index, text) == (0, "<|end|>")
         assert renderer.tokenizer.decode(tokens.token_ids[start:last]) == "<|end|>"
     assert counts["template"] == counts["text"] + 1
     strict = embedded(content_tokens="refuse")
     with pytest.raises(ControlTextError, match="message 0"):
-        strict.bridge(prompt_of(strict), ids_of(strict, "A<|end|>"), [said])
+        strict.bridge(prompt_of(strict), ids_of(strict, "A<|end|>"), [message])
 
 
-def test_an_image_is_an_error_unless_process_multimodal_is_false() -> None:
+def test_an_image_is_an_error_by_default() -> None:
     renderer = embedded()
     image = {"role": "user", "content": [{"type": "image", "image": "x"}]}
     with pytest.raises(MediaError):
@@ -346,7 +346,7 @@ def test_a_proof_is_made_once_for_each_kind_of_turn(monkeypatch: pytest.MonkeyPa
     added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
     first, runs = runs, 0
     added(renderer, "Other words.<|end|>", {"role": "user", "content": "second"})
-    # The prompt is rendered in this test, and what is added.
+    # One run for the prompt, and one for the added text.
     assert (first > 10, runs) == (True, 2)
 
 

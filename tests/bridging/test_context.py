@@ -34,24 +34,24 @@ def tool(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def bridge(
-    renderer: ChatRenderer, *new: dict[str, Any], said: str = "Hello<|end|>", tools: Any = None
+    renderer: ChatRenderer, *new: dict[str, Any], completion: str = "Hello<|end|>", tools: Any = None
 ) -> Bridge | BridgeRefusal:
     prompt = renderer.render_ids([ASK], tools=tools, add_generation_prompt=True)
-    return renderer.bridge(prompt, renderer.tokenizer.encode(said), list(new), tools=tools)
+    return renderer.bridge(prompt, renderer.tokenizer.encode(completion), list(new), tools=tools)
 
 
 @pytest.fixture
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that gets an entry for each proof, with the caches cleared."""
-    made: list[Any] = []
+    calls: list[Any] = []
 
     def counted(*args: Any, **kwargs: Any) -> Any:
-        made.append(args)
+        calls.append(args)
         return prove(*args, **kwargs)
 
     monkeypatch.setattr(renderers.bridging.bridge, "prove", counted)
     clear_proof_caches()
-    return made
+    return calls
 
 
 # ==================

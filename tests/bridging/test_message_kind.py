@@ -1,4 +1,4 @@
-"""Messages that a template cannot tell apart are of one kind."""
+"""Messages that a template cannot distinguish are of the same kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories agree on what follows a turn, or it is said where they do not."""
+"""A proof holds if all histories agree on the text after a turn; otherwise the refusal shows the difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renderers.bridging.sample_histories import HistoryFeature, sample_histories
 
 USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
 TOOL: list[dict[str, Any]] = [{"role": "tool", "content": "R"}]
-HISTORIES = {one.features: one for one in sample_histories()}
+HISTORIES = {history.features: history for history in sample_histories()}
 PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({HistoryFeature.RESULT})]
 TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 
@@ -35,7 +35,7 @@ def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any 
 def test_histories_that_agree_are_evidence() -> None:
     first, evidence = chosen(outcome(), outcome(CYCLE))
     assert first.history is PLAIN
-    assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool result", None)]
+    assert [(item.history, item.change) for item in evidence] == [("a question", None), ("a tool result", None)]
 
 
 def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -> None:
@@ -71,13 +71,13 @@ def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
         ("all", USER, True),
     ],
 )
-def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_is_all(
+def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
     retention: Any, new: Any, kept: bool
 ) -> None:
-    found = chosen(outcome(change="x would become y"), new=new, retention=retention)
-    assert isinstance(found, BridgeRefusal) != kept
+    choice = chosen(outcome(change="x would become y"), new=new, retention=retention)
+    assert isinstance(choice, BridgeRefusal) != kept
     if not kept:
-        assert found == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
+        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sample conversations stand for histories and turns."""
+"""Sample conversations represent histories and turns."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def called(message: dict[str, Any]) -> list[tuple[str, str]]:
 def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
     histories = list(sample_histories())
     assert not histories[0].features
-    assert frozenset(itertools.chain.from_iterable(one.features for one in histories)) == set(HistoryFeature)
-    assert len({one.features for one in histories}) == len(histories)
-    for one in histories:
-        assert (one.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in one.features)
+    assert frozenset(itertools.chain.from_iterable(history.features for history in histories)) == set(HistoryFeature)
+    assert len({history.features for history in histories}) == len(histories)
+    for history in histories:
+        assert (history.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in history.features)
 
 
 def test_a_sample_turn_has_the_content_and_reasoning_of_the_completion() -> None:
@@ -47,7 +47,7 @@ def test_calls_have_the_ids_of_the_completion() -> None:
 def test_calls_without_ids_get_those_of_the_results() -> None:
     calls = turn(StateCall(None, "f"), StateCall(None, "g"))
     assert called(substitute_turn(calls, [result("x"), result("y")])) == [("x", "f"), ("y", "g")]
-    # In another order, which the names tell.
+    # In a different order, matched by name.
     assert called(substitute_turn(calls, [result("y", name="g"), result("x", name="f")])) == [("x", "f"), ("y", "g")]
 
 

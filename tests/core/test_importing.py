@@ -1,4 +1,4 @@
-"""A caller's own renderer classes."""
+"""Importing custom renderer classes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ thing = 3
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a module of somebody's own, which is the working directory and can be imported from."""
+    """Return a directory with a custom module, which is the working directory and on `sys.path`."""
     (tmp_path / "my_renderers_module.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -76,7 +76,7 @@ def test_a_file_is_imported_once_whatever_the_spelling(folder: Path) -> None:
     home = os.path.relpath(file, Path.home())
     spellings = [str(file), "my_renderers_module.py", "./my_renderers_module.py", f"~/{home}"]
     first = load_target(f"{spellings[0]}:Own")
-    assert all(load_target(f"{one}:Own") is first for one in spellings)
+    assert all(load_target(f"{spelling}:Own") is first for spelling in spellings)
     assert sys.modules[first.__module__].__file__ == str(file.resolve())
     assert first is not load_target("my_renderers_module:Own")
 
@@ -122,9 +122,9 @@ def test_a_class_without_a_config_class_is_rejected(folder: Path, name: str) -> 
 
 
 def test_the_fields_of_the_config_become_those_of_the_class(config: CustomRendererConfig) -> None:
-    made = custom_renderer_config(config)
-    assert isinstance(made, load_custom_renderer("my_renderers_module:Own").config_class)
-    assert made.model_dump(exclude_unset=True) == {"depth": 4}
+    converted = custom_renderer_config(config)
+    assert isinstance(converted, load_custom_renderer("my_renderers_module:Own").config_class)
+    assert converted.model_dump(exclude_unset=True) == {"depth": 4}
     shared = CustomRendererConfig(import_path=config.import_path, thinking_retention="all", date="2026-01-31")
     assert custom_renderer_config(shared).model_dump(exclude_unset=True) == {
         "thinking_retention": "all",
@@ -133,8 +133,8 @@ def test_the_fields_of_the_config_become_those_of_the_class(config: CustomRender
 
 
 def test_fields_are_converted_to_the_types_of_the_class(config: CustomRendererConfig) -> None:
-    given = {"name": "custom", "import_path": config.import_path, "depth": "5", "cache": ["a"]}
-    read: BaseRendererConfig = TypeAdapter(RendererConfig).validate_python(given)
+    data = {"name": "custom", "import_path": config.import_path, "depth": "5", "cache": ["a"]}
+    read: BaseRendererConfig = TypeAdapter(RendererConfig).validate_python(data)
     assert isinstance(read, CustomRendererConfig)
     assert custom_renderer_config(read).model_dump(exclude_unset=True) == {"depth": 5, "cache": ("a",)}
     assert TypeAdapter(RendererConfig).validate_json(read.model_dump_json()) == read

@@ -1,4 +1,4 @@
-"""What callers send becomes plain JSON data, or an error that says which message."""
+"""Messages become plain JSON data, or an error that names the message."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Call(pydantic.BaseModel):
     index: int | None = None
 
 
-class Said(pydantic.BaseModel):
-    """As the OpenAI SDK has it: everything that may be there is, as None."""
+class SdkMessage(pydantic.BaseModel):
+    """A message as in the OpenAI SDK, with None for all optional fields."""
 
     role: str
     content: str | None = None
@@ -94,7 +94,7 @@ def test_any_mapping_is_a_message(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("scalar", [np.int64(3), np.float32(0.5), np.bool_(False), np.str_("s")])
-def test_numpy_scalars_become_python_numbers(scalar: Any) -> None:
+def test_numpy_scalars_become_python_scalars(scalar: Any) -> None:
     (plain,) = normalise_messages([{"role": "user", "x": scalar}])
     assert plain["x"] == scalar.item()
     assert exact(plain)
@@ -102,8 +102,8 @@ def test_numpy_scalars_become_python_numbers(scalar: Any) -> None:
 
 def test_sdk_objects_lose_keys_with_none_except_content() -> None:
     call = Call(id="1", function=Function(name="f", arguments="{}"))
-    said = Said(role="assistant", tool_calls=[call])
-    assert normalise_messages([said]) == [
+    message = SdkMessage(role="assistant", tool_calls=[call])
+    assert normalise_messages([message]) == [
         {
             "role": "assistant",
             "content": None,
@@ -111,7 +111,7 @@ def test_sdk_objects_lose_keys_with_none_except_content() -> None:
         }
     ]
     assert normalise_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == normalise_messages(
-        [said]
+        [message]
     )
 
 
@@ -190,7 +190,7 @@ class Frames:
 
 
 class Image:
-    """As PIL has it: no JSON data, and no fields."""
+    """An image as in PIL: neither JSON data nor an object with fields."""
 
 
 PICTURE = Image()
@@ -300,7 +300,7 @@ def test_other_arguments_are_converted_to_plain_data_too() -> None:
 
 
 def test_the_typed_dicts_declare_the_required_keys() -> None:
-    required = {one.__name__: one.__required_keys__ for one in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
+    required = {kind.__name__: kind.__required_keys__ for kind in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
     assert required == {
         "Message": {"role"},
         "ToolSpec": {"name"},

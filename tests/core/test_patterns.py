@@ -1,4 +1,4 @@
-"""A pattern of many texts finds what a list of them would."""
+"""An alternation pattern finds the same texts as a search for each of them."""
 
 from __future__ import annotations
 

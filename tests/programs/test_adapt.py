@@ -1,4 +1,4 @@
-"""Messages are put into forms that a template takes, and forms that it takes are left alone."""
+"""Messages are adapted to the input format of a template, and unchanged if the template accepts them."""
 
 from __future__ import annotations
 
@@ -89,36 +89,36 @@ def test_a_part_that_is_not_text_is_rejected_with_its_path_if_the_template_accep
 
 @pytest.mark.parametrize("source", [DICT, JSON])
 def test_arguments_become_an_object_if_the_template_requires_one(source: str) -> None:
-    (message,) = adapted(source, said('{"city": "Paris"}'))
+    (message,) = adapted(source, with_calls('{"city": "Paris"}'))
     assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
 
 
-def said(*arguments: Any, **more: Any) -> dict[str, Any]:
-    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": each}} for each in arguments]
+def with_calls(*arguments: Any, **more: Any) -> dict[str, Any]:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": value}} for value in arguments]
     return {"role": "assistant", "content": "", "tool_calls": calls, **more}
 
 
 @pytest.mark.parametrize("source", [TEXT, EITHER])
 def test_argument_text_is_unchanged_if_the_template_accepts_it(source: str) -> None:
     raw = '{"city":  "Par\\u0069s", "city": 1}'
-    (message,) = adapted(source, said(raw))
+    (message,) = adapted(source, with_calls(raw))
     assert message["tool_calls"][0]["function"]["arguments"] == raw
 
 
 def test_arguments_become_text_if_the_template_requires_it() -> None:
-    (message,) = adapted(TEXT, said({"city": "北京", "n": [1, None]}))
+    (message,) = adapted(TEXT, with_calls({"city": "北京", "n": [1, None]}))
     assert message["tool_calls"][0]["function"]["arguments"] == '{"city": "北京", "n": [1, null]}'
 
 
 @pytest.mark.parametrize("arguments", [{"a": 1}, {}, {"a": {"b": None}}])
 def test_an_object_is_unchanged_if_the_template_accepts_it(arguments: Any) -> None:
     for source in (DICT, JSON, EITHER):
-        assert adapted(source, said(arguments)) == [said(arguments)]
+        assert adapted(source, with_calls(arguments)) == [with_calls(arguments)]
 
 
 @pytest.mark.parametrize("source", [DICT, JSON, OTHERWISE])
 def test_arguments_become_an_object_if_the_template_writes_text_differently(source: str) -> None:
-    assert adapted(source, said('{"city": "Paris"}')) == [said({"city": "Paris"})]
+    assert adapted(source, with_calls('{"city": "Paris"}')) == [with_calls({"city": "Paris"})]
 
 
 @pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1, "a": 2}', '{"a": 1e400}'])
@@ -127,13 +127,13 @@ def test_arguments_that_are_not_an_object_are_rejected_with_their_path_if_the_te
         with pytest.raises(
             MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
         ) as caught:
-            adapted(source, user("Q"), said({}, raw))
+            adapted(source, user("Q"), with_calls({}, raw))
         assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
 
 
 @pytest.mark.parametrize("raw", [[1], 3, False])
 def test_arguments_that_are_neither_text_nor_an_object_are_passed_unchanged(raw: Any) -> None:
-    assert adapted(JSON, said(raw)) == [said(raw)]
+    assert adapted(JSON, with_calls(raw)) == [with_calls(raw)]
 
 
 @pytest.mark.parametrize("raw", [[1], 3, False])
@@ -141,7 +141,7 @@ def test_arguments_that_are_neither_text_nor_an_object_are_passed_unchanged(raw:
 def test_arguments_of_another_type_are_rejected_if_the_template_writes_no_json(source: str, raw: Any) -> None:
     kind = type(raw).__name__
     with pytest.raises(MessageError, match=rf"arguments must be a dict or its JSON, not a {kind}: this") as caught:
-        adapted(source, user("Q"), said({}, raw))
+        adapted(source, user("Q"), with_calls({}, raw))
     assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
 
 
@@ -152,38 +152,38 @@ def test_a_call_that_is_not_a_dict_is_rejected_with_its_path() -> None:
 
 def test_argument_text_that_is_nested_too_deeply_is_rejected_like_an_object() -> None:
     raw = '{"a": ' + "[" * 500 + "]" * 500 + "}"
-    assert adapted(EITHER, said(raw)) == [said(raw)]
+    assert adapted(EITHER, with_calls(raw)) == [with_calls(raw)]
     with pytest.raises(MessageError, match="is nested more than 100 levels deep"):
-        adapted(DICT, said(raw))
+        adapted(DICT, with_calls(raw))
 
 
 @pytest.mark.parametrize("raw", ["{broken", "[1]", "[" * 100_000])
 def test_text_that_is_not_a_json_object_is_unchanged_if_the_template_accepts_text(raw: str) -> None:
     for source in (TEXT, EITHER, OTHERWISE):
-        assert adapted(source, said(raw)) == [said(raw)]
+        assert adapted(source, with_calls(raw)) == [with_calls(raw)]
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "null", None])
 def test_missing_arguments_become_an_empty_object_if_the_template_requires_one(nothing: Any) -> None:
     for source in (DICT, JSON, OTHERWISE):
-        assert adapted(source, said(nothing)) == [said({})]
+        assert adapted(source, with_calls(nothing)) == [with_calls({})]
 
 
 def test_arguments_that_are_none_or_missing_become_empty_in_the_input_format_of_the_template() -> None:
-    missing = said(None)
+    missing = with_calls(None)
     del missing["tool_calls"][0]["function"]["arguments"]
-    for message in (said(None), missing):
-        assert adapted(EITHER, message) == adapted(DICT, message) == [said({})]
-        assert adapted(TEXT, message) == [said("{}")]
+    for message in (with_calls(None), missing):
+        assert adapted(EITHER, message) == adapted(DICT, message) == [with_calls({})]
+        assert adapted(TEXT, message) == [with_calls("{}")]
         assert adapted(STRINGS, message) == [message]
 
 
 def test_empty_text_becomes_an_empty_object_inside_json_and_is_otherwise_unchanged() -> None:
     within = EITHER.replace("{{ f.arguments", '{"arguments": {{ f.arguments').replace("tojson }}", "tojson }} }")
-    assert adapted(within, said("")) == [said({})]
-    assert adapted(within, said('{"a":1}')) == [said('{"a":1}')]
+    assert adapted(within, with_calls("")) == [with_calls({})]
+    assert adapted(within, with_calls('{"a":1}')) == [with_calls('{"a":1}')]
     for source in (TEXT, EITHER):
-        assert adapted(source, said("")) == [said("")]
+        assert adapted(source, with_calls("")) == [with_calls("")]
 
 
 def test_a_bare_call_is_wrapped_if_the_template_requires_it() -> None:
@@ -213,8 +213,8 @@ def test_a_thinking_part_with_parts_becomes_text() -> None:
     thought = {"type": "thinking", "thinking": TWO_PARTS}
     (lifted,) = adapted(STRINGS, {"role": "assistant", "content": [thought, {"type": "thinking"}, "Yes."]})
     assert (lifted["content"], lifted["reasoning_content"]) == ("Yes.", "Hi there")
-    (kept,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
-    assert kept["content"] == [{"type": "thinking", "thinking": "Hi there"}]
+    (message,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
+    assert message["content"] == [{"type": "thinking", "thinking": "Hi there"}]
     for wrong, where in ((3, "content.0.thinking is of type int"), ([3], "content.0.thinking.0 is of type int")):
         with pytest.raises(MessageError, match=f"^message 0: {where}"):
             adapted(STRINGS, {"role": "assistant", "content": [{"type": "thinking", "thinking": wrong}]})
@@ -247,7 +247,7 @@ def test_missing_content_becomes_empty_if_the_template_fails_without_it(message:
 def test_content_of_none_is_unchanged_if_the_template_handles_none() -> None:
     calls = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n")
     assert adapted(REPR, user(None)) == [user(None)]
-    assert adapted(calls, said({}, content=None)) == [said({}, content=None)]
+    assert adapted(calls, with_calls({}, content=None)) == [with_calls({}, content=None)]
 
 
 @pytest.mark.parametrize("content", [{"city": "北京"}, [{"a": 1}], [1, 2]])
@@ -265,12 +265,12 @@ def test_a_number_becomes_text_if_the_template_drops_it(content: Any) -> None:
     assert adapted(lost, message)[0]["content"] == str(content)
 
 
-def test_content_beside_calls_becomes_none_if_the_template_distinguishes_none_from_empty() -> None:
+def test_content_of_none_is_unchanged_if_the_template_distinguishes_none_from_empty() -> None:
     source = (
         "{% for m in messages %}{% if m.content is none %}CALLS {{ m.tool_calls[0].function.name }}"
         "{% else %}{{ 'SAYS ' + m.content }}{% endif %}{% endfor %}"
     )
-    message = said({}, content=None)
+    message = with_calls({}, content=None)
     assert adapted(source, message) == [message]
 
 
@@ -334,13 +334,13 @@ def test_messages_are_unchanged_if_the_template_rejects_everything() -> None:
         assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, arguments=()) == conversation
 
 
-def test_empty_content_is_removed_if_the_template_writes_calls_only_without_content() -> None:
+def test_missing_content_becomes_none_if_the_template_writes_calls_only_for_none() -> None:
     call = "{% set f = m.tool_calls[0].function %}{{ f.name + f.arguments }}"
     text = "{{ m['content'] + '' }}"
     source = (
         "{% for m in messages %}{% if m['content'] is none %}" + call + "{% else %}" + text + "{% endif %}{% endfor %}"
     )
-    message = said({"a": 1}, content=None)
+    message = with_calls({"a": 1}, content=None)
     del message["content"]
     (taken,) = adapted(source, message)
     assert taken["content"] is None
@@ -352,12 +352,12 @@ def test_a_format_that_is_accepted_only_in_the_last_turn_is_not_used() -> None:
         "{% for m in messages %}{% if loop.last %}{{ m.content or '' }}{% else %}{{ m.content.strip() }}{% endif %}"
         "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}{% endfor %}"
     )
-    assert adapted(source, said({}, content=None), user("Q"))[0]["content"] == ""
+    assert adapted(source, with_calls({}, content=None), user("Q"))[0]["content"] == ""
 
 
-def test_a_call_written_in_python_syntax_is_not_data() -> None:
+def test_a_call_in_python_syntax_gets_its_arguments_as_an_object() -> None:
     source = FUNCTION.replace("ARGUMENTS", "({% for k, v in f.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})")
-    (message,) = adapted(source, said('{"city": "Paris"}'))
+    (message,) = adapted(source, with_calls('{"city": "Paris"}'))
     assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
 
 
@@ -368,7 +368,7 @@ def test_a_template_that_exceeds_a_limit_raises_and_is_not_probed_further() -> N
 
 
 # ==================
-# What is not there
+# Missing values
 # ==================
 
 IN = (
@@ -393,7 +393,7 @@ def test_a_key_with_none_is_dropped_if_it_changes_the_output_without_content() -
     )
     message = {"role": "assistant", "content": None}
     assert adapted(source, {**message, "tool_calls": None}) == [message]
-    assert adapted(source, said({}, content=None)) == [said({}, content=None)]
+    assert adapted(source, with_calls({}, content=None)) == [with_calls({}, content=None)]
 
 
 def test_thinking_of_none_does_not_hide_the_reasoning() -> None:
@@ -493,9 +493,9 @@ def test_a_template_that_requires_a_system_message_is_probed_with_one() -> None:
 
 def test_a_template_that_requires_a_switch_is_probed_with_it() -> None:
     template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
-    given = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
-    assert given == (("eos_token", "</s>"), ("who", "x"))
-    assert adapt_messages(template, [user(TWO_PARTS)], arguments=given) == [user("Hi there")]
+    probe = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
+    assert probe == (("eos_token", "</s>"), ("who", "x"))
+    assert adapt_messages(template, [user(TWO_PARTS)], arguments=probe) == [user("Hi there")]
     assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
 
 
@@ -506,8 +506,8 @@ def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
     )
     template = ChatTemplate(source)
     for switch, content in ((True, [{"type": "text", "text": "Hi"}]), (False, "Hi")):
-        given = probe_arguments(template, (), {"parts": switch})
-        assert adapt_messages(template, [user("Hi")], arguments=given) == [user(content)]
+        probe = probe_arguments(template, (), {"parts": switch})
+        assert adapt_messages(template, [user("Hi")], arguments=probe) == [user(content)]
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     assert renderer.trace([user("Hi")], parts=True).text == renderer.trace([user("Hi")], parts=False).text == "Hi"
 

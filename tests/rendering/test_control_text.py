@@ -1,4 +1,4 @@
-"""Control text in bodies: found where callers put it, never where the template wrote it."""
+"""Control text is found in message bodies, and never in text of the template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES: list[Any] = ["template", "text", "refuse"]
 
 
 def owned(*parts: tuple[str, int, str]) -> Trace:
-    """Make a trace of texts, their messages and their paths."""
+    """Return a trace of texts with their messages and paths."""
     text, spans = "", []
     for part, message, path in parts:
         spans.append(Span(len(text), len(text) + len(part), message, tuple(path.split())))
@@ -71,23 +71,23 @@ EVIL = [
 def test_injected_control_text_is_listed_in_every_mode(mode: Any) -> None:
     renderer = renderer_of(mode)
     rendered = renderer.render(EVIL)
-    assert [found[:3] for found in rendered.injected] == [
+    assert [span[:3] for span in rendered.injected] == [
         (0, ("content",), "<|end|>"),
         (1, ("reasoning_content",), "<|think|>"),
     ]
-    for found in rendered.injected:
-        assert found.text in renderer.tokenizer.decode(rendered.token_ids[found.start : found.end])
-        assert (found.end - found.start == 1) == (mode == "template")
-        assert set(rendered.message_indices[found.start : found.end]) == {found.message}
+    for span in rendered.injected:
+        assert span.text in renderer.tokenizer.decode(rendered.token_ids[span.start : span.end])
+        assert (span.end - span.start == 1) == (mode == "template")
+        assert set(rendered.message_indices[span.start : span.end]) == {span.message}
     assert pickle.loads(pickle.dumps(rendered)) == rendered
     assert renderer.render_ids(EVIL) == rendered.token_ids
 
 
 def test_text_mode_encodes_the_same_text_without_special_tokens() -> None:
     template, text = renderer_of("template"), renderer_of("text")
-    one, other = template.render_ids(EVIL), text.render_ids(EVIL)
-    assert one != other
-    assert template.tokenizer.decode(one) == text.tokenizer.decode(other)
+    special, plain = template.render_ids(EVIL), text.render_ids(EVIL)
+    assert special != plain
+    assert template.tokenizer.decode(special) == text.tokenizer.decode(plain)
 
 
 def test_refuse_mode_names_message_field_and_text() -> None:
@@ -123,12 +123,12 @@ def test_an_unknown_mode_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["content_tokens", "conventions", "chat_template", "limits", "verify"])
-def test_the_mode_cannot_be_set_for_a_single_render(name: str) -> None:
+def test_options_of_the_renderer_cannot_be_set_for_a_single_render(name: str) -> None:
     with pytest.raises(MessageError, match=f"{name} is not a template argument: it is an option of create_renderer"):
         renderer_of("template").trace(EVIL, tools=None, **{name: "text"})  # type: ignore[arg-type]
 
 
-def test_a_custom_tokenizer_without_the_option_cannot_use_text_mode() -> None:
+def test_a_custom_tokenizer_without_added_tokens_supports_only_template_mode() -> None:
     template = "{{ messages[0].content }}"
     with pytest.raises(TypeError, match='content_tokens="text" needs a tokenizer'):
         create_renderer(Letters(), chat_template=template, content_tokens="text")
@@ -136,14 +136,14 @@ def test_a_custom_tokenizer_without_the_option_cannot_use_text_mode() -> None:
         create_renderer(Letters(), chat_template=template, content_tokens="refuse")
 
 
-class TellingLetters(Letters):
+class LettersWithAddedTokens(Letters):
     def get_added_vocab(self) -> dict[str, int]:
         return {"<|end|>": 1, "\n\n": 2}
 
 
 def test_a_custom_tokenizer_with_added_tokens_can_use_refuse_mode() -> None:
     template = "{{ messages[0].content }}"
-    renderer = create_renderer(TellingLetters(), chat_template=template, content_tokens="refuse")
+    renderer = create_renderer(LettersWithAddedTokens(), chat_template=template, content_tokens="refuse")
     assert renderer.render_ids([{"role": "user", "content": "a\n\nb"}])
     with pytest.raises(ControlTextError, match=r"'<\|end\|>'"):
         renderer.render_ids(EVIL[:1])

@@ -1,4 +1,4 @@
-"""Empty reasoning that a prompt wrote stays in the turns that it was written for, where that is asked for."""
+"""With `prefill="kept"`, empty reasoning of a generation prompt is kept in its turn."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_spans_still_cover_the_text(messages: list[dict[str, Any]]) -> None:
     trace = renderer_with(enable_thinking=False).trace(messages)
     assert [span.start for span in trace.spans] == [0, *(span.end for span in trace.spans[:-1])]
     assert trace.spans[-1].end == len(trace.text)
-    assert all(one[2:] != other[2:] for one, other in itertools.pairwise(trace.spans))
+    assert all(span[2:] != following[2:] for span, following in itertools.pairwise(trace.spans))
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_the_spans_still_cover_the_text(messages: list[dict[str, Any]]) -> None:
 def test_a_bridge_without_thinking_equals_the_full_render(hub: object, model: str, config: BaseRendererConfig) -> None:
     renderer = create_renderer(load_tokenizer(model), config)
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
-    whole = renderer.render_ids([ASK, SAY, ASK], add_generation_prompt=True)
+    full = renderer.render_ids([ASK, SAY, ASK], add_generation_prompt=True)
     completion = renderer.tokenizer.encode("Yes?<|im_end|>" if model.startswith("Qwen") else "\nYes?<|user|>")
     bridge = renderer.bridge(prompt, completion, [ASK])
     assert isinstance(bridge, Bridge)
-    assert bridge.tokens.token_ids == whole
+    assert bridge.tokens.token_ids == full
 
 
-@pytest.mark.parametrize("said", [{"reasoning_content": "R"}, {"content": "<think>\nR\n</think>\n\nYes?"}])
-def test_a_turn_with_reasoning_that_the_template_drops_is_unchanged(said: dict[str, Any], hub: object) -> None:
+@pytest.mark.parametrize("fields", [{"reasoning_content": "R"}, {"content": "<think>\nR\n</think>\n\nYes?"}])
+def test_a_turn_with_reasoning_that_the_template_drops_is_unchanged(fields: dict[str, Any], hub: object) -> None:
     tokenizer = load_tokenizer("Qwen/Qwen3-8B")
-    kept, plain = (
+    keeping, plain = (
         create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False, prefill=prefill))
         for prefill in ("kept", "template")
     )
-    messages = [ASK, {**SAY, **said}, ASK]
-    assert kept.render_ids(messages) == plain.render_ids(messages)
+    messages = [ASK, {**SAY, **fields}, ASK]
+    assert keeping.render_ids(messages) == plain.render_ids(messages)

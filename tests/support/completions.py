@@ -125,36 +125,36 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
     """Write a turn as models with a syntax do."""
     if key == "harmony":
         messages = [("analysis", reasoning), ("final", content)]
-        written = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
-        return "<|start|>assistant".join([*written, *([calls] if calls else [])])
+        blocks = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
+        return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
     return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
 
 
 def completions(key: str) -> list[str]:
     """Return completions in a syntax, as text."""
     write = TOOL_FORMATS[key].write
-    one, two = write([ROME]), write([ROME, SEARCH])
+    single, double = write([ROME]), write([ROME, SEARCH])
     return [
         "",
         "é",
         turn(key, "", "Yes: 1 < 2 </b> 🙂", ""),
         turn(key, "Hm, é.", "Yes 🙂.  \n", ""),
-        turn(key, "", "", one),
-        turn(key, "Hm.", "Look: ", two),
-        turn(key, "", one + " é\n " + two, "\n\n") + "Done é. ",
-        turn(key, f"Then {one} maybe.", "No.", one),
-        turn(key, "Hm. ", "", one).replace("\n</think>", ""),
-        turn(key, "Hm.", "", two + "<|stop|>" + one),
+        turn(key, "", "", single),
+        turn(key, "Hm.", "Look: ", double),
+        turn(key, "", single + " é\n " + double, "\n\n") + "Done é. ",
+        turn(key, f"Then {single} maybe.", "No.", single),
+        turn(key, "Hm. ", "", single).replace("\n</think>", ""),
+        turn(key, "Hm.", "", double + "<|stop|>" + single),
         turn(key, "Hm.", "<|stop|>é<|eos|><|stop|>", ""),
-        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", one),
+        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", single),
         turn(key, "<think><think>", "</think><think>", ""),
         "<think></think>\n\n\nHi",
-        "<think>\n</think>" + one,
-        "<think>" * 3 + "</think>" * 2 + one * 2,
+        "<think>\n</think>" + single,
+        "<think>" * 3 + "</think>" * 2 + single * 2,
         "\n<|turn|>assistant\n<|turn|>assistant\n\n<think>\nHm.",
         "<|turn|>assistant<|turn|>",
-        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", one, "a" + " " * count)),
-        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{one}{' ' * 300}",
+        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", single, "a" + " " * count)),
+        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{single}{' ' * 300}",
         *OWN[key],
     ]
 

@@ -1,4 +1,4 @@
-"""Which template is used, what it is given, and where a message that goes on is cut."""
+"""Selection of the template, its arguments, and the end of a continued message."""
 
 from __future__ import annotations
 
@@ -127,11 +127,11 @@ def test_a_message_that_is_written_twice_cannot_be_continued() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[1], {1: 2}])
-def test_template_arguments_need_valid_names(arguments: Any) -> None:
+def test_template_arguments_must_be_a_mapping_with_string_keys(arguments: Any) -> None:
     with pytest.raises(MessageError, match="argument"):
         normalise_template_kwargs(arguments)
 
 
 def test_text_that_looks_like_the_internal_tag_is_text() -> None:
-    said = "THE_MESSAGE_GOES_ON_HERE and on"
-    assert continued(PLAIN, {"role": "assistant", "content": said}).text == f"<assistant>{said}"
+    content = "THE_MESSAGE_GOES_ON_HERE and on"
+    assert continued(PLAIN, {"role": "assistant", "content": content}).text == f"<assistant>{content}"

@@ -1,4 +1,4 @@
-"""A template is a value: compiled once for each text, picklable, compared with a plain run where that is asked for."""
+"""A template is compiled once for each source, can be pickled, and can verify its runs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_messages_that_are_not_json_data_are_rejected_with_their_index() -> None
     nothing: Any = None
     with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
         template.run(nothing)
-    odd: Any = {1: 2, "role": "user"}
+    message: Any = {1: 2, "role": "user"}
     with pytest.raises(MessageError, match=r"^message 0: has the key 1, but JSON keys must be strings$"):
-        template.run([odd])
+        template.run([message])
     messages: Any = ["Hi"]
     with pytest.raises(MessageError, match=r"^message 0: must be a dict with role and content$"):
         template.run(messages)

@@ -1,4 +1,4 @@
-"""Training samples: what is trained, how much it counts, and that options never change the ids."""
+"""Training samples: loss masks and weights, which never change the ids."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 @dataclass
-class Given:
-    """A renderer that gives what it was given, and remembers what it was asked."""
+class FixedRenderer:
+    """A renderer that returns fixed tokens and records its arguments."""
 
     rendered: RenderedTokens
     stops: list[int] = field(default_factory=lambda: [STOP])
     prompt: list[int] = field(default_factory=list)
-    asked: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
     def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
-        self.asked.append((len(messages), tools, add_generation_prompt))
+        self.calls.append((len(messages), tools, add_generation_prompt))
         return self.rendered
 
     def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
-        self.asked.append((len(messages), tools, add_generation_prompt))
+        self.calls.append((len(messages), tools, add_generation_prompt))
         return self.prompt
 
     def get_stop_token_ids(self) -> list[int]:
         return self.stops
 
 
-def spoken(*roles: str) -> list[dict[str, Any]]:
+def messages_of(*roles: str) -> list[dict[str, Any]]:
     return [{"role": role, "content": "x"} for role in roles]
 
 
 def lists(**changes: Any) -> RenderedTokens:
-    """A system's, a user's and an assistant's message, with a token before and one behind them."""
+    """Return tokens of a system, a user and an assistant message, with a token before and after them."""
     fields: dict[str, Any] = {
         "token_ids": [1, 2, 3, 4, 5, 6, 7, 8, STOP, 10],
         "message_indices": [-1, 0, 0, 1, 1, 1, 2, 2, 2, -1],
@@ -76,7 +76,9 @@ def bits(sample: RenderedTrainingSample) -> str:
 
 
 def built(rendered: RenderedTokens | None = None, **options: Any) -> str:
-    return bits(build_training_sample(Given(rendered or lists()), spoken("system", "user", "assistant"), **options))
+    return bits(
+        build_training_sample(FixedRenderer(rendered or lists()), messages_of("system", "user", "assistant"), **options)
+    )
 
 
 @functools.cache
@@ -87,12 +89,12 @@ def embedded() -> ChatRenderer:
 def trained_text(**options: Any) -> str:
     renderer = embedded()
     sample = build_training_sample(renderer, MESSAGES, tools=TOOLS, **options)
-    kept = [token for token, trained in zip(sample.token_ids, sample.loss_mask, strict=True) if trained]
-    return renderer.tokenizer.decode(kept)
+    ids = [token for token, trained in zip(sample.token_ids, sample.loss_mask, strict=True) if trained]
+    return renderer.tokenizer.decode(ids)
 
 
 # ==================
-# What is trained
+# Loss mask
 # ==================
 
 
@@ -109,15 +111,15 @@ def test_role_to_mask_excludes_messages_and_adds_none() -> None:
 
 
 def test_role_to_mask_is_called_with_the_callers_message_and_only_for_sampled_messages() -> None:
-    asked: list[Any] = []
-    messages = spoken("system", "user", "assistant")
+    calls: list[Any] = []
+    messages = messages_of("system", "user", "assistant")
 
-    def wanted(message: Any) -> bool:
-        asked.append(message)
+    def role_to_mask(message: Any) -> bool:
+        calls.append(message)
         return True
 
-    build_training_sample(Given(lists()), messages, role_to_mask=wanted)
-    assert [message is messages[2] for message in asked] == [True]
+    build_training_sample(FixedRenderer(lists()), messages, role_to_mask=role_to_mask)
+    assert [message is messages[2] for message in calls] == [True]
 
 
 def test_roles_trained_by_content_ignore_role_to_mask() -> None:
@@ -151,7 +153,7 @@ def test_a_masked_message_is_never_trained() -> None:
 
 def test_tokens_of_an_unknown_message_are_an_error() -> None:
     with pytest.raises(ValueError, match="attributes tokens to message 2"):
-        build_training_sample(Given(lists()), spoken("user", "assistant"))
+        build_training_sample(FixedRenderer(lists()), messages_of("user", "assistant"))
     with pytest.raises(ValueError, match="message_indices"):
         built(lists(message_indices=[]), role_to_mask=lambda message: True)
 
@@ -169,21 +171,23 @@ def test_an_entry_of_a_message_mask_is_a_bool_or_a_weight(entry: Any) -> None:
 
 
 def test_options_are_checked_before_anything_is_rendered() -> None:
-    renderer = Given(lists())
+    renderer = FixedRenderer(lists())
     with pytest.raises(ValueError, match="weights"):
-        build_training_sample(renderer, spoken("user"), weights={"x": 1.0})
-    assert renderer.asked == []
+        build_training_sample(renderer, messages_of("user"), weights={"x": 1.0})
+    assert renderer.calls == []
 
 
 def test_changed_lists_are_used() -> None:
     rendered = embedded().render(MESSAGES, tools=TOOLS)
     rendered.sampled_mask[:] = [False] * len(rendered.sampled_mask)
-    assert "1" not in bits(build_training_sample(Given(rendered), MESSAGES))
+    assert "1" not in bits(build_training_sample(FixedRenderer(rendered), MESSAGES))
 
 
 def test_the_list_of_ids_of_the_render_is_not_shared() -> None:
     rendered = lists(token_ids=[1] * 10)
-    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    sample = build_training_sample(
+        FixedRenderer(rendered), messages_of("system", "user", "assistant"), ensure_final_stop=True
+    )
     assert (len(sample.token_ids), len(rendered.token_ids)) == (11, 10)
 
 
@@ -196,19 +200,21 @@ def test_a_real_render_trains_the_assistant_turns() -> None:
 
 
 def test_tools_are_rendered() -> None:
-    renderer = Given(lists())
-    build_training_sample(renderer, spoken("system", "user", "assistant"), tools=TOOLS)
-    assert renderer.asked == [(3, TOOLS, False)]
+    renderer = FixedRenderer(lists())
+    build_training_sample(renderer, messages_of("system", "user", "assistant"), tools=TOOLS)
+    assert renderer.calls == [(3, TOOLS, False)]
 
 
 # ==================
-# The final stop
+# Final stop token
 # ==================
 
 
 def test_a_stop_token_is_appended_if_the_turn_has_none() -> None:
     rendered = lists(token_ids=[1, 2, 3, 4, 5, 6, 7, 8, 8, 10])
-    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    sample = build_training_sample(
+        FixedRenderer(rendered), messages_of("system", "user", "assistant"), ensure_final_stop=True
+    )
     assert sample.token_ids == [*rendered.token_ids, STOP]
     assert bits(sample) == "00000001101"
 
@@ -218,9 +224,11 @@ def test_no_stop_token_is_appended_if_text_follows_the_stop_token() -> None:
 
 
 def test_the_first_stop_token_is_appended_and_any_is_enough() -> None:
-    messages = spoken("system", "user", "assistant")
-    assert build_training_sample(Given(lists(), [3, 4]), messages, ensure_final_stop=True).token_ids[-1] == 3
-    assert build_training_sample(Given(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
+    messages = messages_of("system", "user", "assistant")
+    assert build_training_sample(FixedRenderer(lists(), [3, 4]), messages, ensure_final_stop=True).token_ids[-1] == 3
+    assert (
+        build_training_sample(FixedRenderer(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
+    )
 
 
 def test_an_untrained_stop_token_does_not_count() -> None:
@@ -229,9 +237,9 @@ def test_an_untrained_stop_token_does_not_count() -> None:
 
 @pytest.mark.parametrize("last", ["user", "tool", "system"])
 def test_a_stop_token_is_appended_only_to_an_assistant_turn(last: str) -> None:
-    messages = spoken("system", "user", last)
+    messages = messages_of("system", "user", last)
     rendered = lists(sampled_mask=[False] * 10)
-    assert len(build_training_sample(Given(rendered), messages, ensure_final_stop=True).token_ids) == 10
+    assert len(build_training_sample(FixedRenderer(rendered), messages, ensure_final_stop=True).token_ids) == 10
 
 
 def test_no_stop_token_is_appended_to_a_turn_that_role_to_mask_excludes() -> None:
@@ -250,13 +258,15 @@ def test_nothing_is_appended_without_a_sampled_mask() -> None:
 
 
 def test_nothing_is_appended_without_messages() -> None:
-    sample = build_training_sample(Given(RenderedTokens()), [], ensure_final_stop=True)
+    sample = build_training_sample(FixedRenderer(RenderedTokens()), [], ensure_final_stop=True)
     assert sample == RenderedTrainingSample([], [])
 
 
 def test_a_renderer_without_a_stop_token_cannot_append_one() -> None:
     with pytest.raises(ValueError, match="get_stop_token_ids"):
-        build_training_sample(Given(lists(), []), spoken("system", "user", "assistant"), ensure_final_stop=True)
+        build_training_sample(
+            FixedRenderer(lists(), []), messages_of("system", "user", "assistant"), ensure_final_stop=True
+        )
 
 
 # ==================
@@ -307,7 +317,10 @@ def test_an_appended_stop_token_counts_as_scaffold() -> None:
         token_ids=[1, 2], message_indices=[0, 0], sampled_mask=[True] * 2, channels=[Channel.CONTENT] * 2
     )
     sample = build_training_sample(
-        Given(rendered), spoken("assistant"), ensure_final_stop=True, weights={"scaffold": 0.5, "assistant": 3}
+        FixedRenderer(rendered),
+        messages_of("assistant"),
+        ensure_final_stop=True,
+        weights={"scaffold": 0.5, "assistant": 3},
     )
     assert (sample.token_ids, sample.loss_weights) == ([1, 2, STOP], [3.0, 3.0, 1.5])
 
@@ -336,7 +349,7 @@ def test_channel_weights_need_channels_and_role_weights_do_not() -> None:
 
 def test_a_role_named_like_a_channel_does_not_get_its_weight() -> None:
     rendered = RenderedTokens(token_ids=[1], message_indices=[0], sampled_mask=[True], channels=[Channel.CONTENT])
-    sample = build_training_sample(Given(rendered), spoken("reasoning"), weights={"reasoning": 0.5})
+    sample = build_training_sample(FixedRenderer(rendered), messages_of("reasoning"), weights={"reasoning": 0.5})
     assert sample.loss_weights == [1.0]
 
 
@@ -353,25 +366,27 @@ def test_placeholders_have_the_type_of_their_modality() -> None:
     }
     media = MultiModalData(mm_placeholders=placeholders)
     rendered = lists(token_ids=[1] * 10, multi_modal_data=media)
-    messages = spoken("system", "user", "assistant")
-    assert build_training_sample(Given(rendered), messages).mm_token_type_ids == [0, 1, 1, 0, 0, 0, 0, 0, 2, 2]
-    sample = build_training_sample(Given(rendered), messages, ensure_final_stop=True)
+    messages = messages_of("system", "user", "assistant")
+    assert build_training_sample(FixedRenderer(rendered), messages).mm_token_type_ids == [0, 1, 1, 0, 0, 0, 0, 0, 2, 2]
+    sample = build_training_sample(FixedRenderer(rendered), messages, ensure_final_stop=True)
     assert sample.multi_modal_data is media
     assert sample.mm_token_type_ids is not None
     assert len(sample.mm_token_type_ids) == len(sample.token_ids) == 11
 
 
 def test_there_is_no_media_data_without_media_and_no_types_without_placeholders() -> None:
-    messages = spoken("system", "user", "assistant")
-    empty = build_training_sample(Given(lists(multi_modal_data=MultiModalData())), messages)
+    messages = messages_of("system", "user", "assistant")
+    empty = build_training_sample(FixedRenderer(lists(multi_modal_data=MultiModalData())), messages)
     assert (empty.multi_modal_data, empty.mm_token_type_ids) == (None, None)
-    hashes = build_training_sample(Given(lists(multi_modal_data=MultiModalData(mm_hashes={"image": ["h"]}))), messages)
+    hashes = build_training_sample(
+        FixedRenderer(lists(multi_modal_data=MultiModalData(mm_hashes={"image": ["h"]}))), messages
+    )
     assert hashes.multi_modal_data is not None
     assert hashes.mm_token_type_ids is None
 
 
 # ==================
-# For all renders and options
+# All renders and options
 # ==================
 
 
@@ -388,11 +403,11 @@ def attributions(draw: st.DrawFn) -> tuple[list[str], list[TokenRun]]:
 
 @st.composite
 def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
-    wanted = draw(st.none() | st.frozensets(st.sampled_from(ROLES)))
+    roles = draw(st.none() | st.frozensets(st.sampled_from(ROLES)))
     number = st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0])
     entries = st.lists(st.booleans() | st.sampled_from([0, 1]) | number, min_size=messages, max_size=messages)
     return {
-        "role_to_mask": None if wanted is None else lambda message: message["role"] in wanted,
+        "role_to_mask": None if roles is None else lambda message: message["role"] in roles,
         "content_sft_roles": draw(st.none() | st.frozensets(st.sampled_from(ROLES))),
         "message_loss_mask": draw(st.none() | entries),
         "weights": draw(st.none() | st.dictionaries(st.sampled_from([*Channel, *ROLES]), number, max_size=4)),
@@ -401,11 +416,11 @@ def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
 
 
 def rows(runs: Iterable[TokenRun]) -> list[TokenRun]:
-    """Return each token's attribution."""
-    found: list[TokenRun] = []
+    """Return the attribution of each token."""
+    attribution: list[TokenRun] = []
     for run in runs:
-        found += [run] * (run.end - len(found))
-    return found
+        attribution += [run] * (run.end - len(attribution))
+    return attribution
 
 
 def as_lists(ids: list[int], runs: Sequence[TokenRun]) -> RenderedTokens:
@@ -420,7 +435,7 @@ def as_lists(ids: list[int], runs: Sequence[TokenRun]) -> RenderedTokens:
 
 
 def slow_weights(roles: list[str], runs: list[TokenRun], chosen: dict[str, Any]) -> list[float]:
-    """How much each token counts, token by token, as the documentation says it."""
+    """Return the weight of each token, computed token by token."""
     weights = chosen["weights"] or {}
     counted = []
     for row in rows(runs):
@@ -443,8 +458,8 @@ def test_samples_from_runs_and_from_lists_equal_a_slow_reference(data: st.DataOb
     chosen = data.draw(options(messages=len(roles)))
     ids = data.draw(st.lists(st.integers(1, STOP), min_size=len(rows(runs)), max_size=len(rows(runs))))
     fast = RenderedTokens.of_runs(list(ids), runs, message_roles=roles, message_tool_names=[None] * len(roles))
-    sample = build_training_sample(Given(fast), spoken(*roles), **chosen)
-    assert sample == build_training_sample(Given(as_lists(ids, runs)), spoken(*roles), **chosen)
+    sample = build_training_sample(FixedRenderer(fast), messages_of(*roles), **chosen)
+    assert sample == build_training_sample(FixedRenderer(as_lists(ids, runs)), messages_of(*roles), **chosen)
     assert sample.loss_weights[: len(ids)] == slow_weights(roles, runs, chosen)
     assert sample.loss_mask == [weight > 0 for weight in sample.loss_weights]
     assert sample.token_ids in (ids, [*ids, STOP]) if chosen["ensure_final_stop"] else sample.token_ids == ids
@@ -493,35 +508,37 @@ def test_a_step_is_a_prompt_and_its_completion() -> None:
 
 @pytest.mark.parametrize(("prompt", "common"), [([1, 2, 3], 3), ([1, 2, 99], 2), ([99], 0), ([], 0)])
 def test_a_step_is_split_where_the_renders_differ(prompt: list[int], common: int) -> None:
-    step = build_trajectory_step(Given(lists(), prompt=prompt), spoken("user"), spoken("assistant"))
+    step = build_trajectory_step(FixedRenderer(lists(), prompt=prompt), messages_of("user"), messages_of("assistant"))
     assert step["prompt_ids"] == lists().token_ids[:common]
     assert step["completion_ids"] == lists().token_ids[common:]
 
 
 def test_a_step_without_a_completion_has_no_generation_prompt() -> None:
-    renderer = Given(lists(), prompt=lists().token_ids)
-    assert build_trajectory_step(renderer, spoken("user"), [], tools=TOOLS)["completion_ids"] == []
-    assert renderer.asked == [(1, TOOLS, False), (1, TOOLS, False)]
-    build_trajectory_step(renderer, spoken("user"), spoken("assistant"))
-    assert renderer.asked[2:] == [(1, None, True), (2, None, False)]
+    renderer = FixedRenderer(lists(), prompt=lists().token_ids)
+    assert build_trajectory_step(renderer, messages_of("user"), [], tools=TOOLS)["completion_ids"] == []
+    assert renderer.calls == [(1, TOOLS, False), (1, TOOLS, False)]
+    build_trajectory_step(renderer, messages_of("user"), messages_of("assistant"))
+    assert renderer.calls[2:] == [(1, None, True), (2, None, False)]
 
 
 def test_a_step_has_the_media_of_its_messages() -> None:
     media = MultiModalData(mm_hashes={"image": ["h"]})
-    step = build_trajectory_step(Given(lists(multi_modal_data=media)), spoken("user"), spoken("assistant"))
+    step = build_trajectory_step(
+        FixedRenderer(lists(multi_modal_data=media)), messages_of("user"), messages_of("assistant")
+    )
     assert step["multi_modal_data"] is media
-    empty = Given(lists(multi_modal_data=MultiModalData()))
-    assert "multi_modal_data" not in build_trajectory_step(empty, spoken("user"), spoken("assistant"))
+    empty = FixedRenderer(lists(multi_modal_data=MultiModalData()))
+    assert "multi_modal_data" not in build_trajectory_step(empty, messages_of("user"), messages_of("assistant"))
 
 
 def test_appending_a_completion_creates_a_new_conversation() -> None:
-    first = RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+    first = RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
     second = first.with_completion((4, 5), completion_logprobs=[-0.1, -0.2])
-    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=spoken("user"))
+    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=messages_of("user"))
     assert first.with_completion([7]).completion_logprobs == []
     second.prompt_ids.append(9)
     second.messages.clear()
-    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
     assert first.token_ids == [1, 2, 3]
 
 
@@ -530,7 +547,7 @@ def test_appending_a_completion_creates_a_new_conversation() -> None:
 # ==================
 
 
-@pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not at hand (set SHARED)")
+@pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not available (set SHARED)")
 @pytest.mark.parametrize(
     ("name", "appended"), [("Qwen/Qwen3-8B", []), ("zai-org/GLM-4.5-Air", ["<|endoftext|>"])], ids=["qwen3", "glm-4.5"]
 )
