@@ -51,7 +51,7 @@ RULED = Family(
 
 
 @pytest.fixture
-def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
+def retention_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """A family record with a retention rule for `clear_thinking`."""
     monkeypatch.setattr(GLM5RendererConfig, "_family", RULED)
 
@@ -220,7 +220,7 @@ def test_an_effort_is_a_number_or_a_known_name() -> None:
             InklingRendererConfig(reasoning_effort=wrong)
 
 
-@pytest.mark.usefixtures("ruled")
+@pytest.mark.usefixtures("retention_rule")
 def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
     with pytest.raises(
         ValidationError, match=r"clear_thinking=True implies thinking_retention='tool_cycle', .* only one of the two"
@@ -232,7 +232,7 @@ def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
         merge_chat_template_kwargs(GLM5RendererConfig(thinking_retention="all"), {"clear_thinking": True})
 
 
-@pytest.mark.usefixtures("ruled")
+@pytest.mark.usefixtures("retention_rule")
 def test_switches_that_agree_with_the_retention_are_accepted() -> None:
     GLM5RendererConfig(thinking_retention="all", clear_thinking=False)
     GLM5RendererConfig(thinking_retention="tool_cycle", enable_thinking=False)

@@ -69,14 +69,14 @@ def test_its_template_accepts_arguments_as_text_and_no_system_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "says"),
+    ("messages", "error"),
     [
         ([{"role": "user", "content": ""}, {"role": "system", "content": ""}], "must be the first"),
         ([{"role": "cat", "content": "Miau."}], "no role cat"),
     ],
 )
-def test_its_template_rejects_unsupported_messages(messages: list[dict[str, object]], says: str) -> None:
-    with pytest.raises(Exception, match=says):
+def test_its_template_rejects_unsupported_messages(messages: list[dict[str, object]], error: str) -> None:
+    with pytest.raises(Exception, match=error):
         render(messages)
 
 

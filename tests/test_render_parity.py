@@ -91,14 +91,16 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
     tokens = renderer.tokenizer.special_tokens_map
     counts = Counter[str]()
     sources = [renderer.template(tools=tools).source for tools in (False, True)]
-    for at, (name, wanted) in enumerate(rotated(turns=2)):
+    for at, (name, options) in enumerate(rotated(turns=2)):
         if name in LARGE and at % 2:
             continue
-        messages, tools = CONVERSATIONS[name], wanted.pop("tools")
+        messages, tools = CONVERSATIONS[name], options.pop("tools")
         always = {"add_generation_prompt", *THINKING_SWITCHES}
         # A renderer rejects arguments that its template does not read.
         arguments = {
-            key: wanted[key] for key in wanted if key in always or any(mentions_variable(text, key) for text in sources)
+            key: options[key]
+            for key in options
+            if key in always or any(mentions_variable(text, key) for text in sources)
         }
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)

@@ -50,6 +50,6 @@ def test_control_strings_bos_and_eos_are_one_token_each_here_and_in_transformers
         assert ids[2] in tokenizer.special_ids
 
 
-@pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not at hand (set SHARED)")
+@pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not available (set SHARED)")
 def test_every_named_template_exists() -> None:
     assert BY_STEM.keys() <= {path.stem for path in CORPUS}

@@ -62,7 +62,7 @@ def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("retention", "new", "kept"),
+    ("retention", "new", "accepted"),
     [
         (None, USER, False),
         (None, TOOL, False),
@@ -72,11 +72,11 @@ def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
     ],
 )
 def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
-    retention: Any, new: Any, kept: bool
+    retention: Any, new: Any, accepted: bool
 ) -> None:
     choice = chosen(outcome(change="x would become y"), new=new, retention=retention)
-    assert isinstance(choice, BridgeRefusal) != kept
-    if not kept:
+    assert isinstance(choice, BridgeRefusal) != accepted
+    if not accepted:
         assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
 
 

@@ -28,7 +28,7 @@ LISTS: dict[str, Any] = {
 FIELDS = [field.name for field in dataclasses.fields(RenderedTokens)]
 
 
-def of_lists(**lists: Any) -> RenderedTokens:
+def from_runs(**lists: Any) -> RenderedTokens:
     """Return tokens made of runs that equal the lists."""
     plain = RenderedTokens(**{**LISTS, **lists})
     return RenderedTokens.of_runs(
@@ -36,7 +36,7 @@ def of_lists(**lists: Any) -> RenderedTokens:
     )
 
 
-BOTH_KINDS = {"of lists": RenderedTokens(**LISTS), "of runs": of_lists()}
+BOTH_KINDS = {"of lists": RenderedTokens(**LISTS), "of runs": from_runs()}
 
 
 def test_any_fields_can_be_given_and_the_others_are_empty() -> None:
@@ -54,7 +54,7 @@ def test_tokens_without_ids_have_no_content_of_any_role() -> None:
 
 
 @pytest.mark.parametrize("rendered", BOTH_KINDS.values(), ids=BOTH_KINDS)
-class TestOneOf:
+class TestBothKinds:
     def test_counts_tokens_of_messages(self, rendered: RenderedTokens) -> None:
         assert rendered.tokens_per_message() == rendered.tokens_per_message(5) == [2, 3, 2]
         assert rendered.tokens_per_message(2) == [2, 3]
@@ -99,21 +99,21 @@ class TestOneOf:
 
 def test_tokens_from_runs_and_from_lists_are_equal() -> None:
     channels = [Channel.SCAFFOLD] * 9
-    assert of_lists(channels=channels) == RenderedTokens(**LISTS, channels=channels, message_tool_names=[None] * 3)
-    assert of_lists() != RenderedTokens(token_ids=[1])
+    assert from_runs(channels=channels) == RenderedTokens(**LISTS, channels=channels, message_tool_names=[None] * 3)
+    assert from_runs() != RenderedTokens(token_ids=[1])
 
 
 def test_changing_a_list_changes_nothing_else() -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     rendered.token_ids.append(99)
     rendered.message_indices.clear()
     assert rendered.token_ids[-1] == 99
     assert len(rendered.sampled_mask) == 9
-    assert of_lists().token_ids == LISTS["token_ids"]
+    assert from_runs().token_ids == LISTS["token_ids"]
 
 
 def test_media_can_be_assigned_afterwards() -> None:
-    for rendered in (RenderedTokens(), of_lists()):
+    for rendered in (RenderedTokens(), from_runs()):
         rendered.multi_modal_data = MultiModalData(mm_placeholders={"image": [PlaceholderRange(offset=2, length=3)]})
         assert rendered.multi_modal_data.mm_placeholders["image"][0].length == 3
         assert not rendered.multi_modal_data.is_empty()
@@ -217,7 +217,7 @@ def test_arrays_equal_the_lists(rendered: RenderedTokens) -> None:
 
 
 def test_arrays_need_no_list_and_cannot_change_the_ids() -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     arrays = rendered.arrays()
     assert "token_ids" not in vars(rendered)
     with pytest.raises(ValueError, match="read-only"):
@@ -227,11 +227,11 @@ def test_arrays_need_no_list_and_cannot_change_the_ids() -> None:
 def test_without_numpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ImportError, match=r"renderers\[numpy\]"):
-        of_lists().arrays()
+        from_runs().arrays()
 
 
 def test_an_assigned_list_replaces_the_runs() -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     rendered.token_ids = rendered.token_ids[:3]
     rendered.message_indices = rendered.message_indices[:3]
     rendered.sampled_mask, rendered.is_content, rendered.channels = [True] * 3, [False] * 3, [Channel.CONTENT] * 3
@@ -243,7 +243,7 @@ def test_an_assigned_list_replaces_the_runs() -> None:
 
 
 def test_tokens_from_lists_have_no_straddling_tokens() -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     assert rendered.straddling_tokens() == copy.deepcopy(rendered).straddling_tokens() == []
     for other in (RenderedTokens(**LISTS), dataclasses.replace(rendered)):
         with pytest.raises(TypeError, match="only known of the unchanged result of a renderer"):
@@ -290,7 +290,7 @@ CHANGES = [flip_sampled, move_message, drop_last, append_id, replace_id]
 def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
     change: Callable[[RenderedTokens], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     change(rendered)
     lists = RenderedTokens(**{name: copy.copy(getattr(rendered, name)) for name in FIELDS})
     for copied in (rendered, copy.deepcopy(rendered), pickle.loads(pickle.dumps(rendered))):
@@ -307,7 +307,7 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
 
 
 def test_reading_lists_without_changes_keeps_the_runs() -> None:
-    rendered = of_lists()
+    rendered = from_runs()
     runs = rendered.runs
     assert rendered == rendered
     assert all(name in vars(rendered) for name in ("token_ids", "channels"))

@@ -1,6 +1,6 @@
 """Compare token attribution with release 0.1, and explain every difference by an entry of the ledger.
 
-Release 0.1 renders in a process of its own (`scripts/ledger_worker.py`). If both releases give the same ids, a
+Release 0.1 renders in a separate process (`scripts/ledger_worker.py`). If both releases give the same ids, a
 difference is a run of tokens with the same pair of values in a field. Exactly one entry must explain each difference,
 and every entry must explain at least one.
 """

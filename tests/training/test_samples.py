@@ -287,18 +287,18 @@ def test_weights_of_channels_roles_and_messages_are_multiplied() -> None:
     sample = build_training_sample(
         embedded(), MESSAGES, tools=TOOLS, weights=weights, message_loss_mask=[1, 1, 0.5, 1, 1]
     )
-    found = {
+    by_channel = {
         (message, channel): weight
         for message, channel, weight in zip(
             rendered.message_indices, rendered.channels, sample.loss_weights, strict=True
         )
         if weight
     }
-    assert found[2, Channel.REASONING] == 0.5 * 3.0 * 0.5
-    assert found[2, Channel.TOOL_ARGUMENTS] == 0.5 * 3.0 * 2.0
-    assert found[2, Channel.SCAFFOLD] == 0.5 * 3.0 * 0.25
-    assert found[4, Channel.CONTENT] == 3.0
-    assert {message for message, _ in found} == {2, 4}
+    assert by_channel[2, Channel.REASONING] == 0.5 * 3.0 * 0.5
+    assert by_channel[2, Channel.TOOL_ARGUMENTS] == 0.5 * 3.0 * 2.0
+    assert by_channel[2, Channel.SCAFFOLD] == 0.5 * 3.0 * 0.25
+    assert by_channel[4, Channel.CONTENT] == 3.0
+    assert {message for message, _ in by_channel} == {2, 4}
 
 
 def test_a_weight_of_zero_excludes_tokens() -> None:
