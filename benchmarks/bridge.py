@@ -22,7 +22,7 @@ import argparse
 from collections.abc import Iterator
 
 from benchmarks.chats import Chat, agentic_chat, short_chat
-from benchmarks.models import models_at_hand
+from benchmarks.models import available_models
 from benchmarks.peers import OLD_RELEASE, facts
 from benchmarks.race import (
     RULES,
@@ -61,7 +61,7 @@ def main() -> None:
     by_turn: Scores = {}
     by_size: Scores = {}
     try:
-        for model in models_at_hand():
+        for model in available_models():
             renderer = create_renderer(load_tokenizer(str(model.folder)), thinking_retention="all")
             by_turn |= turns.run(model, [make_workload(renderer)])
             by_size |= sizes.run(model, make_sizes(renderer))

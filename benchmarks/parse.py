@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from benchmarks.completions import make_completions
 from benchmarks.linearity import linearity_lines
-from benchmarks.models import Model, models_at_hand
+from benchmarks.models import Model, available_models
 from benchmarks.peers import OLD_RELEASE, TML, facts
 from benchmarks.race import (
     RULES,
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--completions", type=int, default=2_000, help="completions to parse (default: 2000)")
     options = parser.parse_args()
     rounds, completions = max(1, options.rounds), max(1, options.completions)
-    models = models_at_hand()
+    models = available_models()
     old_release = peers_as(OURS.task, OLD_RELEASE)
     deep = [DEEP, TOKENS, *(dataclasses.replace(contestant, task=DEEP.task) for contestant in old_release), DECODE]
     race = Race(

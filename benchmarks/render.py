@@ -23,7 +23,7 @@ import argparse
 from collections.abc import Iterator
 
 from benchmarks.chats import agentic_chat, short_chat
-from benchmarks.models import models_at_hand
+from benchmarks.models import available_models
 from benchmarks.peers import OLD_RELEASE, facts
 from benchmarks.pool import pool_lines
 from benchmarks.race import (
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--chats", type=int, default=2_000, help="chats of workload b (default: 2000)")
     options = parser.parse_args()
     rounds = max(1, options.rounds)
-    models = models_at_hand()
+    models = available_models()
     workloads = make_workloads(chats=max(1, options.chats))
     old_release = peers_as(OURS.task, OLD_RELEASE)
     race = Race(

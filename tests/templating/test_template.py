@@ -150,5 +150,5 @@ def test_words_keep_their_field_through_every_conversion(body: str) -> None:
 def test_text_that_loses_its_field_is_counted(source: str) -> None:
     """Text derived from several messages has no owner, and a dump of a message belongs to none of its fields."""
     ownership = ownership_of(source)
-    assert ownership.strays == {"content given to no field": ownership.characters}
+    assert ownership.strays == {"content attributed to no field": ownership.characters}
     assert ownership.characters > 0
