@@ -1,4 +1,4 @@
-"""Print a table of what each template loses of a turn that is rendered, parsed and rendered again.
+"""Print a table of the losses of each template when a turn is rendered, parsed and rendered again.
 
     python -m scripts.inverse [--examples 300]
 

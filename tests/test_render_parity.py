@@ -45,7 +45,7 @@ WITH_IMAGES = ("image", "images")
 
 
 def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return what a call returns, or the exception that it raises."""
+    """Return the result of a call, or the exception that it raises."""
     try:
         return render(*args, **kwargs)
     except Exception as error:

@@ -55,7 +55,7 @@ def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 # ==================
-# What a proof depends on
+# Inputs of a proof
 # ==================
 
 

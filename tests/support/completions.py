@@ -118,11 +118,11 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|start|><|start|>",
     ),
 }
-"""What only one syntax has."""
+"""More completions for single tool-call formats."""
 
 
 def turn(key: str, reasoning: str, content: str, calls: str) -> str:
-    """Write a turn as models with a syntax do."""
+    """Return the text of a turn in a tool-call format."""
     if key == "harmony":
         messages = [("analysis", reasoning), ("final", content)]
         blocks = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
@@ -131,7 +131,7 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
 
 
 def completions(key: str) -> list[str]:
-    """Return completions in a syntax, as text."""
+    """Return the texts of completions in a tool-call format."""
     write = TOOL_FORMATS[key].write
     single, double = write([ROME]), write([ROME, SEARCH])
     return [
