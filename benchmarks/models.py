@@ -35,7 +35,7 @@ class Model:
         return self.vocabulary.parent
 
 
-def models_at_hand() -> list[Model]:
+def available_models() -> list[Model]:
     """Return the models to measure. Print a note if they are not the real ones."""
     return _real_models() if HUB_AT_HAND else _stand_in_models()
 

@@ -48,7 +48,7 @@ def call_count(_: Item, reading: Reading) -> int:
 
 
 def renderer_parse(model: Model) -> Steps:
-    """Parse with a renderer, ours or the incumbent's."""
+    """Parse with a renderer, this release or release 0.1."""
     renderer = load_renderer(model)
 
     def run(item: Item) -> Reading:

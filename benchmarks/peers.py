@@ -36,7 +36,7 @@ class Peer:
         return self.requirement.replace("==", " ")
 
 
-INCUMBENT = Peer(
+OLD_RELEASE = Peer(
     requirement="renderers==0.1.12",
     beside=("httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)),
 )

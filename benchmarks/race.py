@@ -255,9 +255,3 @@ def speed_ratios(scores: Scores, over: str, under: str) -> dict[Place, float]:
 def show_ratios(ratios: Mapping[Place, float]) -> str:
     """Return the ratios as a line."""
     return ", ".join(f"{model.label} {load} {ratio:.2f}" for (model, load), ratio in ratios.items()) or "not measured"
-
-
-def goal_line(goal: str, ratios: Mapping[Place, float], *, met: bool) -> str:
-    """Return the line of a goal: whether it is met, and the measured ratios."""
-    measured = show_ratios(ratios)
-    return f"Goal, {goal}: {('met' if met else 'not met') + f' ({measured})' if ratios else measured}"

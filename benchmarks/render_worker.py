@@ -17,7 +17,7 @@ LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
 
 def renderer_lists(model: Model) -> Steps:
-    """Render with a renderer, ours or the incumbent's, with attribution as lists."""
+    """Render with a renderer, this release or release 0.1, with attribution as lists."""
     render = renderer_runs(model).run
 
     def run(chat: Item) -> list[Any]:

@@ -40,7 +40,7 @@ class Steps:
 
 
 def load_renderer(model: Model) -> Any:
-    """Return a renderer of the `renderers` package in this environment: ours or the incumbent's."""
+    """Return a renderer of the `renderers` package in this environment: this release or release 0.1."""
     from renderers import create_renderer
     from renderers.base import load_tokenizer
 

@@ -91,10 +91,10 @@ def _adapted_tools(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
 def _case(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
     template = renderer.template(tools=bool(question.tools))
     switches = {key: value for key, value in question.settings.items() if key != "add_generation_prompt"}
-    given = probe_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
+    probe = probe_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
     messages, ids = question.messages, None
     try:
-        messages = adapt_messages(template, messages, arguments=given)
+        messages = adapt_messages(template, messages, arguments=probe)
         with time_is(NOW):
             ids = list(reference(messages, tools=_adapted_tools(renderer, question.tools) or None, **question.settings))
     except Exception as error:  # any failure of a template is a refusal

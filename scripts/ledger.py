@@ -1,9 +1,9 @@
-"""Compare our attribution with that of the incumbent on every model that both can render, and print tables.
+"""Compare attribution with release 0.1 on every model that both releases can render, and print tables.
 
     python -m scripts.ledger
 
-Fail if a difference is in no entry of the ledger (`tests/support/ledger.py`), or if an entry explains none. The
-incumbent runs in an environment of its own, which is created if it is missing.
+Fail if a difference is in no entry of the ledger (`tests/support/ledger.py`), or if an entry explains none. Release
+0.1 runs in an environment of its own, which is created if it is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers import INCUMBENT, child_environment, find_python
+from benchmarks.peers import OLD_RELEASE, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
@@ -35,7 +35,7 @@ def main() -> int:
         print("no real models available: set SHARED")
         return 0
     unpack_hub()
-    python = find_python(INCUMBENT)
+    python = find_python(OLD_RELEASE)
     if python is None:
         return 1
     families: dict[str, Comparison] = {}
@@ -50,15 +50,15 @@ def main() -> int:
             try:
                 renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family))
             except TemplateMissingError:
-                reason = "it has no chat template for us"
+                reason = "no chat template"
         if reason is not None:
             left_out.append(f"- {answer['model']} ({family}): {reason}")
             continue
         models[family] += 1
         families.setdefault(family, Comparison()).add(compare_model(renderer, answer["renders"], family=family))
         if family in CONVENTIONS:
-            theirs = with_settings(renderer, conventions=CONVENTIONS[family])
-            moved.setdefault(family, Comparison()).add(compare_model(theirs, answer["renders"], family=family))
+            old_rules = with_settings(renderer, conventions=CONVENTIONS[family])
+            moved.setdefault(family, Comparison()).add(compare_model(old_rules, answer["renders"], family=family))
     judged = judge(difference for comparison in families.values() for difference in comparison.differences)
     parts = (
         table(families, models),
@@ -74,12 +74,12 @@ def main() -> int:
 
 
 # ==================
-# The incumbent
+# Release 0.1
 # ==================
 
 
 def answers(python: str) -> Iterator[dict[str, Any]]:
-    """Yield the renders of the incumbent for all cases, model by model."""
+    """Yield the renders of release 0.1 for all cases, model by model."""
     job = json.dumps({"models": list(hub_models()), "cases": [case.job() for case in CASES]})
     environment = child_environment(TIKTOKEN_ENCODINGS_BASE=str(harmony_vocabulary()))
     # -I keeps the package of the same name in this directory from being imported.
@@ -90,7 +90,7 @@ def answers(python: str) -> Iterator[dict[str, Any]]:
 
 
 def harmony_vocabulary() -> Path:
-    """Return a directory with the vocabulary that the incumbent would download for gpt-oss, from its tokenizer.json."""
+    """Return a directory with the vocabulary that release 0.1 would download for gpt-oss, from its tokenizer.json."""
     folder = CACHE.parent / "peers" / "harmony"
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = json.loads((snapshot_of(HARMONY_MODEL) / "tokenizer.json").read_text())["model"]["vocab"]
@@ -106,9 +106,9 @@ def harmony_vocabulary() -> Path:
 def exclusion_reason(answer: dict[str, Any]) -> str | None:
     """Return the reason why a model cannot be compared; None if it can."""
     if "error" in answer:
-        return f"the incumbent does not load it ({answer['error']})"
+        return f"release 0.1 does not load it ({answer['error']})"
     if all("error" in render for render in answer.get("renders", [])):
-        return "the incumbent renders nothing"
+        return "release 0.1 renders nothing"
     return None
 
 
@@ -119,7 +119,7 @@ def exclusion_reason(answer: dict[str, Any]) -> str | None:
 
 def table(families: dict[str, Comparison], models: Counter[str]) -> Iterator[str]:
     """Yield the agreement of each family as a table."""
-    yield f"| family of {INCUMBENT.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
+    yield f"| family of {OLD_RELEASE.label} | models | renders | same ids | tokens compared | {' | '.join(FIELDS)} |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     total = Comparison()
     for family, comparison in sorted(families.items()):
@@ -137,11 +137,11 @@ def row(family: str, models: int, comparison: Comparison) -> str:
 
 def not_judged(families: dict[str, Comparison], left_out: list[str]) -> Iterator[str]:
     """Yield the renders and models that could not be compared, with the reasons."""
-    yield "| family | other ids, by cause | we refuse | they refuse | both refuse |"
+    yield "| family | different ids, by cause | 0.2 refuses | 0.1 refuses | both refuse |"
     yield "|---|---|--:|--:|--:|"
     for family, comparison in sorted(families.items()):
         causes = ", ".join(f"{cause} {count}" for cause, count in comparison.other_ids.most_common())
-        refused = " | ".join(str(comparison.refused[side]) for side in ("we", "they", "both"))
+        refused = " | ".join(str(comparison.refused[side]) for side in ("0.2", "0.1", "both"))
         yield f"| {family} | {causes} | {refused} |"
     yield "\nLeft out:\n"
     yield from left_out
@@ -149,19 +149,19 @@ def not_judged(families: dict[str, Comparison], left_out: list[str]) -> Iterator
 
 def entries(judged: Judged) -> Iterator[str]:
     """Yield the used entries of the ledger, each with an example."""
-    yield "| cause | family | field | used | example | ours | theirs |"
+    yield "| cause | family | field | used | example | 0.2 | 0.1 |"
     yield "|---|---|---|--:|---|---|---|"
     for entry, count in sorted(judged.used.items(), key=lambda item: (item[0].cause, item[0].family, item[0].field)):
         example = judged.examples[entry]
-        ours = describe(example, example.ours, example.role)
-        theirs = describe(example, example.theirs, example.their_role)
-        cells = f"{count} | {quote(example.text)} | {ours} | {theirs}"
+        new = describe(example, example.value, example.role)
+        old = describe(example, example.old_value, example.old_role)
+        cells = f"{count} | {quote(example.text)} | {new} | {old}"
         yield f"| {entry.cause} | {entry.family} | {entry.field} | {cells} |"
 
 
 def conventions(families: dict[str, Comparison], moved: dict[str, Comparison]) -> Iterator[str]:
-    """Yield the differences in sampled_mask by our rule, and with the conventions of the incumbent."""
-    yield "| family | conventions | differences in sampled_mask by our rule | with these conventions |"
+    """Yield the differences in sampled_mask by default, and with the conventions of release 0.1."""
+    yield "| family | conventions | differences in sampled_mask by default | with these conventions |"
     yield "|---|---|--:|--:|"
     for family, comparison in sorted(moved.items()):
         chosen = CONVENTIONS[family]
@@ -181,7 +181,7 @@ def differing_masks(comparison: Comparison) -> int:
 def describe(difference: Difference, value: int, role: str | None) -> str:
     """Return the value of a field in words."""
     if difference.field == "message_indices":
-        return "nobody's" if role is None else f"{role}'s ({value})"
+        return "no message" if role is None else f"{role} ({value})"
     return "yes" if value else "no"
 
 

@@ -1,12 +1,12 @@
-"""Render conversations with the incumbent, in its own environment.
+"""Render conversations with release 0.1, in its own environment.
 
     python -I scripts/ledger_worker.py < JOB
 
 Read a JSON job from standard input: `models`, a list of repository names, and `cases`, each with `messages`, `tools`,
-`add_generation_prompt` and `switches`. Print a line of JSON for each model: its `family`, or None if the incumbent has
-none; an `error` if it does not load; else `renders`, with the ids and masks of each case, or an error.
+`add_generation_prompt` and `switches`. Print a line of JSON for each model: its `family`, or None if release 0.1
+has none; an `error` if it does not load; else `renders`, with the ids and masks of each case, or an error.
 
-This file runs in another environment, in which `renderers` is the incumbent. It uses only the public API.
+This file runs in another environment, in which `renderers` is release 0.1. It uses only the public API.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIELDS = ("token_ids", "message_indices", "sampled_mask", "is_content")
 
 def answer(model: str, cases: list[Data]) -> Data:
     """Render all cases with a model."""
-    base = _incumbent("renderers.base")
+    base = _import_module("renderers.base")
     family = base.MODEL_RENDERER_MAP.get(model)
     result: Data = {"model": model, "family": family}
     if family is None:
@@ -41,7 +41,7 @@ def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
     key = json.dumps(case["switches"], sort_keys=True)
     try:
         if key not in renderers:
-            create = _incumbent("renderers").create_renderer
+            create = _import_module("renderers").create_renderer
             renderers[key] = create(tokenizer, chat_template_kwargs=case["switches"])
         # A copy, so that a renderer that modifies its input does not change the next render.
         messages, tools = json.loads(json.dumps([case["messages"], case["tools"]]))
@@ -52,7 +52,7 @@ def _render(tokenizer: Any, case: Data, renderers: dict[str, Any]) -> Data:
     return {name: [int(value) for value in getattr(rendered, name)] for name in FIELDS}
 
 
-def _incumbent(module: str) -> Any:
+def _import_module(module: str) -> Any:
     # A static import would make type checkers use the package of this repository.
     return importlib.import_module(module)
 

@@ -33,10 +33,10 @@ from tests.support.parity import (
     Ownership,
     difference,
     marked_runs,
-    ours,
     own_switches,
     rotated,
-    theirs,
+    run_reference,
+    run_traced,
     variations,
 )
 
@@ -91,8 +91,8 @@ def compare(path: Path) -> Row:
         return row
     template = ChatTemplate(source, verify=False)
     for name, arguments in variations(switches=switches):
-        got = ours(template, CONVERSATIONS[name], **arguments)
-        mismatch = difference(theirs(source, CONVERSATIONS[name], **arguments), got)
+        got = run_traced(template, CONVERSATIONS[name], **arguments)
+        mismatch = difference(run_reference(source, CONVERSATIONS[name], **arguments), got)
         if mismatch is not None:
             row.differences.append(f"{name} {arguments}: {mismatch}")
         elif isinstance(got, Trace):

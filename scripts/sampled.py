@@ -2,7 +2,7 @@
 
     python -m scripts.sampled
 
-Fail if there is a difference other than the three that docs/sampled.md explains.
+Fail if there is a difference other than the three that docs/tables/sampled.md explains.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
         others = sum(result.other.values())
         tags = f"{_quote_all(result.head)} | {_quote_all(result.tail)}"
         print(f"| {path.stem} | {result.renders} | {share} | {tags} | {others} |")
-    print(f"\n{unknown} templates with differences that are not known")
+    print(f"\n{unknown} templates with unknown differences")
     return 1 if unknown else 0
 
 

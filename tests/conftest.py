@@ -14,7 +14,7 @@ import pytest
 from tests.support.models import CACHE, HUB_AT_HAND, hub_models, model_behind, unpack_hub
 
 FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_", "RENDERERS_")
-"""Prefixes of the variables that would change what the tests do. The shell may have any of them set."""
+"""Prefixes of environment variables that change the outcome of tests. They are removed."""
 
 # Before anything imports huggingface_hub, which reads these once.
 for variable in [name for name in os.environ if name.startswith(FOREIGN_SETTINGS)]:
@@ -29,7 +29,7 @@ os.environ["RENDERERS_VERIFY"] = "1"  # every run of a template is compared with
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the tests of one real model beside each other, before all others: whoever runs them loads it once."""
+    """Run the tests of one real model one after the other, before all others, so that it is loaded once."""
     places = {name: at for at, name in enumerate(hub_models())}
 
     def place(item: pytest.Item) -> int:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def hub() -> Path:
-    """The root of a Hugging Face cache with real models in it."""
+    """Return the root of a Hugging Face cache with real models."""
     if not HUB_AT_HAND:
-        pytest.skip("real models are not at hand (set SHARED)")
+        pytest.skip("real models are not available (set SHARED)")
     return unpack_hub()

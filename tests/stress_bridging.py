@@ -1,4 +1,4 @@
-"""A million rollouts that no model would leave are extended: what was there stays as it is, or it is said why not.
+"""Bridge a million malformed rollouts: each keeps its tokens, or is refused with a reason.
 
     python -m tests.stress_bridging --cases 1000000
 
@@ -28,9 +28,9 @@ __all__ = ["new_messages", "outcome_of", "problem_of", "stress"]
 Message = dict[str, Any]
 
 KINDS = 8
-"""So many kinds of messages follow the rollouts of a portion: each has to be proven for every kind of turn."""
+"""The number of different new messages in a portion. Each needs a proof for every kind of turn."""
 RARELY = 200
-"""One of so many rollouts has something in it that is no id."""
+"""One of this many rollouts contains a value that is not an id."""
 NO_IDS: tuple[Any, ...] = (None, "a", 2.5, [1], 2**70, float("nan"))
 
 HELLO, BLANK = ({"role": "user", "content": content} for content in ("Hi é 🙂", ""))
@@ -50,7 +50,7 @@ MESSAGES: tuple[Message, ...] = (
 )
 NO_MESSAGES = ({"content": "x"}, {"role": 3, "content": "x"}, None, "Hi", {**HELLO, "content": [{"type": "image"}]})
 FOLLOWING: tuple[tuple[Message, ...], ...] = (
-    *((one,) for one in MESSAGES),
+    *((message,) for message in MESSAGES),
     (),
     (RESULT, NAMELESS),
     (RESULT, {**RESULT, "tool_call_id": "call00001"}, NAMELESS),
@@ -59,11 +59,11 @@ FOLLOWING: tuple[tuple[Message, ...], ...] = (
     (HELLO, RESULT),
     ({"role": "system", "content": "Be brief."}, HELLO),
 )
-"""What may follow a turn."""
+"""The messages that can follow a turn."""
 
 
 def new_messages(source: Source, chance: random.Random) -> list[Any]:
-    """Returns messages that may follow a turn; some have control text in them, and some are none."""
+    """Return messages that can follow a turn. Some contain control text, and some are invalid."""
     if chance.randrange(8) == 0:
         return chance.choices((*MESSAGES, *NO_MESSAGES), k=chance.randint(1, 4))
     new = list(chance.choice(FOLLOWING))
@@ -75,58 +75,58 @@ def new_messages(source: Source, chance: random.Random) -> list[Any]:
 
 @functools.lru_cache(maxsize=2)
 def keeping(renderer: ChatRenderer) -> ChatRenderer:
-    """Returns a renderer that keeps all reasoning."""
+    """Return a renderer with `thinking_retention="all"`."""
     return with_settings(renderer, thinking_retention="all")
 
 
 def outcome_of(
     renderer: ChatRenderer, prompt: list[Any], completion: list[Any], new: list[Any], tools: list[Message] | None
 ) -> tuple[str, str | None]:
-    """Extends a rollout; returns what came of it, and what is wrong about it."""
-    given = [*prompt], [*completion]
+    """Bridge a rollout. Return the outcome, and an error description or None."""
+    copies = [*prompt], [*completion]
     try:
-        bridged = renderer.bridge(*given, new, tools=tools)
+        bridged = renderer.bridge(*copies, new, tools=tools)
     except MessageError:
         return "error", None
     except Exception as error:
         return "raised", f"{type(error).__name__}: {error}"
     if isinstance(bridged, BridgeRefusal):
         return str(bridged.reason), None
-    for one in given:
-        one.append(0)
+    for ids in copies:
+        ids.append(0)
     return "extended", problem_of(bridged.tokens, [*prompt, *completion], new)
 
 
 def problem_of(tokens: RenderedTokens, prior: Sequence[Any], new: Sequence[Any]) -> str | None:
-    """Returns what is wrong about an extended rollout."""
+    """Return a description of an error in a bridged rollout; None if it is right."""
     ids, before = tokens.token_ids, len(prior)
-    # By their texts, as NaN is not equal to itself.
+    # Compares representations, because NaN is not equal to itself.
     if repr(ids[:before]) != repr(list(prior)):
-        return "the prior is not there as it was"
+        return "the prior ids are changed"
     if not len(ids) > before or not all(type(number) is int and number >= 0 for number in ids[before:]):
-        return "what is added are no ids"
+        return "the added values are not ids"
     # `runs` would fall back to the lists if the stored runs do not cover the ids.
     ends = [run.end for run in vars(tokens)["_runs"]]
-    if ends[-1] != len(ids) or any(one >= other for one, other in zip([0, *ends], ends, strict=False)):
+    if ends[-1] != len(ids) or any(start >= end for start, end in zip([0, *ends], ends, strict=False)):
         return "the runs do not tile"
     if any(run.sampled for run in tokens.runs):
-        return "something is sampled"
+        return "a token is sampled"
     if {run.message for run in tokens.runs if run.end <= before} != {-1}:
-        return "the prior is a new message's"
+        return "a prior token belongs to a new message"
     if not all(-1 <= run.message < len(new) for run in tokens.runs):
-        return "a token is of a message that is none"
+        return "a token belongs to a message that does not exist"
     lists = tokens.message_indices, tokens.sampled_mask, tokens.is_content, tokens.channels
-    if any(len(one) != len(ids) for one in lists):
-        return "the lists have not all tokens"
+    if any(len(values) != len(ids) for values in lists):
+        return "a list has a wrong length"
     if tokens.message_indices[:before] != [-1] * before or True in tokens.is_content[:before]:
-        return "the lists say that the prior is a new message's"
+        return "the lists attribute a prior token to a new message"
     if tokens.message_roles != [message["role"] for message in new]:
         return "the roles are not those of the new messages"
     return None
 
 
 def run(task: Task) -> Counter[str]:
-    """Extends so many rollouts of a model, from a seed; counts what came of them."""
+    """Bridge `count` rollouts of a model, from a seed. Return the number by outcome."""
     name, seed, count = task
     source, chance = source_of(name), random.Random(seed)
     following = [new_messages(source, chance) for _ in range(KINDS)]
@@ -149,17 +149,17 @@ def run(task: Task) -> Counter[str]:
 def stress(
     cases: int, *, models: Sequence[str] = tuple(MODELS), processes: int | None = None
 ) -> dict[str, Counter[str]]:
-    """Extends so many rollouts in all; counts by model what came of them."""
+    """Bridge `cases` rollouts in total. Return the number by outcome, for each model."""
     return spread(run, cases, models=models, processes=processes)
 
 
-def _reasons(found: dict[str, Counter[str]]) -> list[str]:
-    reasons = [reason for reason in BridgeReason if any(reason in counts for counts in found.values())]
+def _reasons(outcomes: dict[str, Counter[str]]) -> list[str]:
+    reasons = [reason for reason in BridgeReason if any(reason in counts for counts in outcomes.values())]
     return ["extended", *reasons, "error"]
 
 
 def main() -> int:
-    """Runs the long form, prints a table, and fails where anything was wrong."""
+    """Run the long form and print a table. Return 1 if a result was wrong."""
     return run_long_form(stress, description=__doc__, cases=1_000_000, what="rollouts", columns=_reasons)
 
 

@@ -1,10 +1,10 @@
-"""Many cold processes with many threads load real tokenizers all at once, while their files break under them.
+"""Load real tokenizers in many new processes and threads at the same time, while their files are damaged.
 
     python -m tests.stress_loading --seconds 60
 
-In each round, every process starts anew, and all its threads load the same few models at the same moment, half of them
-by the name of a repository in a Hugging Face cache, half by its folder there. Each model has one fault. A load must
-give the ids of the reference tokenizer or raise our OSError, and where the fault decides which, it must be that.
+In each round, new processes start, and all threads of a process load the same two models at the same moment, by
+repository name and by directory. Each model has one fault. A load must give the ids of the reference tokenizer or raise
+`TokenizerLoadError`. If the fault determines which, it must be that outcome.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ from tests.support.models import HUB_AT_HAND, KIMI_PATTERN, snapshot_of
 __all__ = ["Case", "make_cases", "stress"]
 
 TEXT = "<|user|>\nHello, wörld!  def f(x):\n\treturn 你好 🙂 1234567<|im_end|>"
+SLOW_CLASS = "config missing, slow tokenizer class"
 FAULTS = (
     "none",
-    "slow",
+    "slow file system",
     "config missing",
-    "config dangling",
-    "config forbidden",
+    "config dangling link",
+    "config without permission",
     "config garbled",
-    "slow class",
+    SLOW_CLASS,
     "vocabulary truncated",
     "vocabulary missing",
     "vocabulary being replaced",
 )
-MUST_LOAD = ("none", "slow", "config missing", "slow class")
+MUST_LOAD = ("none", "slow file system", "config missing", SLOW_CLASS)
 MAY_DO_EITHER = ("vocabulary being replaced",)
 COMMIT = "c0ffee"
 PROCESSES = 8
@@ -61,7 +62,7 @@ WAIT = 300.0
 
 @dataclass(frozen=True)
 class Case:
-    """A model with one fault, and the ids that a load of it must give if it gives any."""
+    """A model with one fault, and the ids that a successful load must give."""
 
     cache: Path
     repository: str
@@ -76,7 +77,7 @@ class Case:
 
 
 def make_cases(root: Path) -> list[Case]:
-    """Makes a Hugging Face cache with a repository for each model and fault."""
+    """Create a Hugging Face cache with a repository for each model and fault."""
     if HUB_AT_HAND:
         models = [snapshot_of(name) for name in ("zai-org/GLM-4.5-Air", "Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct")]
     else:
@@ -89,27 +90,27 @@ def make_cases(root: Path) -> list[Case]:
 
 
 def _make_case(root: Path, number: int, model: Path, fault: str, ids: list[int]) -> Case:
-    repository = f"stress/{number}-{fault.replace(' ', '-')}"
+    repository = f"stress/{number}-{fault.replace(',', '').replace(' ', '-')}"
     folder = root / ("models--" + repository.replace("/", "--"))
     directory = Path(shutil.copytree(model, folder / "snapshots" / COMMIT, ignore=shutil.ignore_patterns("*.py*")))
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text(COMMIT)
     vocabulary = _vocabulary_in(directory)
     config = directory / "tokenizer_config.json"
-    if fault in ("config missing", "slow class"):
+    if fault in ("config missing", SLOW_CLASS):
         config.unlink()
-    if fault == "config dangling":
+    if fault == "config dangling link":
         config.unlink()
-        config.symlink_to(directory / "on a disk that is gone")
+        config.symlink_to(directory / "missing")
     if fault == "config garbled":
         config.write_bytes(os.urandom(1000))
-    if fault == "slow class":
+    if fault == SLOW_CLASS:
         (directory / "config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizer"}))
     if fault == "vocabulary truncated":
         os.truncate(vocabulary, vocabulary.stat().st_size * 2 // 3)
     if fault == "vocabulary missing":
         vocabulary.unlink()
-    # Ranks alone do not say how to split a text: there the config is part of the vocabulary.
+    # A tiktoken file has no split pattern, so the config is part of the vocabulary.
     complete = vocabulary.name == "tokenizer.json" or config.exists()
     must_load = fault in MUST_LOAD and complete
     must_refuse = not must_load and fault not in MAY_DO_EITHER
@@ -132,11 +133,11 @@ def _reference_ids(vocabulary: Path) -> list[int]:
 
 
 def stress(cases: list[Case], *, seconds: float, processes: int = PROCESSES, threads: int = THREADS) -> Counter[str]:
-    """Runs rounds for that long, but until every case had its turn; counts what came of the loads."""
+    """Run rounds for `seconds`, and at least until every case was loaded. Return the number of loads by outcome."""
     counts: Counter[str] = Counter()
     context = multiprocessing.get_context("spawn")
     deadline, turns, due = time.monotonic() + seconds, itertools.cycle(cases), len(cases)
-    with _meddling([case.directory for case in cases if case.fault == "vocabulary being replaced"]):
+    with _replacing([case.directory for case in cases if case.fault == "vocabulary being replaced"]):
         while due > 0 or time.monotonic() < deadline:
             barrier, answers = context.Barrier(processes), context.Queue()
             due -= 2 * processes
@@ -162,9 +163,9 @@ def _worker(
     answers: multiprocessing.Queue[Counter[str]],
 ) -> None:
     constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE = str(cases[0].cache), True
-    if any(case.fault == "slow" for case in cases):
+    if any(case.fault == "slow file system" for case in cases):
         _slow_down()
-    _forbid([case.directory / "tokenizer_config.json" for case in cases if case.fault == "config forbidden"])
+    _forbid([case.directory / "tokenizer_config.json" for case in cases if case.fault == "config without permission"])
     counts: Counter[str] = Counter()
     lock, start = threading.Lock(), threading.Barrier(threads)
 
@@ -174,12 +175,12 @@ def _worker(
         with lock:
             counts[outcome] += 1
 
-    asked = [(case, name) for case in cases for name in (case.repository, case.directory)]
-    crowd = [threading.Thread(target=load, args=asked[at % len(asked)]) for at in range(threads)]
+    loads = [(case, name) for case in cases for name in (case.repository, case.directory)]
+    workers = [threading.Thread(target=load, args=loads[at % len(loads)]) for at in range(threads)]
     barrier.wait(WAIT)
-    for thread in crowd:
+    for thread in workers:
         thread.start()
-    for thread in crowd:
+    for thread in workers:
         thread.join()
     answers.put(counts)
 
@@ -188,16 +189,16 @@ def _outcome(case: Case, name: str | Path) -> str:
     try:
         ids = load_tokenizer(name).encode(TEXT, add_special_tokens=False)
     except TokenizerLoadError as error:
-        return f"WRONG: no need to refuse: {error}" if case.must_load else f"our error, {case.fault}"
+        return f"WRONG: unexpected error: {error}" if case.must_load else f"error, {case.fault}"
     except BaseException as error:
         return f"WRONG: {case.fault}: {type(error).__name__}: {error}"
     if case.must_refuse:
-        return f"WRONG: should have been refused: {case.fault}"
+        return f"WRONG: no error: {case.fault}"
     return f"right ids, {case.fault}" if ids == case.ids else f"WRONG: ids, {case.fault}"
 
 
 def _slow_down() -> None:
-    """Makes this process see a slow file system: every look waits, and files come in small pieces."""
+    """Simulate a slow file system in this process: delay every `stat`, and read files in small pieces."""
     stat = os.stat
 
     def slow_stat(*arguments: object, **keywords: object) -> os.stat_result:
@@ -217,7 +218,7 @@ def _slow_down() -> None:
 
 
 def _forbid(files: list[Path]) -> None:
-    """Takes this process's right to read these files; a superuser has it whatever the permissions say."""
+    """Make reads of these files fail in this process. File permissions do not apply to a superuser."""
     read = Path.read_bytes
 
     def refuse(path: Path) -> bytes:
@@ -229,11 +230,11 @@ def _forbid(files: list[Path]) -> None:
 
 
 @contextlib.contextmanager
-def _meddling(directories: list[Path]) -> Iterator[None]:
-    """Keeps replacing the vocabularies of these directories, in place and by renaming, while the block runs."""
+def _replacing(directories: list[Path]) -> Iterator[None]:
+    """Replace the vocabularies of these directories repeatedly, in place and by renaming, while the block runs."""
     done = threading.Event()
 
-    def meddle(directory: Path) -> None:
+    def replace(directory: Path) -> None:
         vocabulary = _vocabulary_in(directory)
         content = vocabulary.read_bytes()
         while not done.wait(0.5):
@@ -251,19 +252,19 @@ def _meddling(directories: list[Path]) -> Iterator[None]:
             done.wait(0.05)
             vocabulary.write_bytes(content)
 
-    meddlers = [threading.Thread(target=meddle, args=(directory,)) for directory in directories]
-    for thread in meddlers:
+    writers = [threading.Thread(target=replace, args=(directory,)) for directory in directories]
+    for thread in writers:
         thread.start()
     try:
         yield
     finally:
         done.set()
-        for thread in meddlers:
+        for thread in writers:
             thread.join()
 
 
 def main() -> int:
-    """Runs the long form, prints the counts, and fails where anything was wrong."""
+    """Run the long form and print the counts. Return 1 if an outcome was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     seconds = parser.parse_args().seconds

@@ -1,10 +1,10 @@
-"""Millions of completions that no model would write are read, and every token of each has to be accounted for.
+"""Parse millions of malformed completions, and check that every token is accounted for.
 
     python -m tests.stress_parsing --cases 10000000
 
-A completion is ids at random, or markers and small words at random, or a real one with tokens taken out, doubled,
-swapped, replaced, or cut off anywhere; some come with a prompt that is real, broken, or ids at random. Reading must not
-raise, the parts must tile the completion, and of every tenth one it must say the same in random chunks.
+A completion consists of random ids, or of random markers and short words, or it is a real one with tokens removed,
+doubled, swapped, replaced or cut off. Some have a prompt that is real, broken, or random. Parsing must not raise, the
+parts must cover the completion, and every tenth completion must give the same result in random chunks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.support.stress_report import run_long_form
 __all__ = ["problem_of", "stress"]
 
 STREAMED = 10
-"""One of so many completions is also read in chunks."""
+"""One of this many completions is also parsed in chunks."""
 
 
 def problem_of(
     source: Source, ids: Sequence[Any], prompt: Sequence[Any] | None, *, chunks: Sequence[Sequence[Any]] = ()
 ) -> tuple[ParsedResponse | None, str | None]:
-    """Returns what is read of a completion, and what is wrong about it; in chunks as well where some are given."""
+    """Return the parsed completion, and an error description or None. Also parse the chunks if there are any."""
     try:
         parsed = source.renderer.parse_response(ids, tools=TOOLS, prompt_ids=prompt)
         if not _tiles([(start, end) for _, start, end in parsed.parts], len(ids)):
@@ -39,11 +39,11 @@ def problem_of(
         if chunks:
             parser = source.renderer.stream(tools=TOOLS, prompt_ids=prompt)
             events = [event for chunk in chunks for event in parser.feed(chunk)]
-            # By their texts, as NaN is not equal to itself.
+            # Compares representations, because NaN is not equal to itself.
             if repr(parser.close()) != repr(parsed):
-                return parsed, "chunks change it"
+                return parsed, "chunks change the result"
             spans = [(event.start, event.end) for event in (*events, *parser.last_events)]
-            # An event may be of no token: text that the token before it has begun.
+            # An event without tokens has text that the previous token began.
             if not _tiles([(start, end) for start, end in spans if start < end], len(ids)):
                 return parsed, "the events do not tile"
     except Exception as error:
@@ -61,7 +61,7 @@ def _tiles(spans: Sequence[tuple[int, int]], count: int) -> bool:
 
 
 def run(task: Task) -> Counter[str]:
-    """Reads so many completions of a model, from a seed; counts what came of them."""
+    """Parse `count` completions of a model, from a seed. Return the number by outcome."""
     name, seed, count = task
     source, chance = source_of(name), random.Random(seed)
     counts: Counter[str] = Counter()
@@ -85,17 +85,17 @@ def run(task: Task) -> Counter[str]:
 def stress(
     cases: int, *, models: Sequence[str] = tuple(MODELS), processes: int | None = None
 ) -> dict[str, Counter[str]]:
-    """Reads so many completions in all; counts by model what came of them."""
+    """Parse `cases` completions in total. Return the number by outcome, for each model."""
     return spread(run, cases, models=models, processes=processes)
 
 
-def _statuses(found: dict[str, Counter[str]]) -> list[str]:
-    keys = {key for counts in found.values() for key in counts if key not in _OTHERS and "WRONG" not in key}
+def _statuses(outcomes: dict[str, Counter[str]]) -> list[str]:
+    keys = {key for counts in outcomes.values() for key in counts if key not in _OTHERS and "WRONG" not in key}
     return ["with reasoning", "with calls", *sorted(keys)]
 
 
 def main() -> int:
-    """Runs the long form, prints a table, and fails where anything was wrong."""
+    """Run the long form and print a table. Return 1 if a result was wrong."""
     return run_long_form(stress, description=__doc__, cases=10_000_000, what="completions", columns=_statuses)
 
 

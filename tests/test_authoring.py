@@ -1,4 +1,4 @@
-"""What authors of renderers build a bridge with."""
+"""Helpers for authors of custom renderers with a bridge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from renderers.compat.bridge_helpers import (
 )
 
 
-def spoken(*roles: str) -> list[dict[str, Any]]:
+def messages_of(*roles: str) -> list[dict[str, Any]]:
     return [{"role": role} for role in roles]
 
 
@@ -35,13 +35,13 @@ def spoken(*roles: str) -> list[dict[str, Any]]:
         ([], 7, [1, 9, 7]),
     ],
 )
-def test_a_turn_ends_with_the_last_token_that_closes_it(
+def test_trimming_keeps_ids_up_to_the_last_closing_token(
     completion: list[int], close: int | None, trimmed: list[int] | None
 ) -> None:
     assert trim_to_turn_close([1, 9], completion, {8, 9}, synthesize_close=close) == trimmed
 
 
-def test_ids_that_are_trimmed_are_not_the_callers_list() -> None:
+def test_trimmed_ids_are_a_new_list() -> None:
     prompt, completion = [1], [9]
     trimmed = trim_to_turn_close(prompt, completion, {9})
     assert trimmed is not None
@@ -49,30 +49,30 @@ def test_ids_that_are_trimmed_are_not_the_callers_list() -> None:
     assert (prompt, completion) == ([1], [9])
 
 
-def test_an_extension_has_no_message_of_the_assistants() -> None:
-    assert reject_assistant_in_extension(spoken("user", "assistant"))
-    assert not reject_assistant_in_extension(spoken("user", "tool", "system"))
+def test_new_messages_must_not_contain_an_assistant_message() -> None:
+    assert reject_assistant_in_extension(messages_of("user", "assistant"))
+    assert not reject_assistant_in_extension(messages_of("user", "tool", "system"))
     assert not reject_assistant_in_extension([{}])
 
 
-def test_a_users_message_is_a_question_unless_the_author_says_otherwise() -> None:
-    assert introduces_user_query(spoken("tool", "user"))
-    assert not introduces_user_query(spoken("tool"))
-    assert introduces_user_query(spoken("tool"), is_user_query=lambda message: message["role"] == "tool")
+def test_a_user_message_starts_a_new_question_unless_the_author_overrides_it() -> None:
+    assert introduces_user_query(messages_of("tool", "user"))
+    assert not introduces_user_query(messages_of("tool"))
+    assert introduces_user_query(messages_of("tool"), is_user_query=lambda message: message["role"] == "tool")
 
 
-def test_a_config_says_what_is_retained_or_it_is_what_is_implied() -> None:
+def test_the_retention_of_a_config_takes_precedence_over_the_implied_one() -> None:
     assert resolve_thinking_retention(SimpleNamespace(thinking_retention="all"), "tool_cycle") == "all"
     assert resolve_thinking_retention(SimpleNamespace(thinking_retention=None), "tool_cycle") == "tool_cycle"
     assert resolve_thinking_retention(object(), "template") == "template"
 
 
 @pytest.mark.parametrize("retention", get_args(ResolvedThinkingRetention))
-def test_reasoning_is_written_anew_by_what_is_retained(retention: ResolvedThinkingRetention) -> None:
+def test_the_history_is_rerendered_according_to_the_retention(retention: ResolvedThinkingRetention) -> None:
     after_tool, after_user = {"template": (True, True), "tool_cycle": (False, True), "all": (False, False)}[retention]
-    assert should_rerender_for_thinking_retention(retention, spoken("tool")) is after_tool
-    assert should_rerender_for_thinking_retention(retention, spoken("tool", "user")) is after_user
+    assert should_rerender_for_thinking_retention(retention, messages_of("tool")) is after_tool
+    assert should_rerender_for_thinking_retention(retention, messages_of("tool", "user")) is after_user
     own = should_rerender_for_thinking_retention(
-        retention, spoken("user"), is_user_query=lambda message: message["role"] == "tool"
+        retention, messages_of("user"), is_user_query=lambda message: message["role"] == "tool"
     )
     assert own is after_tool

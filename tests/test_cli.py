@@ -1,4 +1,4 @@
-"""The command line shows what the files say, and fails with one clear line."""
+"""The command line prints facts about models, and errors in one line."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def test_the_demo_shows_the_embedded_model(capsys: pytest.CaptureFixture[str]) -
         assert expected in shown
 
 
-def test_the_demo_reads_a_completion_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_parses_a_completion_as_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
     for expected in ("reasoning  ' compare.'", "call       get_weather {'city': 'Rome'}", "it is the same: yes"):
         assert expected in shown
 
 
-def test_inspecting_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "--text", "Hello<|end|>"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "stop tokens     '<|end|>' 870" in lines
@@ -34,7 +34,7 @@ def test_inspecting_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureF
     assert lines[-1].split() == ["3", "870", "'<|end|>'"]
 
 
-def test_inspecting_a_bare_vocabulary_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_of_a_bare_vocabulary_lists_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tokenizer.json").write_bytes((renderers.EMBEDDED / "tokenizer.json").read_bytes())
     assert main(["inspect", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -63,7 +63,7 @@ def test_the_installed_command_runs() -> None:
     assert done.stdout.strip() == renderers.__version__
 
 
-def test_the_models_are_listed_with_how_far_they_were_checked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_are_listed_with_their_level_of_verification(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["family", "checked", "against"]
@@ -75,7 +75,7 @@ def test_the_models_are_listed_with_how_far_they_were_checked(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])
-def test_one_family_is_shown_whole(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_family_is_shown_in_full(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", name]) == 0
     shown = capsys.readouterr().out
     classes = "classes         Qwen3Renderer, Qwen3RendererConfig"
@@ -93,7 +93,7 @@ def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.
     assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err
 
 
-def test_who_has_seen_enough_of_it_may_go() -> None:
+def test_a_closed_pipe_ends_the_command_without_an_error() -> None:
     models = "from renderers.cli import main; raise SystemExit(main(['models']))"
     shown = subprocess.Popen([sys.executable, "-c", models], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert shown.stdout is not None
@@ -102,6 +102,6 @@ def test_who_has_seen_enough_of_it_may_go() -> None:
     assert (shown.returncode, errors) == (0, b"")
 
 
-def test_what_is_of_no_family_is_shown_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_family_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "default"]) == 0
     assert capsys.readouterr().out.startswith("default\n")

@@ -36,8 +36,8 @@ from renderers.families import FAMILIES, Family, RetentionRule, TemplateSwitch
 
 ANY_CONFIG: TypeAdapter[BaseRendererConfig] = TypeAdapter(RendererConfig)
 CLASSES: list[type[BaseRendererConfig]] = list(get_args(get_args(RendererConfig)[0]))
-MADE_FROM_NOTHING = [one for one in CLASSES if "import_path" not in one.model_fields]
-BY_NAME = {one.model_fields["name"].default: one for one in CLASSES}
+WITHOUT_REQUIRED_FIELDS = [kind for kind in CLASSES if "import_path" not in kind.model_fields]
+BY_NAME = {kind.model_fields["name"].default: kind for kind in CLASSES}
 RULED = Family(
     key="glm-5",
     class_name="GLM5",
@@ -51,18 +51,18 @@ RULED = Family(
 
 
 @pytest.fixture
-def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record in which `clear_thinking` rules the history."""
+def retention_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family record with a retention rule for `clear_thinking`."""
     monkeypatch.setattr(GLM5RendererConfig, "_family", RULED)
 
 
 def in_scope(switch: TemplateSwitch) -> bool:
-    """A config holds plain values; lists and dicts belong to a conversation and go to `render`."""
+    """Return True for switches with plain values. Lists and dicts are arguments of `render`."""
     return switch.values not in (list, dict)
 
 
 def kinds_of(annotation: Any) -> set[object]:
-    """What a field may be, beside None: its types, and `True`, `False` and the words of a literal one by one."""
+    """Return the types of a field except None, with bools and literals expanded to their values."""
     if get_origin(annotation) in (Union, types.UnionType):
         return set().union(*map(kinds_of, get_args(annotation)))
     if get_origin(annotation) is Literal:
@@ -118,7 +118,7 @@ print(len(made) == 8 * (len(CONFIG_CLASSES) - 3) and all(made))
 
 @pytest.mark.parametrize("key", FAMILIES)
 def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> None:
-    switches = {one.name: one for one in FAMILIES[key].switches if in_scope(one)}
+    switches = {switch.name: switch for switch in FAMILIES[key].switches if in_scope(switch)}
     assert BY_NAME[key].template_field_names() == switches.keys()
     for name, switch in switches.items():
         field = BY_NAME[key].model_fields[name]
@@ -128,7 +128,7 @@ def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> 
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_a_class_says_what_it_is_and_what_its_fields_are(kind: type[BaseRendererConfig]) -> None:
+def test_a_class_and_its_fields_have_documentation(kind: type[BaseRendererConfig]) -> None:
     assert kind.__doc__
     assert getattr(configs, kind.__name__) is kind
     assert kind.__name__ in vars(configs)["__all__"]
@@ -136,8 +136,8 @@ def test_a_class_says_what_it_is_and_what_its_fields_are(kind: type[BaseRenderer
     assert kind._internal_fields <= kind.model_fields.keys()
 
 
-@pytest.mark.parametrize("kind", MADE_FROM_NOTHING, ids=lambda kind: kind.__name__)
-def test_a_config_survives_every_round_trip(kind: type[BaseRendererConfig]) -> None:
+@pytest.mark.parametrize("kind", WITHOUT_REQUIRED_FIELDS, ids=lambda kind: kind.__name__)
+def test_a_config_is_equal_after_every_round_trip(kind: type[BaseRendererConfig]) -> None:
     config = kind(thinking_retention="all", content_tokens="text", date="2026-01-31", conventions="0.1", prefill="kept")
     fields = {name: getattr(config, name) for name in kind.model_fields}
     assert ANY_CONFIG.validate_json(config.model_dump_json()) == config
@@ -152,8 +152,8 @@ def test_a_config_can_be_a_field_of_another_model() -> None:
     class Client(BaseModel):
         renderer: RendererConfig | None = None
 
-    given = {"renderer": {"name": "qwen3", "enable_thinking": False}}
-    assert Client.model_validate(given).renderer == Qwen3RendererConfig(enable_thinking=False)
+    data = {"renderer": {"name": "qwen3", "enable_thinking": False}}
+    assert Client.model_validate(data).renderer == Qwen3RendererConfig(enable_thinking=False)
 
 
 def test_a_config_does_not_change() -> None:
@@ -167,11 +167,11 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 def read(kind: type[BaseRendererConfig], **fields: object) -> BaseRendererConfig:
-    """Makes a config of values of any type, as a command line or a file does."""
+    """Create a config from values of any type, as a command line or a file does."""
     return kind.model_validate(fields)
 
 
-def test_text_of_a_command_line_is_read() -> None:
+def test_text_from_a_command_line_is_converted() -> None:
     assert read(Qwen3RendererConfig, enable_thinking="false") == Qwen3RendererConfig(enable_thinking=False)
     assert read(Qwen35RendererConfig, enable_thinking="None") == Qwen35RendererConfig()
     assert read(SeedOssRendererConfig, thinking_budget="512") == SeedOssRendererConfig(thinking_budget=512)
@@ -180,26 +180,26 @@ def test_text_of_a_command_line_is_read() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 1.0])
-def test_a_number_is_no_bool(number: float) -> None:
+def test_a_number_is_rejected_for_a_bool(number: float) -> None:
     with pytest.raises(ValidationError, match="enable_thinking must be a bool"):
         read(Qwen3RendererConfig, enable_thinking=number)
     with pytest.raises(ValidationError, match="enable_thinking must be a bool"):
         read(Qwen35RendererConfig, enable_thinking=number)
 
 
-def test_a_bool_is_no_number() -> None:
+def test_a_bool_is_rejected_for_a_number() -> None:
     with pytest.raises(ValidationError, match="thinking_budget must be a number"):
         read(SeedOssRendererConfig, thinking_budget=True)
 
 
-def test_a_field_of_a_callers_own_config_that_takes_both_takes_both() -> None:
+def test_a_field_of_a_custom_config_can_accept_both() -> None:
     class Own(BaseRendererConfig):
         depth: bool | int = False
 
-    assert [Own(depth=one).depth for one in (True, 3)] == [True, 3]
+    assert [Own(depth=value).depth for value in (True, 3)] == [True, 3]
 
 
-def test_a_date_is_kept_as_its_iso_text() -> None:
+def test_a_date_is_stored_as_iso_text() -> None:
     assert read(AutoRendererConfig, date=datetime.date(2026, 1, 31)) == AutoRendererConfig(date="2026-01-31")
     moment = datetime.datetime(2026, 1, 31, 12, 30)
     assert read(AutoRendererConfig, date=moment) == AutoRendererConfig(date="2026-01-31T12:30:00")
@@ -207,15 +207,20 @@ def test_a_date_is_kept_as_its_iso_text() -> None:
         AutoRendererConfig(date="31 Jan")
 
 
-def test_an_effort_is_a_number_or_a_known_word() -> None:
-    given: list[Any] = ["low", "0.5", 0, 0.99]
-    assert [InklingRendererConfig(reasoning_effort=one).reasoning_effort for one in given] == ["low", 0.5, 0.0, 0.99]
+def test_an_effort_is_a_number_or_a_known_name() -> None:
+    efforts: list[Any] = ["low", "0.5", 0, 0.99]
+    assert [InklingRendererConfig(reasoning_effort=effort).reasoning_effort for effort in efforts] == [
+        "low",
+        0.5,
+        0.0,
+        0.99,
+    ]
     for wrong in ("bogus", 1.5, -0.1, "nan"):
         with pytest.raises(ValidationError, match=r"is not an effort\. Use a number from 0 to 0\.99, or one of none"):
             InklingRendererConfig(reasoning_effort=wrong)
 
 
-@pytest.mark.usefixtures("ruled")
+@pytest.mark.usefixtures("retention_rule")
 def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
     with pytest.raises(
         ValidationError, match=r"clear_thinking=True implies thinking_retention='tool_cycle', .* only one of the two"
@@ -227,12 +232,12 @@ def test_a_switch_that_contradicts_the_retention_is_refused() -> None:
         merge_chat_template_kwargs(GLM5RendererConfig(thinking_retention="all"), {"clear_thinking": True})
 
 
-@pytest.mark.usefixtures("ruled")
-def test_what_nobody_asked_for_contradicts_nothing() -> None:
+@pytest.mark.usefixtures("retention_rule")
+def test_switches_that_agree_with_the_retention_are_accepted() -> None:
     GLM5RendererConfig(thinking_retention="all", clear_thinking=False)
     GLM5RendererConfig(thinking_retention="tool_cycle", enable_thinking=False)
-    kept = GLM5RendererConfig(thinking_retention="all")
-    assert GLM5RendererConfig(**kept.model_dump()) == kept
+    config = GLM5RendererConfig(thinking_retention="all")
+    assert GLM5RendererConfig(**config.model_dump()) == config
 
 
 def test_switches_are_the_fields_that_the_template_reads() -> None:
@@ -242,31 +247,31 @@ def test_switches_are_the_fields_that_the_template_reads() -> None:
         assert template_field_names(config) == frozenset()
 
 
-def test_the_template_is_given_what_is_not_none() -> None:
+def test_values_that_are_not_none_are_passed_to_the_template() -> None:
     assert switches_of(Qwen35RendererConfig()) == {"add_vision_id": False}
     assert switches_of(Qwen35RendererConfig(enable_thinking=True)) == {"enable_thinking": True, "add_vision_id": False}
     assert switches_of(DefaultRendererConfig(tool_parser="qwen3", a=[1], b=None)) == {"a": [1], "b": None}
 
 
-def test_a_name_gives_its_config() -> None:
+def test_a_config_can_be_created_by_name() -> None:
     assert config_from_name("auto") is None
     for name, kind in BY_NAME.items():
         if name not in ("auto", "custom"):
             assert config_from_name(name) == kind()
 
 
-def test_a_renderer_of_ones_own_needs_more_than_its_name() -> None:
+def test_a_custom_renderer_cannot_be_created_by_name() -> None:
     with pytest.raises(ValueError, match=r"CustomRendererConfig\(import_path=\.\.\.\)"):
         config_from_name("custom")
 
 
 @pytest.mark.parametrize("name", ["qwen9", ""])
-def test_an_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
+def test_an_unknown_name_is_rejected_with_a_list_of_the_known_ones(name: str) -> None:
     with pytest.raises(ValueError, match=f"there is no renderer '{name}'. The names are auto, command-a, .*, qwen3,"):
         config_from_name(name)
 
 
-def test_merged_switches_win_and_leave_the_config_alone() -> None:
+def test_merged_switches_take_precedence_and_do_not_change_the_config() -> None:
     config = GLM5RendererConfig(enable_thinking=False, date="2026-01-31")
     merged = merge_chat_template_kwargs(config, {"enable_thinking": True})
     assert merged == GLM5RendererConfig(enable_thinking=True, date="2026-01-31")
@@ -275,7 +280,7 @@ def test_merged_switches_win_and_leave_the_config_alone() -> None:
     assert merge_chat_template_kwargs(config, None) is merge_chat_template_kwargs(config, {}) is config
 
 
-def test_what_is_no_switch_is_refused_with_those_that_are() -> None:
+def test_an_unknown_switch_is_rejected_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"has bar, date, .* of 'qwen3' are: enable_thinking\."):
         merge_chat_template_kwargs(Qwen3RendererConfig(), {"date": "2026-01-31", "bar": 1})
     with pytest.raises(ValueError, match=r"has image_cache_max, .* are: add_vision_id\."):
@@ -286,7 +291,7 @@ def test_what_is_no_switch_is_refused_with_those_that_are() -> None:
         merge_chat_template_kwargs(Qwen3RendererConfig(), {"enable_thinking": None})
 
 
-def test_a_default_config_takes_any_switch_but_its_own_fields() -> None:
+def test_a_default_config_accepts_any_switch_except_its_own_fields() -> None:
     merged = merge_chat_template_kwargs(DefaultRendererConfig(a=1, b=2), {"a": 3, "c": [1]})
     assert merged == DefaultRendererConfig(a=3, b=2, c=[1])
     with pytest.raises(ValueError, match=r"has name, tool_parser, .* any name that is not a field of the config"):
@@ -294,7 +299,7 @@ def test_a_default_config_takes_any_switch_but_its_own_fields() -> None:
 
 
 @pytest.mark.parametrize("config", [Qwen3RendererConfig(), DefaultRendererConfig()])
-def test_switches_that_are_no_mapping_are_refused(config: BaseRendererConfig) -> None:
+def test_switches_that_are_not_a_mapping_are_rejected(config: BaseRendererConfig) -> None:
     pairs: Any = [("enable_thinking", False)]
     with pytest.raises(TypeError, match="chat_template_kwargs must be a mapping, not a list"):
         merge_chat_template_kwargs(config, pairs)

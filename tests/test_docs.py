@@ -1,4 +1,4 @@
-"""The examples in the docs run as pasted, and the docs name what exists."""
+"""The examples in the docs run as pasted, and the names in the docs exist."""
 
 from __future__ import annotations
 

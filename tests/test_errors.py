@@ -1,4 +1,4 @@
-"""Errors say what, where and what to do, and cross process borders unharmed."""
+"""Errors name the problem, its place and the remedy, and can be pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A renderer is of its model's family, with the family's config, and says so."""
+"""`create_renderer` finds the family of a model, and its class and config."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HI = [{"role": "user", "content": "Hi"}]
 
 
 def directory(tmp_path: Path, **config: Any) -> Path:
-    """A copy of the embedded model whose config says more."""
+    """Return a copy of the embedded model with more fields in its config.json."""
     made = tmp_path / "model"
     shutil.copytree(EMBEDDED, made)
     said = json.loads((made / "config.json").read_text())
@@ -66,7 +66,7 @@ def test_a_model_of_no_family_has_the_default_class_and_config() -> None:
     assert (renderer.resolution.family.key, renderer.resolution.found_by) == ("default", "nothing")
 
 
-def test_what_is_given_beside_a_config_counts_more_and_stands_in_it() -> None:
+def test_arguments_take_precedence_over_the_config_and_are_stored_in_it() -> None:
     config = DefaultRendererConfig(date="2026-01-01", content_tokens="refuse", thinking_retention="tool_cycle")
     renderer = create_renderer(
         load_tokenizer(EMBEDDED),
@@ -81,12 +81,12 @@ def test_what_is_given_beside_a_config_counts_more_and_stands_in_it() -> None:
     assert (renderer.date.day, renderer.content_tokens, renderer.thinking_retention) == (3, "text", "all")
 
 
-def test_what_a_config_without_a_family_says_is_kept() -> None:
+def test_the_fields_of_a_config_without_a_family_are_kept() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), AutoRendererConfig(content_tokens="refuse"))
     assert renderer.config == DefaultRendererConfig(content_tokens="refuse")
 
 
-def test_a_class_can_be_made_without_create_renderer() -> None:
+def test_a_class_can_be_instantiated_without_create_renderer() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     renderer = Qwen3Renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False))
     assert renderer.found.family.key == "qwen3"
@@ -98,45 +98,45 @@ def test_a_class_can_be_made_without_create_renderer() -> None:
         assert type(again) is Qwen3Renderer
 
 
-def test_a_class_takes_no_config_of_another_family() -> None:
+def test_a_class_rejects_a_config_of_another_family() -> None:
     with pytest.raises(ValueError, match="of the family qwen3 needs a config of this family, not of glm-5"):
         Qwen3Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig())
 
 
-def test_switches_that_a_family_does_not_have_are_refused_with_those_that_it_has() -> None:
+def test_switches_unknown_to_the_family_are_rejected_with_a_list_of_its_switches() -> None:
     with pytest.raises(ValueError, match=r"enable_thinknig.*are: enable_thinking"):
         create_renderer(
             load_tokenizer(EMBEDDED), Qwen3RendererConfig(), chat_template_kwargs={"enable_thinknig": False}
         )
 
 
-def test_a_switch_that_holds_a_list_goes_to_the_template(hub: object) -> None:
+def test_a_switch_with_a_list_is_passed_to_the_template(hub: object) -> None:
     renderer = create_renderer(
         load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"), chat_template_kwargs={"custom_tools": []}
     )
     assert renderer.chat_template_kwargs["custom_tools"] == ()
 
 
-def test_what_only_a_program_reads_is_refused(hub: object) -> None:
+def test_a_switch_that_only_a_program_reads_is_rejected(hub: object) -> None:
     tokenizer = load_tokenizer("openai/gpt-oss-20b")
     with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss needs the program 'harmony'"):
         create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
     renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
-    assert any("program 'harmony' is not in this release" in one for one in renderer.resolution.conflicts)
+    assert any("program 'harmony' is not in this release" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_a_family_that_needs_a_program_says_so_where_there_is_no_template_either(hub: object) -> None:
+def test_a_family_that_needs_a_program_raises_if_there_is_no_template(hub: object) -> None:
     with pytest.raises(TemplateMissingError, match=r"has no chat template, and the program 'deepseek-v4'"):
         create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731"))
 
 
-def test_a_bare_tokenizer_with_a_family_says_how_to_pass_its_template(tmp_path: Path) -> None:
+def test_a_bare_tokenizer_of_a_family_raises_with_advice_to_pass_a_template(tmp_path: Path) -> None:
     shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
     with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template= as source text"):
         create_renderer(load_tokenizer(tmp_path), Qwen3RendererConfig())
 
 
-def test_a_renamed_model_is_known_by_its_template(hub: object, tmp_path: Path) -> None:
+def test_a_renamed_model_is_recognised_by_its_template(hub: object, tmp_path: Path) -> None:
     shutil.copytree(snapshot_of("Qwen/Qwen3-0.6B"), tmp_path / "mine", symlinks=False)
     renderer = create_renderer(load_tokenizer(tmp_path / "mine"))
     assert type(renderer) is Qwen3Renderer
@@ -144,27 +144,27 @@ def test_a_renamed_model_is_known_by_its_template(hub: object, tmp_path: Path) -
     assert renderer.resolution.template_digest in renderer.resolution.family.templates
 
 
-def test_a_known_name_with_another_template_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_name_with_another_template_gives_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     monkeypatch.setitem(renderers.MODEL_RENDERER_MAP, tokenizer.name_or_path, "qwen3")
     with pytest.warns(UnknownTemplateWarning, match="is a model of qwen3, but the chat template"):
         renderer = create_renderer(tokenizer)
     assert type(renderer) is DefaultRenderer
-    assert any("is a model of qwen3" in one for one in renderer.resolution.conflicts)
-    # Who gives a template knows that it is another one.
+    assert any("is a model of qwen3" in conflict for conflict in renderer.resolution.conflicts)
+    # A template that the caller passes gives no warning.
     create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
 
 
-def test_a_config_of_another_family_is_warned_of_and_does_not_take_the_stop_tokens_away(hub: object) -> None:
+def test_a_config_of_another_family_gives_a_warning_and_keeps_the_stop_tokens(hub: object) -> None:
     with pytest.warns(
         UnknownTemplateWarning, match=r"the config is for glm-5, but the chat template .* is that of qwen3"
     ):
         renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), GLM5RendererConfig())
     assert renderer.get_stop_token_ids() == [151645, 151643]
-    assert any("'<|user|>', '<|observation|>'" in one for one in renderer.resolution.conflicts)
+    assert any("'<|user|>', '<|observation|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> None:
+def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -> None:
     tokenizer = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
     with pytest.warns(UnreadSwitchWarning, match="enable_thinking=False has no effect") as warned:
         renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
@@ -174,13 +174,13 @@ def test_a_switch_that_the_template_does_not_read_is_warned_of(hub: object) -> N
 
 
 class Own(Qwen3Renderer):
-    """A class of a caller's own."""
+    """A custom renderer class."""
 
     config_class = Qwen3RendererConfig
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"chat_template": "{{ 1 }}"},
         {"date": "2026-01-31"},
@@ -191,23 +191,23 @@ class Own(Qwen3Renderer):
         {"limits": Limits(steps=1)},
     ],
 )
-def test_nothing_is_dropped_for_a_class_of_ones_own(given: dict[str, Any]) -> None:
+def test_arguments_besides_the_config_are_rejected_for_a_custom_class(arguments: dict[str, Any]) -> None:
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
     with pytest.raises(
-        TypeError, match=f"{next(iter(given))} cannot be combined with the config of a custom renderer class"
+        TypeError, match=f"{next(iter(arguments))} cannot be combined with the config of a custom renderer class"
     ):
-        create_renderer(load_tokenizer(EMBEDDED), config, **given)
+        create_renderer(load_tokenizer(EMBEDDED), config, **arguments)
 
 
-def test_a_class_takes_the_config_of_a_family_that_it_is_derived_from() -> None:
+def test_a_class_accepts_the_config_of_its_base_class() -> None:
     renderer = GLM51Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig(enable_thinking=False))
     assert isinstance(renderer, GLM5Renderer)
     assert renderer.config == GLM51RendererConfig(enable_thinking=False)
     assert renderer.found.family.key == "glm-5.1"
 
 
-def test_a_config_of_another_family_keeps_its_values_or_is_refused() -> None:
+def test_a_config_of_another_family_keeps_its_values_or_is_rejected() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     assert Nemotron35Renderer(tokenizer, Nemotron3RendererConfig(enable_thinking=False)).config == (
         Nemotron35RendererConfig(enable_thinking=False)
@@ -216,13 +216,13 @@ def test_a_config_of_another_family_keeps_its_values_or_is_refused() -> None:
         GLM53Renderer(tokenizer, GLM5RendererConfig(enable_thinking=False))
 
 
-def test_a_config_of_another_family_keeps_what_it_has_by_default() -> None:
+def test_a_config_of_another_family_keeps_its_defaults() -> None:
     with pytest.warns(UnreadSwitchWarning, match="preserve_thinking=False"):
         renderer = Qwen38Renderer(load_tokenizer(EMBEDDED), Qwen36RendererConfig())
     assert renderer.chat_template_kwargs["preserve_thinking"] is False
 
 
-def test_a_class_of_no_family_is_refused() -> None:
+def test_a_class_of_no_family_is_rejected() -> None:
     class Mine(Qwen3Renderer):
         family = "mine"
 
@@ -230,17 +230,17 @@ def test_a_class_of_no_family_is_refused() -> None:
         Mine(load_tokenizer(EMBEDDED), Qwen3RendererConfig())
 
 
-def test_a_switch_that_no_template_reads_goes_with_a_retention() -> None:
+def test_a_switch_that_no_template_reads_can_be_combined_with_a_retention() -> None:
     config = DefaultRendererConfig(foo=True)
     assert create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all").thinking_retention == "all"
 
 
-def test_a_config_that_names_no_family_is_refused() -> None:
+def test_a_config_without_a_family_is_rejected() -> None:
     with pytest.raises(TypeError, match="BaseRendererConfig has no `name` field"):
         create_renderer(load_tokenizer(EMBEDDED), BaseRendererConfig())
 
 
-def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) -> None:
+def test_a_model_with_images_needs_a_template_with_images(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(directory(tmp_path, vision_config={}))
     assert tokenizer.takes_images
     with pytest.raises(UnsupportedModelError, match="accepts images but its chat template drops them"):
@@ -248,7 +248,7 @@ def test_a_model_that_takes_images_needs_a_template_that_does(tmp_path: Path) ->
     assert type(create_renderer(tokenizer, DefaultRendererConfig())) is DefaultRenderer
 
 
-def test_a_template_that_takes_images_makes_a_renderer_that_does(tmp_path: Path) -> None:
+def test_a_template_with_images_gives_a_multimodal_renderer(tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
         "{% if p.type == 'image' %}<|result|>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
@@ -266,7 +266,7 @@ def test_settings_need_a_config() -> None:
 
 
 class Registered:
-    """A renderer class as release 0.1 registers it: it takes a tokenizer and a config, and nothing else."""
+    """A renderer class as in release 0.1: it accepts only a tokenizer and a config."""
 
     def __init__(self, tokenizer: object, config: BaseRendererConfig) -> None:
         self.tokenizer = tokenizer
@@ -293,9 +293,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, key: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("config", [None, AutoRendererConfig(), DefaultRendererConfig()])
-def test_a_registered_class_of_the_callers_own_gets_a_tokenizer_and_a_config(
-    monkeypatch: pytest.MonkeyPatch, config: Any
-) -> None:
+def test_a_registered_custom_class_gets_a_tokenizer_and_a_config(monkeypatch: pytest.MonkeyPatch, config: Any) -> None:
     registered(monkeypatch, "default", Registered)
     tokenizer = load_tokenizer(EMBEDDED)
     renderer: Any = create_renderer(tokenizer, config, chat_template_kwargs={"enable_thinking": False})
@@ -304,14 +302,14 @@ def test_a_registered_class_of_the_callers_own_gets_a_tokenizer_and_a_config(
     assert renderer.config == merge_chat_template_kwargs(DefaultRendererConfig(), {"enable_thinking": False})
 
 
-def test_a_class_may_be_registered_under_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_can_be_registered_under_a_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
     registered(monkeypatch, "own", Registered)
     renderer: Any = create_renderer(load_tokenizer(EMBEDDED), RegisteredConfig(style="loud"))
     assert (type(renderer), renderer.config) == (Registered, RegisteredConfig(style="loud"))
 
 
 @pytest.mark.parametrize("kind", [Derived, Overriding])
-def test_a_registered_class_may_be_derived_from_that_of_a_family(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+def test_a_registered_class_can_be_derived_from_that_of_a_family(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     registered(monkeypatch, "default", kind)
     renderer = create_renderer(load_tokenizer(EMBEDDED))
     assert type(renderer) is kind
@@ -319,7 +317,7 @@ def test_a_registered_class_may_be_derived_from_that_of_a_family(monkeypatch: py
 
 
 @pytest.mark.parametrize("option", [{"verify": True}, {"date": "2026-01-31"}, {"chat_template": "{{ messages }}"}])
-def test_options_beside_the_config_are_refused_for_a_registered_class_of_the_callers_own(
+def test_options_besides_the_config_are_rejected_for_a_registered_custom_class(
     monkeypatch: pytest.MonkeyPatch, option: dict[str, Any]
 ) -> None:
     registered(monkeypatch, "default", Registered)

@@ -1,4 +1,4 @@
-"""A family is found by what a config says, else by a name whose template fits, else by the template alone."""
+"""A family is found by the config, else by the name if the template fits, else by the template."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from renderers.families.registry import NO_MATCH, UNKNOWN_FAMILY, FamilyMatch, f
 QWEN3, GLM53 = FAMILIES["qwen3"], FAMILIES["glm-5.3"]
 
 
-def test_nothing_is_known_of_a_new_model() -> None:
+def test_a_new_model_has_no_family() -> None:
     assert find_family(key=None, name="my/model", templates=["{{ messages }}"]) == NO_MATCH
 
 
@@ -20,39 +20,39 @@ def test_a_config_decides_even_without_a_template() -> None:
     assert find_family(key="default", name="Qwen/Qwen3-8B", templates=[]) == FamilyMatch(UNKNOWN_FAMILY, "config")
 
 
-def test_a_config_for_a_template_that_its_family_is_not_known_for_is_taken_with_a_doubt() -> None:
-    found = find_family(key="qwen3", name="", templates=["{{ messages }}"])
-    assert (found.family, found.matched_by) == (QWEN3, "config")
-    assert found.warning is not None
-    assert found.warning.startswith("the config is for qwen3, but the chat template (")
+def test_a_config_for_an_unknown_template_is_accepted_with_a_warning() -> None:
+    match = find_family(key="qwen3", name="", templates=["{{ messages }}"])
+    assert (match.family, match.matched_by) == (QWEN3, "config")
+    assert match.warning is not None
+    assert match.warning.startswith("the config is for qwen3, but the chat template (")
 
 
-def test_a_known_name_with_an_unknown_template_is_what_its_template_is() -> None:
-    found = find_family(key=None, name="Qwen/Qwen3-8B", templates=["{{ messages }}"])
-    assert (found.family, found.matched_by) == (UNKNOWN_FAMILY, "nothing")
-    assert found.warning is not None
-    assert "Qwen/Qwen3-8B is a model of qwen3" in found.warning
+def test_a_known_name_with_an_unknown_template_has_the_family_of_the_template() -> None:
+    match = find_family(key=None, name="Qwen/Qwen3-8B", templates=["{{ messages }}"])
+    assert (match.family, match.matched_by) == (UNKNOWN_FAMILY, "nothing")
+    assert match.warning is not None
+    assert "Qwen/Qwen3-8B is a model of qwen3" in match.warning
 
 
-def test_a_name_alone_counts_where_there_is_no_template_to_ask() -> None:
+def test_a_name_decides_if_there_is_no_template() -> None:
     assert find_family(key=None, name="Qwen/Qwen3-8B", templates=[]) == FamilyMatch(QWEN3, "name")
-    found = find_family(key=None, name="zai-org/GLM-5.3", templates=["{{ messages }}"])
-    assert (found.family, found.matched_by) == (GLM53, "name")
-    assert found.warning is not None
-    assert "without a verified chat template" in found.warning
+    match = find_family(key=None, name="zai-org/GLM-5.3", templates=["{{ messages }}"])
+    assert (match.family, match.matched_by) == (GLM53, "name")
+    assert match.warning is not None
+    assert "without a verified chat template" in match.warning
 
 
-def test_a_template_of_another_family_counts_more_than_a_name_or_a_config(hub: object) -> None:
+def test_a_template_of_another_family_takes_precedence_over_a_name_or_a_config(hub: object) -> None:
     template = load_tokenizer("Qwen/Qwen3-8B").chat_templates["default"]
     named = find_family(key=None, name="zai-org/GLM-5.3", templates=[template])
     assert (named.family, named.matched_by, named.conflicts) == (QWEN3, "template", True)
-    asked = find_family(key="glm-5.3", name="", templates=[template])
-    assert (asked.family, asked.matched_by, asked.conflicts) == (GLM53, "config", True)
-    assert asked.warning is not None
-    assert "is that of qwen3" in asked.warning
+    configured = find_family(key="glm-5.3", name="", templates=[template])
+    assert (configured.family, configured.matched_by, configured.conflicts) == (GLM53, "config", True)
+    assert configured.warning is not None
+    assert "is that of qwen3" in configured.warning
 
 
-def test_a_name_that_a_user_added_for_no_family_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registered_name_with_an_unknown_family_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "glm-55")
     with pytest.raises(ValueError, match=r"no family 'glm-55'\. MODEL_RENDERER_MAP maps my/glm to it"):
         find_family(key=None, name="my/glm", templates=[])
@@ -60,11 +60,11 @@ def test_a_name_that_a_user_added_for_no_family_is_said(monkeypatch: pytest.Monk
     assert find_family(key=None, name="my/glm", templates=[]) == NO_MATCH
 
 
-def test_a_name_that_a_user_added_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registered_name_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODEL_RENDERER_MAP, "my/glm", "glm-5.3")
     assert find_family(key=None, name="my/glm", templates=[]).family == GLM53
 
 
-def test_a_config_of_no_family_says_what_to_do() -> None:
+def test_a_config_of_no_family_raises_with_advice() -> None:
     with pytest.raises(ValueError, match=r"no family 'mine'\. Use CustomRendererConfig for a config class of your own"):
         find_family(key="mine", name="", templates=[])

@@ -1,4 +1,4 @@
-"""Our ids are the golden ones, and golden ids do not change unless the changelog says so."""
+"""Rendered ids equal the golden ids, and every change of golden ids is in the changelog."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.golden import (
 from tests.support.golden_conversations import questions
 
 MOST_BYTES = 400_000
-"""How much all files may have, so that they stay something to read."""
+"""The maximum size of all files together, so that they stay readable."""
 
 SMALL = Golden(
     family="small",
@@ -50,23 +50,23 @@ SMALL = Golden(
 )
 
 
-def kept(family: Family) -> Golden:
-    """Returns the golden ids of a family as the repository has them."""
+def committed(family: Family) -> Golden:
+    """Return the committed golden ids of a family."""
     path = path_of(family.key)
     assert path.is_file(), f"there are no golden ids of {family.key}: run `make goldens`"
     return read_golden(path.read_text(encoding="utf-8"))
 
 
 # ==================
-# The file
+# Files
 # ==================
 
 
-def test_a_file_is_read_as_it_was_written() -> None:
+def test_a_file_is_equal_after_a_round_trip() -> None:
     assert read_golden(write_golden(SMALL)) == SMALL
 
 
-def test_ids_are_wrapped_so_that_a_diff_is_small() -> None:
+def test_ids_are_wrapped_into_short_lines() -> None:
     lines = [line for line in write_golden(SMALL).split("\n") if line[:1].isdigit()]
     assert len(lines) > 1
     assert all(len(line) <= 120 for line in lines)
@@ -83,42 +83,42 @@ def test_ids_are_wrapped_so_that_a_diff_is_small() -> None:
         ('{"role": "tool"}', '{"role": "tool"'),
     ],
 )
-def test_a_file_that_is_not_as_it_was_written_is_an_error(part: str, other: str) -> None:
+def test_a_malformed_file_is_an_error(part: str, other: str) -> None:
     text = write_golden(SMALL)
     assert part in text
     with pytest.raises(ValueError, match=r"."):
         read_golden(text.replace(part, other, 1))
 
 
-def test_ids_that_most_cases_begin_with_are_written_once() -> None:
+def test_a_prefix_of_most_cases_is_written_once() -> None:
     start = list(range(5000, 5200))
     cases = [Case(str(at), (), {}, [], [*start, at]) for at in range(5)]
     others = [Case("other", (), {}, [], [1, 2]), Case("refused", (), {}, [], None), Case("start", (), {}, [], start)]
-    one = SMALL._replace(models=[Model("a", "b", [], [*cases, *others]), *SMALL.models])
-    text = write_golden(one)
+    golden = SMALL._replace(models=[Model("a", "b", [], [*cases, *others]), *SMALL.models])
+    text = write_golden(golden)
     assert text.count(" 5100 ") == 1
-    assert read_golden(text) == one
+    assert read_golden(text) == golden
 
 
 # ==================
-# The changelog
+# Changelog
 # ==================
 
 
 def test_the_digest_changes_with_an_id_a_title_and_a_refusal() -> None:
     model = SMALL.models[0]
-    one, two = model.cases
+    first, second = model.cases
     others = [
-        [one._replace(ids=[*(one.ids or ())[:-1], 0]), two],
-        [one._replace(title="other"), two],
-        [one, two._replace(ids=[])],
-        [one],
+        [first._replace(ids=[*(first.ids or ())[:-1], 0]), second],
+        [first._replace(title="other"), second],
+        [first, second._replace(ids=[])],
+        [first],
     ]
     digests = [digest_of_ids(SMALL._replace(models=[model._replace(cases=cases)])) for cases in [model.cases, *others]]
     assert len({digest_of_ids(SMALL), *digests}) == len(others) + 2
 
 
-def test_the_changelogs_newest_line_of_a_family_counts() -> None:
+def test_the_newest_changelog_row_of_a_family_is_used() -> None:
     text = f"## 2\n\n{changelog_row(SMALL)}\n\n## 1\n\n| smaller | 1 | `00` |\n| small | 1 | `11` |\n"
     assert row_in_changelog(text, "small") == changelog_row(SMALL)
     assert row_in_changelog(text, "smaller") == "| smaller | 1 | `00` |"
@@ -126,8 +126,8 @@ def test_the_changelogs_newest_line_of_a_family_counts() -> None:
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_changed_ids_are_in_the_changelog(family: Family) -> None:
-    row = changelog_row(kept(family))
+def test_every_digest_is_in_the_changelog(family: Family) -> None:
+    row = changelog_row(committed(family))
     assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), family.key) == row, (
         f"the ids in {path_of(family.key).name} are not the ones that {CHANGELOG.name} knows. If they were not meant to"
         " change, find out why the reference gives others. If they were: let the `version` of the family's record grow,"
@@ -137,7 +137,7 @@ def test_changed_ids_are_in_the_changelog(family: Family) -> None:
 
 
 # ==================
-# The families
+# Families
 # ==================
 
 
@@ -150,29 +150,29 @@ def test_all_files_together_are_small() -> None:
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_a_file_is_of_the_record_as_it_is(family: Family) -> None:
-    golden = kept(family)
+def test_a_file_agrees_with_the_current_record(family: Family) -> None:
+    golden = committed(family)
     assert (golden.family, golden.version) == (family.key, family.version), "run `make goldens`"
     assert golden.models
     for model in golden.models:
         assert model.name in family.names
         assert model.template in family.templates
-        asked = [(one.title, one.settings) for one in questions(family)]
-        assert [(case.title, case.settings) for case in model.cases] == asked, "run `make goldens`"
-        assert sum(case.ids is not None for case in model.cases) > len(asked) / 2
+        expected = [(question.title, question.settings) for question in questions(family)]
+        assert [(case.title, case.settings) for case in model.cases] == expected, "run `make goldens`"
+        assert sum(case.ids is not None for case in model.cases) > len(expected) / 2
 
 
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
-def test_our_ids_are_the_golden_ones(hub: Path, family: Family) -> None:
-    golden = kept(family)
+def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
+    golden = committed(family)
     for model in golden.models:
         assert differences(family, golden, model) == []
 
 
 def differences(family: Family, golden: Golden, model: Model) -> list[str]:
-    """Says for which cases of a model we give other ids, for the messages in the file and as they were written."""
+    """Return the cases of a model with different ids, for the messages in the file and before adaptation."""
     renderer = create_renderer(load_tokenizer(model.name), date=datetime.datetime.fromisoformat(golden.date))
-    found = []
+    mismatches = []
     for case, question in zip(model.cases, questions(family), strict=True):
         tools = [tool for tool in model.tools if names_of([tool])[0] in case.tools] or None
         for messages in (case.messages, question.messages):
@@ -182,13 +182,13 @@ def differences(family: Family, golden: Golden, model: Model) -> list[str]:
             except (TemplateError, MessageError):
                 ids = None
             if ids != case.ids:
-                found.append(f"{model.name}, {case.title}: expected {case.ids}, got {ids}")
-    return found
+                mismatches.append(f"{model.name}, {case.title}: expected {case.ids}, got {ids}")
+    return mismatches
 
 
-def test_another_id_is_a_difference(hub: Path) -> None:
+def test_a_changed_id_is_reported_as_a_difference(hub: Path) -> None:
     family = next(iter(KEPT.values()))
-    golden = kept(family)
+    golden = committed(family)
     model = golden.models[0]
     first, *rest = model.cases
     for ids in ([*(first.ids or ()), 0], None):
@@ -196,6 +196,6 @@ def test_another_id_is_a_difference(hub: Path) -> None:
         assert len(differences(family, golden, wrong)) == 2
 
 
-def test_the_command_writes_the_file_that_is_there(hub: Path) -> None:
+def test_the_command_generates_the_committed_file(hub: Path) -> None:
     family = next(iter(KEPT.values()))
     assert write_golden(golden_of(family)) == path_of(family.key).read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""The laws that rendering keeps, with generated conversations, on every model at hand.
+"""The laws of rendering, checked with generated conversations on every available model.
 
-1. Parity: the ids are the reference tokenizer's, applied to the reference template's text.
-2. Attribution: every token has a message or none, a channel and a sampled flag, and asking for them changes no id.
-5. Neutrality: nothing in a body becomes a control token where that is asked for, and else nothing changes.
+1. Parity: the ids equal those of the reference tokenizer, applied to the text of the reference template.
+2. Attribution: every token has a message or none, a channel and a sampled flag, and attribution changes no id.
+5. Neutrality: with `content_tokens="text"`, no text of a message becomes a special token, and nothing else changes.
 6. One tokenizer: any number of threads share one renderer without a lock and get the same ids.
 """
 
@@ -45,8 +45,8 @@ MODELS = [str(EMBEDDED), *one_model_per_template()]
 THREADS = 16
 
 MARKERS = "<think> </think> <|im_end|> <|im_start|> <|eot_id|> </s> [INST] <tool_call> </tool_call>".split()
-LURES = st.sampled_from(["\n", "\n\n", "\t", "{{ x }}", "{%- endif %}", "%s", "{0}", *MARKERS])
-TEXTS = st.lists(st.text(max_size=8) | LURES, max_size=5).map("".join)
+FRAGMENTS = st.sampled_from(["\n", "\n\n", "\t", "{{ x }}", "{%- endif %}", "%s", "{0}", *MARKERS])
+TEXTS = st.lists(st.text(max_size=8) | FRAGMENTS, max_size=5).map("".join)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-10, 10) | TEXTS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=2),
@@ -56,7 +56,7 @@ VALUES = st.recursive(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Draws a conversation that most templates take: turns in order, calls with their results."""
+    """Draw a conversation that most templates accept: alternating turns, and calls with their results."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": draw(TEXTS)}] if draw(st.booleans()) else []
     for turn in range(draw(st.integers(1, 3))):
         messages.append({"role": "user", "content": draw(TEXTS)})
@@ -74,7 +74,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def check_start(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
-    """Where the prompt of the last turn is the beginning of the whole, what is sampled of that turn begins after it."""
+    """Check that the sampled tokens of the last turn begin after its prompt, if the ids begin with that prompt."""
     last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=0)
     if not last or last < len(messages) - 1:
         return
@@ -85,14 +85,14 @@ def check_start(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any,
     if rendered.token_ids[: len(prompt)] == prompt and len(prompt) < len(rendered.token_ids):
         sampled = [
             at
-            for at, (index, one) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
-            if one and index == last
+            for at, (index, is_sampled) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
+            if is_sampled and index == last
         ]
         assert not sampled or sampled[0] == len(prompt)
 
 
 def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages: Any, **arguments: Any) -> None:
-    """Without control text in the bodies all modes give the same; else none of it comes through."""
+    """Check that all modes agree without control text, and that text mode encodes none of it as special tokens."""
     text, refuse = (with_settings(renderer, content_tokens=mode) for mode in ("text", "refuse"))
     plain = text.render(messages, **arguments)
     if not rendered.injected:
@@ -100,11 +100,11 @@ def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages:
         return
     with pytest.raises(ControlTextError):
         refuse.render(messages, **arguments)
-    assert [found[:3] for found in plain.injected] == [found[:3] for found in rendered.injected]
+    assert [span[:3] for span in plain.injected] == [span[:3] for span in rendered.injected]
     assert renderer.tokenizer.decode(plain.token_ids) == renderer.tokenizer.decode(rendered.token_ids)
     assert isinstance(renderer.tokenizer, LoadedTokenizer)
     reserved = {token for text, token in renderer.tokenizer.added_tokens.items() if text.strip("▁ \n\t")}
-    injected = {at for found in rendered.injected for at in range(found.start, found.end)}
+    injected = {at for span in rendered.injected for at in range(span.start, span.end)}
     own = [token for at, token in enumerate(rendered.token_ids) if token in reserved and at not in injected]
     assert [token for token in plain.token_ids if token in reserved] == own
 
@@ -116,7 +116,7 @@ def renderer_of(name: str) -> ChatRenderer:
 
 
 def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:
-    """Returns the ids of transformers' rendering, the whole text encoded at once; None where it refuses."""
+    """Return the ids of the text that transformers renders, encoded at once; None if the template fails."""
     template = renderer.template(tools=tools is not None)
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     try:
@@ -134,7 +134,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> None:
+def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
     renderer = renderer_of(name)
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -156,7 +156,7 @@ def test_ids_are_those_of_the_reference_tokenizer_and_template(name: str) -> Non
 
 
 def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[dict[str, Any]]) -> None:
-    """Every token has all that it should have, and only assistants are sampled."""
+    """Check that every token has attribution, and that only assistant tokens are sampled."""
     assert rendered.token_ids == ids
     columns = (rendered.message_indices, rendered.channels, rendered.sampled_mask, rendered.is_content)
     assert {len(column) for column in columns} <= {len(ids)}
@@ -171,7 +171,7 @@ def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[d
 
 
 class Planter:
-    """Makes texts with control text in them, between words by which it can be found again."""
+    """Create texts with control text between unique words, so that it can be found in the output."""
 
     def __init__(self, renderer: ChatRenderer, chance: random.Random) -> None:
         self._reserved = sorted(renderer.tokenizer.vocab.reserved_texts)
@@ -184,14 +184,14 @@ class Planter:
         self._planted[needle] = (message, field, token)
         return f"Ünder {needle}."
 
-    def shown(self, text: str) -> list[tuple[int, str, str]]:
-        """Returns what of it is in a text as it was planted, in order."""
+    def planted_in(self, text: str) -> list[tuple[int, str, str]]:
+        """Return the planted control text that occurs in a text, in order."""
         places = [
-            (found.start(), one)
-            for needle, one in self._planted.items()
-            for found in re.finditer(re.escape(needle), text)
+            (match.start(), planted)
+            for needle, planted in self._planted.items()
+            for match in re.finditer(re.escape(needle), text)
         ]
-        return [one for _, one in sorted(places)]
+        return [planted for _, planted in sorted(places)]
 
 
 def planted_conversation(planter: Planter, roles: Sequence[str]) -> list[dict[str, Any]]:
@@ -210,12 +210,12 @@ def planted_conversation(planter: Planter, roles: Sequence[str]) -> list[dict[st
 
 
 def field_of(path: tuple[str | int, ...]) -> str | int:
-    """Returns the field that a text was given in: templates read reasoning under several names."""
+    """Return the field of a path. Templates read reasoning under several names."""
     return "reasoning_content" if {"thinking", "reasoning"} & set(path) else path[0]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_injected_spans_are_exactly_those_that_were_planted(name: str) -> None:
+def test_injected_spans_are_exactly_the_planted_ones(name: str) -> None:
     renderer = renderer_of(name)
     chance = random.Random(name)
     seen: set[str] = set()
@@ -228,12 +228,12 @@ def test_injected_spans_are_exactly_those_that_were_planted(name: str) -> None:
             text = renderer.trace(messages, tools=tools).text
         except (MessageError, TemplateError):
             continue
-        expected = planter.shown(text)
-        assert [(found.message, field_of(found.path), found.text) for found in rendered.injected] == expected
+        expected = planter.planted_in(text)
+        assert [(span.message, field_of(span.path), span.text) for span in rendered.injected] == expected
         for mode in ("template", "text"):
             again = with_settings(renderer, content_tokens=mode).render(messages, tools=tools)
-            for found, (_, _, token) in zip(again.injected, expected, strict=True):
-                assert token in renderer.tokenizer.decode(again.token_ids[found.start : found.end])
+            for span, (_, _, token) in zip(again.injected, expected, strict=True):
+                assert token in renderer.tokenizer.decode(again.token_ids[span.start : span.end])
         seen.update(field for _, field, _ in expected)
     assert "content" in seen
 
@@ -249,12 +249,12 @@ def test_threads_that_share_a_renderer_get_the_same_ids(name: str) -> None:
         except (MessageError, TemplateError) as error:
             return str(error)
 
-    expected = [ids(*one) for one in work]
+    expected = [ids(messages, tools) for messages, tools in work]
     barrier = threading.Barrier(THREADS)
 
     def run(thread: int) -> bool:
         barrier.wait()
-        # Each goes through half of the work, from another place, so that different conversations meet.
+        # Each thread starts at a different place, so that different conversations are rendered at the same time.
         places = ((k + thread * 7) % len(work) for k in range(len(work) // 2))
         return all(ids(*work[at]) == expected[at] for at in places)
 

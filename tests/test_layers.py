@@ -39,7 +39,7 @@ IMPORTING_FUNCTIONS = {
 
 
 class Import(NamedTuple):
-    """One imported module: who imports it, in which function, and whether only for type checkers."""
+    """An import: the importing module, its function, and whether it is only for type checkers."""
 
     module: str
     target: str
@@ -77,8 +77,8 @@ def imports_in(name: str, path: Path) -> Iterator[Import]:
         stack.extend((child, function, for_types) for child in ast.iter_child_nodes(node))
 
 
-IMPORTS = [found for name, path in MODULES.items() for found in imports_in(name, path)]
-INSIDE = [found for found in IMPORTS if found.module and found.target]
+IMPORTS = [entry for name, path in MODULES.items() for entry in imports_in(name, path)]
+INSIDE = [entry for entry in IMPORTS if entry.module and entry.target]
 """All imports except those of and by `renderers/__init__.py`."""
 
 
@@ -91,37 +91,37 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_imports_go_down_only() -> None:
-    upward = [found for found in INSIDE if LEVEL[package(found.target)] > LEVEL[package(found.module)]]
+    upward = [entry for entry in INSIDE if LEVEL[package(entry.target)] > LEVEL[package(entry.module)]]
     assert upward == []
 
 
 def test_packages_of_one_layer_do_not_import_each_other() -> None:
     sideways = {
-        (found.module, found.target)
-        for found in INSIDE
-        if LEVEL[package(found.target)] == LEVEL[package(found.module)] < TOP
-        and package(found.module) != package(found.target)
-        and package(found.target) != "errors"
-        and package(found.module) != "errors"
+        (entry.module, entry.target)
+        for entry in INSIDE
+        if LEVEL[package(entry.target)] == LEVEL[package(entry.module)] < TOP
+        and package(entry.module) != package(entry.target)
+        and package(entry.target) != "errors"
+        and package(entry.module) != "errors"
     }
     assert sideways == SIDEWAYS
 
 
 def test_modules_below_the_command_line_do_not_import_the_package_itself() -> None:
     assert [
-        found for found in IMPORTS if not found.target and package(found.module) not in ("cli", "compat", "base")
+        entry for entry in IMPORTS if not entry.target and package(entry.module) not in ("cli", "compat", "base")
     ] == []
 
 
 def test_only_listed_functions_import() -> None:
-    assert {found.function for found in INSIDE if found.function} == IMPORTING_FUNCTIONS
+    assert {entry.function for entry in INSIDE if entry.function} == IMPORTING_FUNCTIONS
 
 
 def test_there_are_no_import_cycles() -> None:
     edges: dict[str, set[str]] = {}
-    for found in INSIDE:
-        if found.target != found.module and found.function is None and not found.for_types:
-            edges.setdefault(found.module, set()).add(found.target)
+    for entry in INSIDE:
+        if entry.target != entry.module and entry.function is None and not entry.for_types:
+            edges.setdefault(entry.module, set()).add(entry.target)
     done: set[str] = set()
 
     def visit(module: str, path: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A difference from the incumbent is explained by one entry of the ledger, or it is found out."""
+"""Exactly one entry of the ledger explains each difference from release 0.1; others are reported."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ THINK = Difference(
     tokens=2,
     before="<|im_start|>assistant\n",
     after="They greet me.",
-    ours=0,
-    theirs=1,
+    value=0,
+    old_value=1,
     role="assistant",
-    their_role="assistant",
+    old_role="assistant",
     channels=frozenset({Channel.SCAFFOLD}),
 )
 ENTRY = Entry("qwen3.5", "sampled_mask", "prefilled think")
 
 
-def other(**changes: Any) -> Difference:
+def changed(**changes: Any) -> Difference:
     return dataclasses.replace(THINK, **changes)
 
 
@@ -51,13 +51,13 @@ def other(**changes: Any) -> Difference:
 # ==================
 
 
-def found(ours: RenderedTokens, **theirs: list[int]) -> list[Difference]:
-    same = {name: list(map(int, getattr(ours, name))) for name in FIELDS}
-    decoded = differences(ours, {**same, **theirs}, family="f", case="c", decode=lambda ids: "".join(map(chr, ids)))
+def compare(rendered: RenderedTokens, **old: list[int]) -> list[Difference]:
+    same = {name: list(map(int, getattr(rendered, name))) for name in FIELDS}
+    decoded = differences(rendered, {**same, **old}, family="f", case="c", decode=lambda ids: "".join(map(chr, ids)))
     return list(decoded)
 
 
-OURS = RenderedTokens(
+RENDERED = RenderedTokens(
     token_ids=[ord(letter) for letter in "<Hi>"],
     message_indices=[-1, 0, 0, 0],
     sampled_mask=[False, True, True, False],
@@ -68,24 +68,30 @@ OURS = RenderedTokens(
 
 
 def test_renders_that_agree_have_no_differences() -> None:
-    assert found(OURS) == []
+    assert compare(RENDERED) == []
 
 
-def test_a_difference_is_as_long_as_it_goes_on_in_the_same_way() -> None:
-    one, two = found(OURS, sampled_mask=[1, 0, 0, 0])
-    assert (one.field, one.text, one.ours, one.theirs, one.role) == ("sampled_mask", "<", 0, 1, None)
-    assert (two.text, two.tokens, two.ours, two.theirs, two.role) == ("Hi", 2, 1, 0, "user")
-    assert (two.before, two.after, set(two.channels)) == ("<", ">", {Channel.CONTENT})
+def test_consecutive_tokens_with_the_same_values_are_one_difference() -> None:
+    first, second = compare(RENDERED, sampled_mask=[1, 0, 0, 0])
+    assert (first.field, first.text, first.value, first.old_value, first.role) == ("sampled_mask", "<", 0, 1, None)
+    assert (second.text, second.tokens, second.value, second.old_value, second.role) == ("Hi", 2, 1, 0, "user")
+    assert (second.before, second.after, set(second.channels)) == ("<", ">", {Channel.CONTENT})
 
 
 def test_a_difference_in_the_owner_has_both_roles() -> None:
-    (one,) = found(OURS, message_indices=[0, 0, 0, 0])
-    assert (one.ours, one.theirs, one.role, one.their_role, one.before) == (-1, 0, None, "user", "")
+    (owner,) = compare(RENDERED, message_indices=[0, 0, 0, 0])
+    assert (owner.value, owner.old_value, owner.role, owner.old_role, owner.before) == (
+        -1,
+        0,
+        None,
+        "user",
+        "",
+    )
 
 
-def test_masks_of_another_length_are_a_mistake() -> None:
+def test_masks_of_different_lengths_are_an_error() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        found(OURS, is_content=[])
+        compare(RENDERED, is_content=[])
 
 
 # ==================
@@ -93,8 +99,8 @@ def test_masks_of_another_length_are_a_mistake() -> None:
 # ==================
 
 
-def test_an_entry_explains_what_it_matches() -> None:
-    judged = judge(iter([THINK, other(text="<think>\n\n</think>\n\n")]))
+def test_an_entry_explains_matching_differences() -> None:
+    judged = judge(iter([THINK, changed(text="<think>\n\n</think>\n\n")]))
     assert judged.used == {ENTRY: 2}
     assert judged.examples == {ENTRY: THINK}
     assert judged.unknown == []
@@ -103,24 +109,24 @@ def test_an_entry_explains_what_it_matches() -> None:
 @pytest.mark.parametrize(
     "difference",
     [
-        other(text="Hello"),
-        other(before="<|im_start|>user\n"),
-        other(ours=1, theirs=0),
-        other(role="user"),
-        other(field="message_indices"),
-        other(family="glm-5"),
+        changed(text="Hello"),
+        changed(before="<|im_start|>user\n"),
+        changed(value=1, old_value=0),
+        changed(role="user"),
+        changed(field="message_indices"),
+        changed(family="glm-5"),
     ],
 )
-def test_what_no_entry_matches_is_unknown(difference: Difference) -> None:
+def test_a_difference_without_a_matching_entry_is_unknown(difference: Difference) -> None:
     judged = judge(iter([difference]))
     assert judged.unknown == [difference]
     assert not judged.used
 
 
-def test_what_two_entries_match_is_unknown_as_well() -> None:
+def test_a_difference_with_two_matching_entries_is_unknown() -> None:
     ledger: dict[Entry, Callable[[Difference], bool]] = {
-        ENTRY: lambda one: True,
-        ENTRY._replace(cause="another"): lambda one: True,
+        ENTRY: lambda difference: True,
+        ENTRY._replace(cause="another"): lambda difference: True,
     }
     assert judge(iter([THINK]), ledger=ledger).unknown == [THINK]
 
@@ -131,40 +137,40 @@ def test_an_entry_that_explains_nothing_is_unused() -> None:
     assert len(unused) == len(LEDGER) - 1
 
 
-def test_every_cause_has_a_name_of_its_own_and_fields_that_are_compared() -> None:
+def test_every_cause_has_a_unique_name_and_fields_that_are_compared() -> None:
     assert len({cause.name for cause in CAUSES}) == len(CAUSES)
     assert {name for cause in CAUSES for name in cause.fields} == set(FIELDS)
 
 
 EXAMPLES = {
-    "line break after the head": other(family="glm-4.5", text="\n", before="Hi<|assistant|>", ours=1, theirs=0),
-    "harmony's channels": other(
-        family="gpt-oss", text="<|channel|>final<|message|>", before="<|start|>assistant", ours=1, theirs=0
+    "newline after the header": changed(family="glm-4.5", text="\n", before="Hi<|assistant|>", value=1, old_value=0),
+    "Harmony channel headers": changed(
+        family="gpt-oss", text="<|channel|>final<|message|>", before="<|start|>assistant", value=1, old_value=0
     ),
-    "titles around instructions": other(family="gpt-oss", field="is_content", role="system", text="#"),
-    "quotes": other(family="llama-3", field="is_content", role="tool", text='"{'),
-    "tool definitions": other(
+    "headings around instructions": changed(family="gpt-oss", field="is_content", role="system", text="#"),
+    "quotes": changed(family="llama-3", field="is_content", role="tool", text='"{'),
+    "tool definitions": changed(
         family="qwen3", field="message_indices", role=None, channels=frozenset({Channel.TOOL_DEFINITION})
     ),
-    "BOS token": other(
-        family="minimax-m2", field="message_indices", role=None, their_role="system", before="", text="]~!b["
+    "BOS token": changed(
+        family="minimax-m2", field="message_indices", role=None, old_role="system", before="", text="]~!b["
     ),
-    "system messages that are joined": other(
+    "joined system messages": changed(
         family="deepseek-v3",
         field="message_indices",
-        ours=1,
-        theirs=0,
+        value=1,
+        old_value=0,
         role="system",
-        their_role="system",
+        old_role="system",
         channels=frozenset({Channel.CONTENT}),
     ),
-    "the end of tool outputs": other(
-        family="deepseek-v3", field="message_indices", their_role="tool", text="<｜tool▁outputs▁end｜>"
+    "closing tag of tool outputs": changed(
+        family="deepseek-v3", field="message_indices", old_role="tool", text="<｜tool▁outputs▁end｜>"
     ),
-    "a name that is looked up in the call": other(
+    "tool name taken from the call": changed(
         family="gemma4",
         field="message_indices",
-        their_role="tool",
+        old_role="tool",
         before="<|tool_response>response:",
         channels=frozenset({Channel.TOOL_NAME}),
     ),
@@ -192,8 +198,8 @@ def renderer() -> ChatRenderer:
     return create_renderer(load_tokenizer(EMBEDDED))
 
 
-def as_theirs(renderer: ChatRenderer, case: Case) -> dict[str, Any]:
-    """Returns our own render in the form of the incumbent's."""
+def as_old(renderer: ChatRenderer, case: Case) -> dict[str, Any]:
+    """Return a render of this release in the form of the worker's answers."""
     try:
         rendered = renderer.render(case.messages, tools=case.tools, add_generation_prompt=case.prompt, **case.switches)
     except ValueError as error:
@@ -201,8 +207,8 @@ def as_theirs(renderer: ChatRenderer, case: Case) -> dict[str, Any]:
     return {name: list(map(int, getattr(rendered, name))) for name in ("token_ids", *FIELDS)}
 
 
-def test_what_is_the_same_agrees_and_what_is_not_is_counted(renderer: ChatRenderer) -> None:
-    renders = [as_theirs(renderer, case) for case in CASES]
+def test_equal_renders_agree_and_differences_are_counted(renderer: ChatRenderer) -> None:
+    renders = [as_old(renderer, case) for case in CASES]
     same = compare_model(renderer, renders, family="f")
     assert same.same + same.refused["both"] == len(CASES)
     assert same.agreeing == dict.fromkeys(FIELDS, same.tokens)
@@ -210,31 +216,31 @@ def test_what_is_the_same_agrees_and_what_is_not_is_counted(renderer: ChatRender
     renders[0]["sampled_mask"][-1] ^= 1
     renders[1] = {"error": "ValueError: no"}
     renders[2]["token_ids"].append(0)
-    changed = compare_model(renderer, renders, family="f")
-    assert [(one.family, one.field, one.tokens) for one in changed.differences] == [("f", "sampled_mask", 1)]
-    assert changed.tokens - changed.agreeing["sampled_mask"] == 1
-    assert (changed.refused["they"], changed.other_ids.total(), changed.same) == (1, 1, same.same - 2)
+    altered = compare_model(renderer, renders, family="f")
+    assert [(run.family, run.field, run.tokens) for run in altered.differences] == [("f", "sampled_mask", 1)]
+    assert altered.tokens - altered.agreeing["sampled_mask"] == 1
+    assert (altered.refused["0.1"], altered.other_ids.total(), altered.same) == (1, 1, same.same - 2)
     total = Comparison()
     total.add(same)
-    total.add(changed)
-    assert (total.tokens, len(total.differences)) == (same.tokens + changed.tokens, 1)
+    total.add(altered)
+    assert (total.tokens, len(total.differences)) == (same.tokens + altered.tokens, 1)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "case", "cause"),
+    ("text", "old_text", "case", "cause"),
     [
-        ("Hi", "Hi", "two", "the same text in other tokens"),
-        ("Be brief.Hi", "Hi", "developer", "a developer's message"),
-        ("Hi<a>", "Hi<a><think>\n", "two", "another generation prompt"),
-        ("You are A. Hi", "You are B. Hi", "two", "what stands before the first message"),
-        ("Hi<a><think>\n\n</think>Hello", "Hi<a>Hello", "two", "reasoning that is kept, dropped or put in"),
-        ("Weather?<a><tool_call>", "Weather?<a><think>", "call", "reasoning that is kept, dropped or put in"),
-        ("Hi<a>Hello", "Hi<a>None", "two", "other text"),
+        ("Hi", "Hi", "two", "same text, different tokens"),
+        ("Be brief.Hi", "Hi", "developer", "developer message"),
+        ("Hi<a>", "Hi<a><think>\n", "two", "different generation prompt"),
+        ("You are A. Hi", "You are B. Hi", "two", "text before the first message"),
+        ("Hi<a><think>\n\n</think>Hello", "Hi<a>Hello", "two", "reasoning kept, dropped or added"),
+        ("Weather?<a><tool_call>", "Weather?<a><think>", "call", "reasoning kept, dropped or added"),
+        ("Hi<a>Hello", "Hi<a>None", "two", "different text"),
     ],
 )
-def test_why_ids_differ_is_said_where_it_is_plain(ours: str, theirs: str, case: str, cause: str) -> None:
-    assert why_ids_differ(ours, theirs, Case(name=case, tools=None, prompt=True, switches={})) == cause
+def test_the_cause_of_different_ids_is_found_in_the_texts(text: str, old_text: str, case: str, cause: str) -> None:
+    assert why_ids_differ(text, old_text, Case(name=case, tools=None, prompt=True, switches={})) == cause
 
 
-def test_a_text_that_ends_earlier_lacks_something_else_where_no_prompt_was_asked_for() -> None:
-    assert why_ids_differ("Hi", "Hi<b>", Case(name="two", tools=None, prompt=False, switches={})) == "other text"
+def test_a_shorter_text_without_a_generation_prompt_is_a_different_text() -> None:
+    assert why_ids_differ("Hi", "Hi<b>", Case(name="two", tools=None, prompt=False, switches={})) == "different text"

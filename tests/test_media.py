@@ -1,4 +1,4 @@
-"""Images are placeholders where that is asked for, an error where it is not, and never dropped."""
+"""Images become placeholders with `process_multimodal=False`; otherwise they are an error. They are never dropped."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ LOOK: list[dict[str, Any]] = [
 ]
 
 
-def sees() -> ChatRenderer:
-    # Of which nothing says whether it takes images.
+def multimodal_renderer() -> ChatRenderer:
+    # Nothing in its files declares image support.
     tokenizer = adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")))
     return create_renderer(tokenizer, chat_template=SEES)
 
 
-def shown(renderer: ChatRenderer, messages: Any, channel: Channel) -> list[str]:
-    """Returns the texts of all tokens of a channel."""
+def texts_of_channel(renderer: ChatRenderer, messages: Any, channel: Channel) -> list[str]:
+    """Return the texts of all tokens of a channel."""
     rendered = renderer.render(messages, process_multimodal=False)
     tokens = zip(rendered.token_ids, rendered.channels, strict=True)
-    return [renderer.tokenizer.decode([token]) for token, one in tokens if one is channel]
+    return [renderer.tokenizer.decode([token]) for token, token_channel in tokens if token_channel is channel]
 
 
-def test_a_placeholder_is_media_and_content_and_what_is_around_it_is_not() -> None:
-    renderer = sees()
+def test_a_placeholder_is_media_and_content_and_its_delimiters_are_not() -> None:
+    renderer = multimodal_renderer()
     rendered = renderer.render(LOOK, process_multimodal=False)
     at = rendered.channels.index(Channel.MEDIA)
     assert renderer.tokenizer.decode([rendered.token_ids[at]]) == "<|pad|>"
@@ -63,30 +63,30 @@ def test_a_placeholder_is_media_and_content_and_what_is_around_it_is_not() -> No
     assert rendered.multi_modal_data is None
 
 
-def test_a_turn_after_an_image_begins_after_its_head() -> None:
-    renderer = sees()
+def test_a_turn_after_an_image_begins_after_its_header() -> None:
+    renderer = multimodal_renderer()
     rendered = renderer.render(LOOK, process_multimodal=False)
-    sampled = [token for token, one in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if one]
+    sampled = [token for token, mask in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if mask]
     assert renderer.tokenizer.decode(sampled) == "A cat.<|end|>"
 
 
 def test_a_placeholder_that_is_plain_text_is_media_as_a_whole() -> None:
     video = [{"role": "user", "content": [{"type": "video"}, {"type": "text", "text": "See [a video]?"}]}]
-    assert "".join(shown(sees(), video, Channel.MEDIA)) == "[a video]"
+    assert "".join(texts_of_channel(multimodal_renderer(), video, Channel.MEDIA)) == "[a video]"
 
 
-def test_the_text_of_a_placeholder_in_a_body_is_no_placeholder() -> None:
-    said = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
-    renderer = sees()
-    assert shown(renderer, said, Channel.MEDIA) == ["<|pad|>"]
-    assert [one.text for one in renderer.render(said, process_multimodal=False).injected] == ["<|pad|>"]
+def test_placeholder_text_in_a_body_is_not_media() -> None:
+    messages = [{"role": "user", "content": [{"type": "text", "text": "<|pad|>"}, {"type": "image"}]}]
+    renderer = multimodal_renderer()
+    assert texts_of_channel(renderer, messages, Channel.MEDIA) == ["<|pad|>"]
+    assert [span.text for span in renderer.render(messages, process_multimodal=False).injected] == ["<|pad|>"]
 
 
 @pytest.mark.parametrize("kind", ["image", "video"])
-def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_and_part(kind: str) -> None:
+def test_unprocessed_media_is_an_error_with_message_and_part(kind: str) -> None:
     parts = [{"type": "text", "text": "x"}, {"type": kind}]
     messages = [{"role": "user", "content": "Hi"}, {"role": "user", "content": parts}]
-    renderer = sees()
+    renderer = multimodal_renderer()
     for render in (renderer.render, renderer.render_ids):
         with pytest.raises(
             MediaError, match=f"message 1: content.1 is a part of type '{kind}'.*process_multimodal=False"
@@ -94,29 +94,29 @@ def test_media_that_would_have_to_be_processed_is_an_error_that_names_message_an
             render(messages)
 
 
-def test_media_that_a_template_would_drop_is_an_error_in_any_case() -> None:
+def test_media_that_a_template_would_drop_is_always_an_error() -> None:
     blind = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ messages[0].content }}")
     for process in (True, False):
         with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*only text"):
             blind.render(LOOK, process_multimodal=process)
         with pytest.raises(MessageError, match=r"message 0: content.0 is a part of type 'audio'"):
-            sees().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
+            multimodal_renderer().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
 
 
-def test_only_a_renderer_of_a_model_that_takes_images_says_so() -> None:
-    renderer = sees()
+def test_only_renderers_of_models_with_images_are_multimodal() -> None:
+    renderer = multimodal_renderer()
     assert isinstance(renderer, MultimodalChatRenderer)
     pad = load_tokenizer(EMBEDDED).added_tokens["<|pad|>"]
     assert renderer.mm_token_type_id_map == {pad: 1}
     assert is_multimodal(renderer)
-    assert is_multimodal(RendererPool(sees, 1))
+    assert is_multimodal(RendererPool(multimodal_renderer, 1))
     text = create_renderer(load_tokenizer(EMBEDDED))
     assert not is_multimodal(text)
     assert not is_multimodal(RendererPool(lambda: text, 1))
 
 
-def test_copies_take_images_too() -> None:
-    renderer = sees()
+def test_copies_stay_multimodal() -> None:
+    renderer = multimodal_renderer()
     assert isinstance(renderer, MultimodalChatRenderer)
     _ = renderer.mm_token_type_id_map
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer)):
@@ -143,16 +143,16 @@ def test_real_templates_write_placeholders(name: str, hub: object) -> None:
         PADS[name]
     )
     messages = [*LOOK, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}] * 2}]
-    assert shown(renderer, messages, Channel.MEDIA) == [next(iter(PADS[name]))] * 3
+    assert texts_of_channel(renderer, messages, Channel.MEDIA) == [next(iter(PADS[name]))] * 3
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct", "meta-llama/Llama-3.2-1B-Instruct"])
-def test_real_models_of_text_are_not_multimodal(name: str, hub: object) -> None:
+def test_real_text_models_are_not_multimodal(name: str, hub: object) -> None:
     assert not is_multimodal(create_renderer(load_tokenizer(name)))
 
 
 def test_a_bridge_shares_no_dict_or_list_with_the_callers_media() -> None:
-    renderer = sees()
+    renderer = multimodal_renderer()
     assert isinstance(renderer, MultimodalChatRenderer)
     pixels = object()
     media = MultiModalData(

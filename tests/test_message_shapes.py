@@ -90,10 +90,10 @@ def renderer() -> ChatRenderer:
 
 
 def bridge(method: str, messages: list[Any], tools: Any = None) -> object:
-    one = renderer()
-    prompt = one.render_ids([ASK], add_generation_prompt=True)
-    completion = one.tokenizer.encode("Hello!<|end|>")
-    return getattr(one, method)(prompt, completion, messages, tools=tools)
+    target = renderer()
+    prompt = target.render_ids([ASK], add_generation_prompt=True)
+    completion = target.tokenizer.encode("Hello!<|end|>")
+    return getattr(target, method)(prompt, completion, messages, tools=tools)
 
 
 METHODS: dict[str, Callable[..., object]] = {
@@ -112,7 +112,7 @@ METHODS: dict[str, Callable[..., object]] = {
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize(("message", "error"), MESSAGES.values(), ids=MESSAGES)
-def test_a_message_of_a_wrong_shape_is_refused_by_its_place(
+def test_a_message_of_a_wrong_shape_is_rejected_with_its_path(
     method: Callable[..., object], message: Any, error: str
 ) -> None:
     with pytest.raises(MessageError) as caught:
@@ -123,7 +123,9 @@ def test_a_message_of_a_wrong_shape_is_refused_by_its_place(
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize(("tool", "error"), TOOLS.values(), ids=TOOLS)
-def test_a_tool_of_a_wrong_shape_is_refused_by_its_place(method: Callable[..., object], tool: Any, error: str) -> None:
+def test_a_tool_of_a_wrong_shape_is_rejected_with_its_path(
+    method: Callable[..., object], tool: Any, error: str
+) -> None:
     with pytest.raises(MessageError) as caught:
         method([ASK], tools=[TOOL, tool])
     assert str(caught.value) == error
@@ -131,7 +133,7 @@ def test_a_tool_of_a_wrong_shape_is_refused_by_its_place(method: Callable[..., o
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("messages", [5, "hello", ASK], ids=["a number", "a string", "a message"])
-def test_messages_that_are_no_list_are_refused(method: Callable[..., object], messages: Any) -> None:
+def test_messages_that_are_not_a_list_are_rejected(method: Callable[..., object], messages: Any) -> None:
     with pytest.raises(MessageError, match="messages must be a list of messages, not a "):
         method(messages)
 
@@ -140,7 +142,7 @@ def test_messages_that_are_no_list_are_refused(method: Callable[..., object], me
     ("message", "error"),
     [MESSAGES[key] for key in MESSAGES if MESSAGES[key][1].startswith("tool_call") or key == "the message is None"],
 )
-def test_names_of_tools_are_not_taken_from_a_message_of_a_wrong_shape(message: Any, error: str) -> None:
+def test_tool_names_are_not_read_from_a_message_of_a_wrong_shape(message: Any, error: str) -> None:
     with pytest.raises(MessageError) as caught:
         extract_message_tool_names([ASK, message])
     assert str(caught.value) == f"message 1: {error}"
@@ -160,9 +162,9 @@ def test_names_of_tools_are_not_taken_from_a_message_of_a_wrong_shape(message: A
         {"role": "tool", "content": 21, "tool_call_id": None, "name": None},
     ],
 )
-def test_other_shapes_that_templates_take_are_rendered(message: Any) -> None:
+def test_other_shapes_that_templates_accept_are_rendered(message: Any) -> None:
     assert renderer().render([ASK, message]).token_ids
 
 
-def test_a_tool_that_is_no_function_needs_no_name() -> None:
+def test_a_tool_that_is_not_a_function_needs_no_name() -> None:
     assert renderer().render([ASK], tools=[{"type": "web_search"}]).token_ids

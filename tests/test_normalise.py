@@ -1,4 +1,4 @@
-"""Each normalisation changes what its name says, and nothing else."""
+"""Each normalisation changes the fields in its name, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ EXPECTED: dict[str, AssistantTurn] = {
 
 
 @pytest.mark.parametrize("name", NORMALISATIONS)
-def test_it_does_what_it_says(name: str) -> None:
+def test_each_normalisation_gives_its_expected_turn(name: str) -> None:
     assert NORMALISATIONS[name](TURN) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("name", sorted({*NORMALISATIONS} - {"drops_reasoning", "drops_reasoning_without_calls"}))
-def test_a_plain_turn_is_left_alone(name: str) -> None:
+def test_a_plain_turn_is_unchanged(name: str) -> None:
     assert NORMALISATIONS[name](PLAIN) == PLAIN
 
 
-def test_only_those_that_changed_something_are_named() -> None:
+def test_only_normalisations_that_changed_the_turn_are_listed() -> None:
     assert normalised(PLAIN, ["trims_content", "drops_reasoning"]) == (AssistantTurn("said"), ["drops_reasoning"])
     assert NORMALISATIONS["trims_lines_around_reasoning"](AssistantTurn("", "\n a \n")) == AssistantTurn("", " a ")
     assert NORMALISATIONS["drops_blank_reasoning"](AssistantTurn("", " \n")) == AssistantTurn()

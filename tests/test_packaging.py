@@ -1,4 +1,4 @@
-"""What the package declares is what it imports, and what consumers ask for is there."""
+"""The declared dependencies are those that the package imports, and the extras of consumers exist."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "renderers"
 
 
-def test_the_version_is_above_what_consumers_ask_for() -> None:
+def test_the_version_satisfies_known_consumers() -> None:
     assert version("renderers") == renderers.__version__ == "0.2.0"
 
 
-def test_the_extras_that_consumers_name_are_there() -> None:
+def test_the_extras_of_known_consumers_exist() -> None:
     assert {"transformers", "multimodal"} <= set(metadata("renderers").get_all("Provides-Extra") or ())
 
 
@@ -39,7 +39,7 @@ def test_everything_imported_is_declared_and_everything_declared_is_imported() -
     assert needed <= set(names.values())
 
 
-def test_the_package_is_marked_as_typed_and_carries_its_model() -> None:
+def test_the_package_is_typed_and_contains_its_model() -> None:
     assert (SOURCE / "py.typed").is_file()
     assert (SOURCE / "embedded" / "tokenizer.json").is_file()
 
@@ -50,7 +50,7 @@ def test_every_directory_with_code_is_a_package() -> None:
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
-def test_everything_beside_the_code_is_in_the_wheel() -> None:
+def test_all_data_files_are_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["renderers"]
     packaged = {path for pattern in patterns for path in SOURCE.glob(pattern)}
@@ -58,7 +58,7 @@ def test_everything_beside_the_code_is_in_the_wheel() -> None:
     assert {path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in built} == packaged
 
 
-def test_the_type_checked_versions_are_those_that_we_claim() -> None:
+def test_the_type_checked_versions_are_the_supported_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     prefix = "Programming Language :: Python :: 3."
     claimed = [line.removeprefix(prefix) for line in project["classifiers"] if line.startswith(prefix)]

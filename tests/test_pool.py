@@ -1,4 +1,4 @@
-"""A pool is a façade over one renderer, or lends several one by one."""
+"""A pool shares one renderer, or lends several, each to one user at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HI = [{"role": "user", "content": "Hi"}]
 
 
 class Counting:
-    """A renderer that says how many use it, and all like it, at once."""
+    """A renderer that counts its concurrent users."""
 
     mm_token_type_id_map: dict[int, int] = {1: 2}  # noqa: RUF012
 
@@ -44,8 +44,8 @@ class Counting:
 
 def test_a_pool_for_a_model_shares_one_renderer() -> None:
     pool = create_renderer_pool(EMBEDDED, size=3)
-    with pool.checkout() as one, pool.checkout() as other, pool.checkout() as third:
-        assert one is other is third
+    with pool.checkout() as first, pool.checkout() as second, pool.checkout() as third:
+        assert first is second is third
     assert (pool.size, pool.renderer_cls) == (3, DefaultRenderer)
 
 
@@ -70,7 +70,7 @@ def test_checkout_limits_how_many_run_at_once() -> None:
     assert pool.mm_token_type_id_map == {1: 2}
 
 
-def test_a_renderer_comes_back_when_its_borrower_fails() -> None:
+def test_a_renderer_is_returned_if_its_user_raises() -> None:
     pool = create_renderer_pool(EMBEDDED, size=1)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), pool.checkout():
@@ -78,13 +78,13 @@ def test_a_renderer_comes_back_when_its_borrower_fails() -> None:
     assert pool.render_ids(HI)
 
 
-def test_a_factory_that_fails_says_at_which_renderer_and_why() -> None:
-    made: list[int] = []
+def test_an_error_of_the_factory_names_the_renderer_and_the_cause() -> None:
+    created: list[int] = []
 
     def factory() -> object:
-        if len(made) == 5:
+        if len(created) == 5:
             raise OSError("tokenizer.json is gone")
-        made.append(0)
+        created.append(0)
         return object()
 
     with pytest.raises(
@@ -95,18 +95,18 @@ def test_a_factory_that_fails_says_at_which_renderer_and_why() -> None:
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_a_model_that_is_not_there_says_so() -> None:
+def test_a_missing_model_is_an_error() -> None:
     with pytest.raises(RendererPoolError, match="renderer 0 of 16") as caught:
         create_renderer_pool("./nowhere")
     assert isinstance(caught.value.__cause__, TokenizerNotFoundError)
 
 
-def test_a_pool_of_nothing_is_refused() -> None:
+def test_a_pool_of_size_zero_is_rejected() -> None:
     with pytest.raises(ValueError, match="must be at least 1, not 0"):
         RendererPool(object, size=0)
 
 
-def test_the_names_of_earlier_releases_are_where_they_were() -> None:
+def test_the_names_of_earlier_releases_can_be_imported() -> None:
     import renderers.base
 
     assert renderers.base.RendererPool is RendererPool

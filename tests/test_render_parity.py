@@ -1,8 +1,8 @@
-"""A renderer gives the ids of transformers, for every real model and for every template with a stand-in.
+"""Ids equal those of transformers, for every real model and for every template with a stand-in tokenizer.
 
-A renderer puts messages into a form that the template takes, so the reference is transformers with the messages in that
-form. Where a form is changed, transformers does not refuse the new one if it took the old one. All
-combinations of switches are compared as text in test_trace_template.py; here they go round.
+A renderer adapts messages to the input format of the template, so transformers gets the adapted messages. It must not
+reject adapted messages if it accepts the original ones. All combinations of switches are compared as text in
+`templating/test_template.py`; here they rotate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WITH_IMAGES = ("image", "images")
 
 
 def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Returns what a call returns, or the exception that it raises."""
+    """Return the result of a call, or the exception that it raises."""
     try:
         return render(*args, **kwargs)
     except Exception as error:
@@ -53,7 +53,7 @@ def outcome(render: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def assert_same(got: Any, expected: Any, about: Any, *, refusals: type | UnionType = TemplateError) -> None:
-    """Both gave the same, or transformers raised something and we an error of our own."""
+    """Assert that both results are equal, or that transformers raised and this package raised one of `refusals`."""
     if isinstance(expected, Exception):
         assert isinstance(got, refusals), (about, got, expected)
     else:
@@ -75,75 +75,77 @@ CONVERTED = {
     "system parts",
     "tool parts",
 }
-"""Conversations in forms that some templates lose or write as data, so that the renderer gives them another form."""
+"""Conversations that the renderer adapts, because some templates drop them or print them as data."""
 
 
 def loses_text(template: ChatTemplate, messages: list[Data], arguments: Data) -> bool:
-    """Says whether a template leaves out a content, or all reasoning, of messages as they are."""
+    """Return True if a template drops the content or the reasoning of a message."""
     text = template.run(normalise_messages(messages), **arguments).text
-    said = [message["content"] for message in messages if isinstance(message.get("content"), str)]
+    contents = [message["content"] for message in messages if isinstance(message.get("content"), str)]
     thoughts = [message["reasoning_content"] for message in messages if message.get("reasoning_content")]
-    return any(one.strip() not in text for one in (*said, *thoughts[-1:]))
+    return any(field.strip() not in text for field in (*contents, *thoughts[-1:]))
 
 
 def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
-    """Compares a renderer with its reference; returns how often there were ids, and messages were left as they are."""
+    """Compare a renderer with its reference. Return the number of successful renders and of unchanged messages."""
     tokens = renderer.tokenizer.special_tokens_map
     counts = Counter[str]()
     sources = [renderer.template(tools=tools).source for tools in (False, True)]
-    for at, (name, wanted) in enumerate(rotated(turns=2)):
+    for at, (name, options) in enumerate(rotated(turns=2)):
         if name in LARGE and at % 2:
             continue
-        messages, tools = CONVERSATIONS[name], wanted.pop("tools")
-        taken = {"add_generation_prompt", *THINKING_SWITCHES}
-        # What a template does not read is a mistake for a renderer.
+        messages, tools = CONVERSATIONS[name], options.pop("tools")
+        always = {"add_generation_prompt", *THINKING_SWITCHES}
+        # A renderer rejects arguments that its template does not read.
         arguments = {
-            key: wanted[key] for key in wanted if key in taken or any(mentions_variable(one, key) for one in sources)
+            key: options[key]
+            for key in options
+            if key in always or any(mentions_variable(text, key) for text in sources)
         }
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}
-        given = probe_arguments(template, tuple(tokens.items()), switches)
+        probe = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            adapted = adapt_messages(template, normalise_messages(messages), arguments=given)
+            adapted = adapt_messages(template, normalise_messages(messages), arguments=probe)
         except MessageError:
             assert isinstance(got, MessageError), (name, got)
             assert name in WITH_IMAGES
             continue
-        adapted_tools = adapt_tools(template, normalise_tools(tools), arguments=given)
+        adapted_tools = adapt_tools(template, normalise_tools(tools), arguments=probe)
         with time_is(renderer.date):
             expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
-            same = (adapted, adapted_tools) == (messages, tools)
-            raw = expected if same else outcome(reference, messages, tools=tools, **arguments)
+            unchanged = (adapted, adapted_tools) == (messages, tools)
+            raw = expected if unchanged else outcome(reference, messages, tools=tools, **arguments)
         assert_same(got, expected, (name, arguments))
-        if same:
-            counts["as given"] += 1
+        if unchanged:
+            counts["unchanged"] += 1
         else:
             assert isinstance(raw, Exception) or not isinstance(expected, Exception), (name, arguments)
-            # What transformers renders as it is, and without losing anything, is rendered so.
+            # Messages that transformers renders without a loss must not be adapted.
             everything = {**tokens, **arguments}
-            known = isinstance(raw, Exception) or name in CONVERTED or loses_text(template, messages, everything)
-            assert known or got == raw, (name, arguments)
+            explained = isinstance(raw, Exception) or name in CONVERTED or loses_text(template, messages, everything)
+            assert explained or got == raw, (name, arguments)
         counts["rendered"] += not isinstance(expected, Exception)
     return counts
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
-def test_the_ids_are_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
+def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
     counts = compare(create_renderer(load_tokenizer(name), verify=False), reference_of(name))
-    assert counts["as given"] > len(CONVERSATIONS)
+    assert counts["unchanged"] > len(CONVERSATIONS)
     assert counts["rendered"] > len(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("path", WITHOUT_MODEL, ids=lambda path: path.stem)
-def test_the_ids_are_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
+def test_ids_equal_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
     tokenizer = stand_in(path)
     counts = compare(create_renderer(tokenizer, verify=False), reference_with(tokenizer))
     assert counts["rendered"] > 0
 
 
 # ==================
-# Messages that go on
+# Continued messages
 # ==================
 
 BEGINNINGS: dict[str, Any] = {
@@ -166,16 +168,18 @@ BEGINNINGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
-def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> None:
-    theirs = stand_in(path)
-    renderer = create_renderer(theirs, verify=False)
-    ours = renderer.tokenizer
-    assert isinstance(ours, LoadedTokenizer)
-    tokens = tuple(ours.special_tokens_map.items())
+def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
+    reference_tokenizer = stand_in(path)
+    renderer = create_renderer(reference_tokenizer, verify=False)
+    tokenizer = renderer.tokenizer
+    assert isinstance(tokenizer, LoadedTokenizer)
+    tokens = tuple(tokenizer.special_tokens_map.items())
     for (about, content), reasoning in itertools.product(BEGINNINGS.items(), (None, "They greet me.")):
         messages = [user("Hi"), assistant(content, reasoning)]
-        expected = outcome(theirs.apply_chat_template, messages, continue_final_message=True, tokenize=False)
-        got = outcome(ours.apply_chat_template, messages, continue_final_message=True, tokenize=False)
+        expected = outcome(
+            reference_tokenizer.apply_chat_template, messages, continue_final_message=True, tokenize=False
+        )
+        got = outcome(tokenizer.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
         adapted = outcome(adapt_messages, renderer.template(), normalise_messages(messages), arguments=tokens)
         ids = outcome(renderer.render_ids, messages, continue_final_message=True, process_multimodal=False)
@@ -183,77 +187,77 @@ def test_a_message_that_goes_on_ends_where_transformers_ends_it(path: Path) -> N
             assert type(ids) is type(adapted), about
             continue
         with time_is(renderer.date):
-            expected = outcome(reference_with(theirs), adapted, continue_final_message=True)
+            expected = outcome(reference_with(reference_tokenizer), adapted, continue_final_message=True)
         assert_same(ids, expected, about, refusals=TemplateError | MessageError)
 
 
-def test_a_message_of_which_the_template_drops_a_part_cannot_go_on() -> None:
+def test_a_message_that_the_template_drops_in_part_cannot_be_continued() -> None:
     template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}<end>{% endfor %}"
-    theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<end>"]), chat_template=template)
+    reference_tokenizer = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<end>"]), chat_template=template)
     messages = [user("Hi"), assistant("They greet me.</think>Hello")]
     with pytest.raises(ValueError, match="does not appear in the chat"):
-        theirs.apply_chat_template(messages, continue_final_message=True)
+        reference_tokenizer.apply_chat_template(messages, continue_final_message=True)
     with pytest.raises(MessageError):
-        create_renderer(theirs).render_ids(messages, continue_final_message=True)
+        create_renderer(reference_tokenizer).render_ids(messages, continue_final_message=True)
 
 
 # ==================
-# Messages as they are
+# apply_chat_template
 # ==================
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_apply_chat_template_gives_what_that_of_transformers_gives(hub: Path, name: str) -> None:
-    theirs, ours = automatic(name), load_tokenizer(name)
+def test_apply_chat_template_equals_that_of_transformers(hub: Path, name: str) -> None:
+    reference_tokenizer, tokenizer = automatic(name), load_tokenizer(name)
     for conversation, arguments in rotated(turns=1):
         messages = CONVERSATIONS[conversation]
-        for wanted in ({"tokenize": False}, {"return_dict": False}):
-            expected = outcome(theirs.apply_chat_template, messages, **arguments, **wanted)
-            got = outcome(ours.apply_chat_template, messages, **arguments, **wanted)
-            assert_same(got, expected, (conversation, arguments, wanted))
+        for options in ({"tokenize": False}, {"return_dict": False}):
+            expected = outcome(reference_tokenizer.apply_chat_template, messages, **arguments, **options)
+            got = outcome(tokenizer.apply_chat_template, messages, **arguments, **options)
+            assert_same(got, expected, (conversation, arguments, options))
 
 
-def test_apply_chat_template_gives_a_mapping_unless_ids_are_asked_for() -> None:
-    theirs = stand_in(EMBEDDED / "chat_template.jinja")
-    ours = adopt_tokenizer(theirs)
-    assert isinstance(ours, LoadedTokenizer)
-    expected = theirs.apply_chat_template([user("Hi")], add_generation_prompt=True)
-    got = ours.apply_chat_template([user("Hi")], add_generation_prompt=True)
+def test_apply_chat_template_returns_a_mapping_unless_return_dict_is_false() -> None:
+    reference_tokenizer = stand_in(EMBEDDED / "chat_template.jinja")
+    tokenizer = adopt_tokenizer(reference_tokenizer)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    expected = reference_tokenizer.apply_chat_template([user("Hi")], add_generation_prompt=True)
+    got = tokenizer.apply_chat_template([user("Hi")], add_generation_prompt=True)
     assert isinstance(got, dict)
     assert got == {key: expected[key] for key in ("input_ids", "attention_mask")}
 
 
-def test_apply_chat_template_refuses_what_it_does_not_have() -> None:
-    ours = load_tokenizer(EMBEDDED)
+def test_apply_chat_template_rejects_unsupported_options() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
     off: Data = {"padding": False, "truncation": False, "max_length": None, "return_tensors": None}
-    assert ours.apply_chat_template([user("Hi")], **off) == ours.apply_chat_template([user("Hi")])
+    assert tokenizer.apply_chat_template([user("Hi")], **off) == tokenizer.apply_chat_template([user("Hi")])
     for name in ("return_tensors", "truncation", "max_length", "padding", "return_assistant_tokens_mask"):
         on: Data = {name: 1}
         with pytest.raises(TypeError, match=f"does not support {name}="):
-            ours.apply_chat_template([user("Hi")], **on)
+            tokenizer.apply_chat_template([user("Hi")], **on)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_reasoning_goes_on_as_in_transformers(hub: Path, name: str) -> None:
-    theirs, ours = automatic(name), load_tokenizer(name)
+def test_reasoning_is_continued_as_in_transformers(hub: Path, name: str) -> None:
+    reference_tokenizer, tokenizer = automatic(name), load_tokenizer(name)
     messages = [user("Hi"), {"role": "assistant", "content": "", "reasoning_content": "They greet, "}]
     arguments: Data = {"continue_final_message": "reasoning_content", "tokenize": False}
-    expected = outcome(theirs.apply_chat_template, messages, **arguments)
-    assert_same(outcome(ours.apply_chat_template, messages, **arguments), expected, name, refusals=MessageError)
+    expected = outcome(reference_tokenizer.apply_chat_template, messages, **arguments)
+    assert_same(outcome(tokenizer.apply_chat_template, messages, **arguments), expected, name, refusals=MessageError)
 
 
 @pytest.mark.parametrize("path", WITH_DOCUMENTS, ids=lambda path: path.stem)
 def test_documents_reach_the_template(path: Path) -> None:
-    theirs = stand_in(path)
-    ours = adopt_tokenizer(theirs)
-    assert isinstance(ours, LoadedTokenizer)
-    # Cohere's templates go through the tools where there are documents, and fail if there are none.
-    given: Data = {"documents": DOCUMENTS, "tools": [PLAIN_TOOL]}
+    reference_tokenizer = stand_in(path)
+    tokenizer = adopt_tokenizer(reference_tokenizer)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    # Cohere templates loop over the tools if there are documents, and fail without tools.
+    arguments: Data = {"documents": DOCUMENTS, "tools": [PLAIN_TOOL]}
     messages = [system("Be brief."), user("Does it rain?")]
-    expected = reference_with(theirs)(messages, **given)
-    assert "It rains in Rome." in theirs.decode(expected)
-    assert ours.apply_chat_template(messages, **given, return_dict=False) == expected
-    assert create_renderer(theirs).render_ids(messages, **given) == expected
+    expected = reference_with(reference_tokenizer)(messages, **arguments)
+    assert "It rains in Rome." in reference_tokenizer.decode(expected)
+    assert tokenizer.apply_chat_template(messages, **arguments, return_dict=False) == expected
+    assert create_renderer(reference_tokenizer).render_ids(messages, **arguments) == expected
 
 
 NAMED = {
@@ -265,14 +269,18 @@ NAMED = {
 
 @pytest.mark.parametrize("tools", [None, [], TOOLS])
 @pytest.mark.parametrize("template", [None, "default", "rag", "tool_use", "<x>{{ messages[0].content }}"])
-def test_the_template_is_the_one_that_transformers_chooses(template: str | None, tools: list[Data] | None) -> None:
-    theirs = PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(["<d>", "<t>", "<r>"]), chat_template=NAMED)
-    ours = adopt_tokenizer(theirs)
-    assert isinstance(ours, LoadedTokenizer)
+def test_the_template_is_selected_as_in_transformers(template: str | None, tools: list[Data] | None) -> None:
+    reference_tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=byte_tokenizer(["<d>", "<t>", "<r>"]), chat_template=NAMED
+    )
+    tokenizer = adopt_tokenizer(reference_tokenizer)
+    assert isinstance(tokenizer, LoadedTokenizer)
     messages = [user("Hi")]
-    expected = outcome(reference_with(theirs), messages, tools=tools, chat_template=template)
-    got = outcome(ours.apply_chat_template, messages, tools=tools, chat_template=template, return_dict=False)
+    expected = outcome(reference_with(reference_tokenizer), messages, tools=tools, chat_template=template)
+    got = outcome(tokenizer.apply_chat_template, messages, tools=tools, chat_template=template, return_dict=False)
     assert_same(got, expected, template)
     assert_same(
-        outcome(create_renderer(theirs, chat_template=template).render_ids, messages, tools=tools), expected, template
+        outcome(create_renderer(reference_tokenizer, chat_template=template).render_ids, messages, tools=tools),
+        expected,
+        template,
     )

@@ -1,4 +1,4 @@
-"""The renderer: what it takes, what it keeps, what it refuses."""
+"""The arguments, the immutability and the errors of a renderer."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def test_the_date_is_fixed_and_visible() -> None:
     assert create_renderer(tokenizer, chat_template=DATED, date=moment).date == moment
 
 
-def test_without_a_date_it_is_always_the_same_and_that_is_said() -> None:
+def test_the_default_date_is_constant_and_visible() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=DATED)
     assert renderer.date == DEFAULT_DATE
     assert "the template writes the date, which is 2024-07-26 by default. Pass date=." in renderer.resolution.conflicts
-    assert not any("date" in one for one in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
+    assert not any("date" in conflict for conflict in create_renderer(load_tokenizer(EMBEDDED)).resolution.conflicts)
     again = pickle.loads(pickle.dumps(renderer))
     assert again.date == renderer.date
     assert again.render_ids(HI) == renderer.render_ids(HI)
 
 
-def test_a_copy_is_the_same_renderer(renderer: ChatRenderer) -> None:
+def test_a_copy_is_equal_to_the_renderer(renderer: ChatRenderer) -> None:
     renderer = create_renderer(renderer.tokenizer, chat_template_kwargs={"a": [1]}, limits=Limits(steps=10**6))
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
         assert again == renderer
@@ -93,13 +93,13 @@ def test_a_worker_process_gives_the_same_ids(renderer: ChatRenderer) -> None:
         )
 
 
-def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
+def test_a_renderer_is_immutable(renderer: ChatRenderer) -> None:
     with pytest.raises(AttributeError):
         renderer.date = datetime.datetime.now()
     with pytest.raises(TypeError):
         renderer.chat_template_kwargs["x"] = 1
-    given = {"l": [1, {"a": 2}]}
-    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=given)
+    switches = {"l": [1, {"a": 2}]}
+    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=switches)
     with pytest.raises(AttributeError):
         changed.chat_template_kwargs["l"].append(2)
     with pytest.raises(TypeError):
@@ -107,7 +107,7 @@ def test_nothing_about_it_can_be_changed(renderer: ChatRenderer) -> None:
     assert changed.trace(HI).text == "[1, {'a': 2}]"
 
 
-def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
+def test_arguments_of_a_render_take_precedence_over_those_of_the_renderer() -> None:
     source = "{{ style | default('-') }} {{ bos_token | default('-') }} {{ documents[0].text if documents else '-' }}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source, chat_template_kwargs={"style": "a"})
     assert text(renderer).split()[0] == "a"
@@ -116,14 +116,14 @@ def test_arguments_go_to_the_template_and_a_calls_own_come_first() -> None:
 
 
 @pytest.mark.parametrize("verb", ["render", "render_ids", "trace"])
-def test_a_name_that_the_template_does_not_read_is_a_mistake(verb: str) -> None:
+def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
     with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of render nor a variable that"):
         getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
     assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
 
 
-def test_the_callers_arguments_can_change_afterwards() -> None:
+def test_later_changes_of_the_callers_arguments_have_no_effect() -> None:
     kwargs = {"list": ["a"]}
     renderer = create_renderer(
         load_tokenizer(EMBEDDED), chat_template="{{ list | join('') }}", chat_template_kwargs=kwargs
@@ -132,7 +132,7 @@ def test_the_callers_arguments_can_change_afterwards() -> None:
     assert text(renderer) == "a"
 
 
-def test_the_callers_template_comes_before_the_tokenizers(tmp_path: Path) -> None:
+def test_the_callers_template_takes_precedence_over_the_tokenizers(tmp_path: Path) -> None:
     path = tmp_path / "t.jinja"
     path.write_text("file: {{ messages[0].content }}")
     tokenizer = load_tokenizer(EMBEDDED)
@@ -140,7 +140,7 @@ def test_the_callers_template_comes_before_the_tokenizers(tmp_path: Path) -> Non
     assert text(create_renderer(tokenizer, chat_template=path)) == "file: Hi"
 
 
-def test_with_tools_the_template_of_that_name_is_used(tmp_path: Path) -> None:
+def test_the_tool_use_template_is_used_with_tools(tmp_path: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
     (tmp_path / "chat_template.jinja").write_text("default {{ messages[0].content }}")
@@ -153,19 +153,19 @@ def test_with_tools_the_template_of_that_name_is_used(tmp_path: Path) -> None:
     assert text(create_renderer(tokenizer, chat_template="tool_use"), tools=TOOLS[1:]) == "search"
 
 
-def test_a_tokenizer_without_a_template_is_refused_at_once() -> None:
+def test_a_tokenizer_without_a_template_is_rejected_at_creation() -> None:
     bare = RustTokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
     with pytest.raises(TemplateMissingError, match="has no chat template: pass chat_template="):
         create_renderer(bare)
     assert create_renderer(bare, chat_template="{{ messages[0].content }}").render_ids(HI)
 
 
-def test_a_broken_template_is_refused_at_once() -> None:
+def test_a_broken_template_is_rejected_at_creation() -> None:
     with pytest.raises(TemplateSourceError, match="at line 2: "):
         create_renderer(load_tokenizer(EMBEDDED), chat_template="a\n{% for %}")
 
 
-def test_a_tokenizer_of_a_callers_own_will_do() -> None:
+def test_a_custom_tokenizer_can_be_used() -> None:
     renderer = create_renderer(Letters(), chat_template="<{{ messages[0].content }}>")
     assert renderer.render_ids(HI) == list(map(ord, "<Hi>"))
     rendered = renderer.render(HI)
@@ -173,16 +173,16 @@ def test_a_tokenizer_of_a_callers_own_will_do() -> None:
     assert rendered.message_roles == ["user"]
 
 
-def test_a_config_is_refused_with_what_to_pass_instead() -> None:
+def test_a_config_that_is_a_dict_is_rejected() -> None:
     config: Any = {"name": "qwen3"}
     with pytest.raises(TypeError, match=r"config must be a renderer config, .*, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), config)
 
 
-def test_a_final_message_goes_on(renderer: ChatRenderer) -> None:
+def test_a_final_message_can_be_continued(renderer: ChatRenderer) -> None:
     messages = [*HI, {"role": "assistant", "content": "Well, "}]
-    whole = text(renderer, messages)
-    assert whole.startswith(text(renderer, messages, continue_final_message=True))
+    full = text(renderer, messages)
+    assert full.startswith(text(renderer, messages, continue_final_message=True))
     assert text(renderer, messages, continue_final_message=True).endswith("Well, ")
 
 
@@ -212,7 +212,7 @@ def test_a_final_message_goes_on(renderer: ChatRenderer) -> None:
         ("{{ 'a' * 10 ** 12 }}", HI, TemplateLimitError, "makes more than 268,435,456 characters"),
     ],
 )
-def test_every_refusal_says_what_and_where(source: str, messages: Any, error: type, words: str) -> None:
+def test_every_error_names_the_problem_and_its_place(source: str, messages: Any, error: type, words: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     with pytest.raises(error) as caught:
         renderer.render_ids(messages)
@@ -222,12 +222,12 @@ def test_every_refusal_says_what_and_where(source: str, messages: Any, error: ty
     assert (type(again), str(again)) == (error, str(caught.value))
 
 
-def test_a_lone_surrogate_is_refused_by_its_message(renderer: ChatRenderer) -> None:
+def test_a_lone_surrogate_is_rejected_with_its_message(renderer: ChatRenderer) -> None:
     with pytest.raises(UnencodableTextError, match=r"^message 1: content: a character is the lone surrogate U\+DC00"):
         renderer.render_ids([*HI, {"role": "assistant", "content": "a\udc00"}])
 
 
-def test_a_lone_surrogate_elsewhere_is_refused_by_its_field() -> None:
+def test_a_lone_surrogate_elsewhere_is_rejected_with_its_field() -> None:
     source = "{{ tools[0].function.name if tools }}{{ x }}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     with pytest.raises(UnencodableTextError, match=r"^tools\.0\.function\.name: a character is"):
@@ -239,12 +239,12 @@ def test_a_lone_surrogate_elsewhere_is_refused_by_its_field() -> None:
         broken.render_ids(HI)
 
 
-def test_arguments_of_a_render_are_refused_as_arguments_of_the_template() -> None:
+def test_arguments_of_render_are_rejected_as_template_arguments() -> None:
     with pytest.raises(MessageError, match="add_generation_prompt is not a template argument"):
         create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"add_generation_prompt": True})
 
 
-def test_a_date_may_be_a_text() -> None:
+def test_a_date_can_be_a_string() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     assert create_renderer(tokenizer, date="2026-01-31").date == datetime.datetime(2026, 1, 31)
     with pytest.raises(ValueError, match="31 Jan"):
@@ -254,7 +254,7 @@ def test_a_date_may_be_a_text() -> None:
         create_renderer(tokenizer, date=number)
 
 
-def test_a_text_for_the_template_does_not_make_it_learn_its_turns_anew() -> None:
+def test_a_string_argument_does_not_cause_another_probe_of_the_turn_format() -> None:
     source = (
         "{{ note }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{{ '<think>' if think }}{% endif %}"

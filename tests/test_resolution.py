@@ -1,4 +1,4 @@
-"""Stop tokens are those of the generation config, else EOS, else the template's closer; what disagrees is said."""
+"""Stop tokens come from the generation config, else EOS, else the template. Conflicts are reported."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ CLOSER = ("<|end|>", 7)
         (Files(None, 6), CLOSER, ((6,), "eos_token", 1)),
     ],
 )
-def test_the_first_that_names_any_counts(files: Files, closer: tuple[str, int] | None, expected: object) -> None:
+def test_the_first_source_with_stop_tokens_is_used(files: Files, closer: tuple[str, int] | None, expected: object) -> None:
     stops, source, conflicts = resolve_stops(
         record=(), generation_config=files.stop_token_ids or (), eos=files.eos_token_id, end_token=closer
     )
     assert (stops, source, len(conflicts)) == expected
 
 
-def test_a_conflict_says_what_disagrees() -> None:
+def test_a_conflict_names_the_sources_that_disagree() -> None:
     (conflict,) = resolve_stops(record=(), generation_config=(5,), eos=None, end_token=CLOSER)[2]
     assert "'<|end|>' (7)" in conflict
     assert "generation_config" in conflict
 
 
-def test_the_embedded_model_agrees_with_itself() -> None:
+def test_the_embedded_model_has_no_conflicts() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
     assert renderer.resolution.conflicts == ()
     assert renderer.get_stop_token_ids() == list(renderer.resolution.stop_token_ids) == [870]
     assert renderer.resolution.stops_from == "generation_config"
 
 
-def test_a_completion_is_also_read_up_to_a_token_that_only_the_template_names(hub: object) -> None:
+def test_a_completion_also_ends_at_a_stop_token_of_the_template(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct"))
     assert "EOS" in renderer.resolution.conflicts[0]
     assert renderer.tokenizer.eos_token_id in renderer.resolution.ends
 
 
-def test_a_turn_that_is_not_read_back_is_said(hub: object) -> None:
+def test_a_turn_that_does_not_parse_back_is_reported(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025"))
     assert any("'{content}<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_a_syntax_that_is_not_known_is_said(hub: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_tool_call_format_is_reported(hub: object, caplog: pytest.LogCaptureFixture) -> None:
     renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
     assert UNREAD_CALLS in renderer.resolution.conflicts
     assert not renderer.supports_tools
@@ -72,7 +72,7 @@ def test_a_syntax_that_is_not_known_is_said(hub: object, caplog: pytest.LogCaptu
     assert caplog.messages == [f"google/gemma-4-31B-it: {UNREAD_CALLS}"]
 
 
-def test_a_syntax_that_is_known_is_read_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_known_tool_call_format_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
     assert renderer.supports_tools
     renderer.parse_response([])
@@ -92,7 +92,7 @@ PLAIN = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{%
     ],
     ids=["always", "with a turn", "with tools"],
 )
-def test_a_template_that_cannot_be_probed_reads_completions_as_content(
+def test_completions_are_content_if_the_template_cannot_be_probed(
     template: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
@@ -113,7 +113,7 @@ def test_a_template_that_ends_only_with_a_switch_is_probed_with_it() -> None:
     assert not any("could not be probed" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_parsers_that_were_named_read_completions_of_a_template_that_cannot_be_probed() -> None:
+def test_named_parsers_work_for_a_template_that_cannot_be_probed() -> None:
     config = DefaultRendererConfig(reasoning_parser="think")
     renderer = create_renderer(load_tokenizer(EMBEDDED), config, chat_template=ENDLESS)
     parsed = renderer.parse_response(renderer.tokenizer.encode("<think>A</think>Hi<|end|>"))

@@ -1,4 +1,4 @@
-"""A switch that decides about reasoning in the history is found by trying it."""
+"""A switch that controls reasoning in the history is found by probing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from renderers.retention import find_contradiction, retention_of
 
 
 def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
-    """Stands for a template that keeps reasoning with `keep`, and fails with `broken`."""
+    """Imitate a template that keeps reasoning with `keep`, and fails with `broken`."""
     if switches.get("broken"):
         return None
     return PROBE_EARLIER_REASONING if switches.get("keep") else ""
@@ -32,14 +32,16 @@ def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | 
         ({"broken": True}, "all", False),
     ],
 )
-def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], retention: Any, wrong: bool) -> None:
-    found = find_contradiction(write, switches, retention)
-    assert (found is not None) == wrong
-    assert found is None or "keep" in found
+def test_only_an_effective_switch_can_contradict_the_retention(
+    switches: dict[str, Any], retention: Any, wrong: bool
+) -> None:
+    contradiction = find_contradiction(write, switches, retention)
+    assert (contradiction is not None) == wrong
+    assert contradiction is None or "keep" in contradiction
 
 
 @pytest.mark.parametrize(
-    ("switches", "kept"),
+    ("switches", "retention"),
     [
         ({}, "all"),
         ({"thinking": True}, None),
@@ -49,5 +51,5 @@ def test_only_a_switch_that_decides_can_contradict(switches: dict[str, Any], ret
         ({"enable_thinking": False, "thinking": True}, None),
     ],
 )
-def test_two_names_of_one_switch_say_one_thing(switches: dict[str, bool], kept: str | None) -> None:
-    assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == kept
+def test_two_names_of_one_switch_are_one_rule(switches: dict[str, bool], retention: str | None) -> None:
+    assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == retention

@@ -1,4 +1,4 @@
-"""What is sampled agrees with tags that were placed by hand, but for differences that are known."""
+"""The sampled mask agrees with hand-placed generation tags, except for known differences."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ HEADS = {
     "<|start|>assistant",
     "<｜Assistant｜>",
     "<｜tool▁outputs▁end｜>",
-    # A turn whose head the template forgets, so that nothing around its bodies counts as sampled.
+    # The template omits the header of a turn, so only the bodies of that turn count as sampled.
     "\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
 }
-"""What generation prompts write, and tags have in them."""
+"""Texts of the generation prompt that tags contain."""
 
 TAILS = {
     " ",
     "\n",
     "\n<|endoftext|>",
-    # A turn without any text: what tags have in them of its head follows the turn before it.
+    # An empty turn: the part of its header in the tags follows the previous turn.
     "\n<assistant></think>",
     "\n<assistant>\n</think>",
     "<|start|>assistant",
     "<｜Assistant｜>",
 }
-"""What follows a stop token, and tags have in them."""
+"""Texts after a stop token that tags contain."""
 
 
 @pytest.mark.parametrize("path", TAGGED, ids=lambda path: path.stem)
-def test_sampled_text_is_what_tags_say_without_what_a_prompt_gives_and_what_follows_the_stop_token(path: Path) -> None:
-    found = compare_with_tags(path)
-    assert found.renders > 30
-    assert found.other == KNOWN.get(path.stem, Counter())
-    assert found.head.keys() <= HEADS
-    assert found.tail.keys() <= TAILS
+def test_sampled_text_equals_the_tags_except_for_the_prompt_and_text_after_the_stop_token(path: Path) -> None:
+    agreement = compare_with_tags(path)
+    assert agreement.renders > 30
+    assert agreement.other == KNOWN.get(path.stem, Counter())
+    assert agreement.head.keys() <= HEADS
+    assert agreement.tail.keys() <= TAILS
 
 
-def test_every_known_difference_is_of_a_template_that_is_there() -> None:
+def test_every_known_difference_is_of_an_available_template() -> None:
     if TAGGED:
         assert KNOWN.keys() <= {path.stem for path in TAGGED}

@@ -1,4 +1,4 @@
-"""Texts of which it is known what is content, to tokens of which it is."""
+"""Text segments with content flags become tokens with content flags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def embedded() -> LoadedTokenizer:
 
 
 class Bare:
-    """A tokenizer of one token for each character, which does not say where they are."""
+    """A tokenizer with one token for each character and without offsets."""
 
     name_or_path = "bare"
     eos_token_id = None
@@ -39,8 +39,8 @@ class Bare:
         return tokens
 
 
-class Told(Bare):
-    """The same, which answers with what it was given, or raises it."""
+class FixedOffsets(Bare):
+    """The same, with fixed offsets or a fixed error."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -52,43 +52,43 @@ class Told(Bare):
         return self.answer
 
 
-def told(*offsets: tuple[int, int]) -> Told:
-    return Told({"input_ids": list(range(len(offsets))), "offset_mapping": list(offsets)})
+def with_offsets(*offsets: tuple[int, int]) -> FixedOffsets:
+    return FixedOffsets({"input_ids": list(range(len(offsets))), "offset_mapping": list(offsets)})
 
 
 def flags(tokenizer: Any, segments: list[tuple[str, bool]], *, overlap: bool = False) -> list[bool]:
     return [content for _, content in attribute_text_segments(tokenizer, segments, overlap_is_content=overlap)]
 
 
-def test_texts_are_encoded_as_one() -> None:
+def test_texts_are_encoded_together() -> None:
     segments = [("<|turn|>us", False), ("er\nHel", True), ("lo", False)]
-    found = attribute_text_segments(embedded(), segments)
-    assert [token for token, _ in found] == embedded().encode("<|turn|>user\nHello", add_special_tokens=False)
-    assert found.has_content_attribution
+    attributed = attribute_text_segments(embedded(), segments)
+    assert [token for token, _ in attributed] == embedded().encode("<|turn|>user\nHello", add_special_tokens=False)
+    assert attributed.has_content_attribution
 
 
-def test_a_token_is_of_the_text_that_it_begins_in() -> None:
-    assert flags(told((0, 5)), [("Hel", True), ("lo", False)]) == [True]
-    assert flags(told((0, 5)), [("Hel", False), ("lo", True)]) == [False]
-    assert flags(told((0, 2), (2, 5)), [("He", False), ("llo", True)]) == [False, True]
+def test_a_token_belongs_to_the_text_that_it_begins_in() -> None:
+    assert flags(with_offsets((0, 5)), [("Hel", True), ("lo", False)]) == [True]
+    assert flags(with_offsets((0, 5)), [("Hel", False), ("lo", True)]) == [False]
+    assert flags(with_offsets((0, 2), (2, 5)), [("He", False), ("llo", True)]) == [False, True]
 
 
-def test_a_token_with_any_content_in_it_may_be_content() -> None:
-    assert flags(told((0, 5)), [("Hel", False), ("lo", True)], overlap=True) == [True]
-    assert flags(told((0, 5)), [("H", False), ("el", True), ("lo", False)], overlap=True) == [True]
-    assert flags(told((0, 3), (3, 5)), [("Hel", False), ("lo", True)], overlap=True) == [False, True]
+def test_a_token_with_any_content_can_count_as_content() -> None:
+    assert flags(with_offsets((0, 5)), [("Hel", False), ("lo", True)], overlap=True) == [True]
+    assert flags(with_offsets((0, 5)), [("H", False), ("el", True), ("lo", False)], overlap=True) == [True]
+    assert flags(with_offsets((0, 3), (3, 5)), [("Hel", False), ("lo", True)], overlap=True) == [False, True]
 
 
-def test_a_token_of_no_characters_is_of_the_text_at_its_place() -> None:
+def test_a_token_without_characters_belongs_to_the_text_at_its_position() -> None:
     for overlap in (False, True):
-        assert flags(told((0, 0), (2, 2), (4, 4)), [("He", False), ("yo", True)], overlap=overlap) == [
+        assert flags(with_offsets((0, 0), (2, 2), (4, 4)), [("He", False), ("yo", True)], overlap=overlap) == [
             False,
             True,
             True,
         ]
 
 
-def test_parts_of_a_character_are_of_its_text() -> None:
+def test_tokens_of_a_split_character_belong_to_its_text() -> None:
     text = "\N{ROCKET}"
     assert len(embedded().encode(text, add_special_tokens=False)) > 1
     assert set(flags(embedded(), [("a", False), (text, True)])[1:]) == {True}
@@ -96,42 +96,42 @@ def test_parts_of_a_character_are_of_its_text() -> None:
 
 @pytest.mark.parametrize("segments", [[], [("", True)], [("", False), ("", True)]])
 def test_no_text_has_no_tokens(segments: list[tuple[str, bool]]) -> None:
-    found = attribute_text_segments(Bare(), segments)
-    assert (list(found), found.has_content_attribution) == ([], True)
+    attributed = attribute_text_segments(Bare(), segments)
+    assert (list(attributed), attributed.has_content_attribution) == ([], True)
 
 
 @pytest.mark.parametrize(
     "tokenizer",
     [
         Bare(),
-        Told(NotImplementedError()),
-        Told(TypeError()),
-        Told(ValueError()),
-        Told({"input_ids": [1, 2]}),
-        Told({"input_ids": [1, 2], "offset_mapping": None}),
-        Told({"input_ids": [1, 2], "offset_mapping": [(0, 1)]}),
+        FixedOffsets(NotImplementedError()),
+        FixedOffsets(TypeError()),
+        FixedOffsets(ValueError()),
+        FixedOffsets({"input_ids": [1, 2]}),
+        FixedOffsets({"input_ids": [1, 2], "offset_mapping": None}),
+        FixedOffsets({"input_ids": [1, 2], "offset_mapping": [(0, 1)]}),
     ],
     ids=["no call", "not implemented", "type", "value", "no offsets", "none", "too few"],
 )
-def test_a_tokenizer_that_does_not_say_where_its_tokens_are_gives_ids_alone(tokenizer: Any) -> None:
-    found = attribute_text_segments(tokenizer, [("a", True), ("b", False)])
-    assert (list(found), found.has_content_attribution) == ([(97, False), (98, False)], False)
+def test_a_tokenizer_without_offsets_gives_only_ids(tokenizer: Any) -> None:
+    attributed = attribute_text_segments(tokenizer, [("a", True), ("b", False)])
+    assert (list(attributed), attributed.has_content_attribution) == ([(97, False), (98, False)], False)
 
 
-def test_another_error_is_the_callers() -> None:
+def test_other_errors_are_raised_to_the_caller() -> None:
     with pytest.raises(RuntimeError, match="broken"):
-        attribute_text_segments(Told(RuntimeError("broken")), [("a", True)])
+        attribute_text_segments(FixedOffsets(RuntimeError("broken")), [("a", True)])
 
 
-def test_what_is_attributed_is_a_list_that_can_be_pickled_and_copied() -> None:
-    found = AttributedTextSegments([(1, True)], has_content_attribution=False)
-    assert found == [(1, True)]
-    for one in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
-        assert (one, one.has_content_attribution) == (found, False)
+def test_attributed_tokens_are_a_list_that_can_be_pickled_and_copied() -> None:
+    attributed = AttributedTextSegments([(1, True)], has_content_attribution=False)
+    assert attributed == [(1, True)]
+    for copied in (pickle.loads(pickle.dumps(attributed)), copy.deepcopy(attributed)):
+        assert (copied, copied.has_content_attribution) == (attributed, False)
 
 
 @given(st.lists(st.tuples(st.text("ab\N{ROCKET}", max_size=3), st.booleans()), max_size=6), st.booleans())
-def test_tokens_are_content_as_their_characters_are(segments: list[tuple[str, bool]], overlap: bool) -> None:
+def test_tokens_are_content_if_their_characters_are(segments: list[tuple[str, bool]], overlap: bool) -> None:
     text = "".join(part for part, _ in segments)
     owners = list(itertools.chain.from_iterable([content] * len(part) for part, content in segments))
     encoded = embedded()(text, add_special_tokens=False, return_offsets_mapping=True)

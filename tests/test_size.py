@@ -52,7 +52,7 @@ def area(side: int) -> int:
 '''
 
 
-def test_a_code_line_is_no_docstring_comment_import_or_all() -> None:
+def test_docstrings_comments_imports_and_all_are_not_code_lines() -> None:
     sides, text, function = 4, 3, 2 + 3
     assert code_lines(MODULE) == sides + text + function
 

@@ -1,4 +1,4 @@
-"""A stand-in for a tokenizer: bytes and control strings, for us and for transformers."""
+"""Stand-in tokenizers of bytes and control strings, here and in transformers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.standin import BY_STEM, byte_tokenizer, control_strings, end_
 TEMPLATES = [EMBEDDED / "chat_template.jinja", *CORPUS]
 
 
-def test_every_byte_is_a_token_and_every_text_comes_back() -> None:
+def test_every_byte_is_a_token_and_every_text_round_trips() -> None:
     tokenizer = byte_tokenizer(["<|end|>"])
     for text in nasty_texts(code_files=5, random_texts=200):
         if "<|end|>" not in text:
@@ -34,22 +34,22 @@ def test_a_control_string_is_found_between_other_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_control_strings_and_both_ends_are_one_token_each_for_us_and_for_transformers(path: Path) -> None:
+def test_control_strings_bos_and_eos_are_one_token_each_here_and_in_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    theirs = stand_in(path)
-    ours = adopt_tokenizer(theirs)
-    assert isinstance(ours, LoadedTokenizer)
+    reference = stand_in(path)
+    tokenizer = adopt_tokenizer(reference)
+    assert isinstance(tokenizer, LoadedTokenizer)
     bos, eos = end_tokens(path.stem, source)
-    assert (theirs.bos_token, theirs.eos_token, theirs.chat_template) == (bos, eos, source)
-    assert (ours.bos_token, ours.eos_token, ours.chat_template) == (bos, eos, source)
+    assert (reference.bos_token, reference.eos_token, reference.chat_template) == (bos, eos, source)
+    assert (tokenizer.bos_token, tokenizer.eos_token, tokenizer.chat_template) == (bos, eos, source)
     for text in {*control_strings(source), *filter(None, (bos, eos))}:
-        ids = theirs.encode(f"é{text}é", add_special_tokens=False)
-        assert ids == ours.encode(f"é{text}é", add_special_tokens=False)
+        ids = reference.encode(f"é{text}é", add_special_tokens=False)
+        assert ids == tokenizer.encode(f"é{text}é", add_special_tokens=False)
         assert (ids[:2], ids[3:]) == ([195, 169], [195, 169]), text
-        assert theirs.convert_ids_to_tokens(ids[2]) == text
-        assert ids[2] in ours.special_ids
+        assert reference.convert_ids_to_tokens(ids[2]) == text
+        assert ids[2] in tokenizer.special_ids
 
 
-@pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not at hand (set SHARED)")
-def test_every_template_that_is_named_is_there() -> None:
+@pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not available (set SHARED)")
+def test_every_named_template_exists() -> None:
     assert BY_STEM.keys() <= {path.stem for path in CORPUS}

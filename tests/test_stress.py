@@ -10,7 +10,7 @@ from tests.stress_loading import PROCESSES, THREADS, make_cases, stress
 from tests.support.models import HUB_AT_HAND, unpack_hub
 
 
-def test_every_load_gives_the_right_ids_or_our_error(tmp_path: Path) -> None:
+def test_every_load_gives_the_right_ids_or_a_load_error(tmp_path: Path) -> None:
     if HUB_AT_HAND:
         unpack_hub()
     cases = make_cases(tmp_path)
@@ -21,9 +21,9 @@ def test_every_load_gives_the_right_ids_or_our_error(tmp_path: Path) -> None:
         assert any(outcome.endswith(f", {fault}") for outcome in counts), fault
 
 
-def test_every_completion_is_read_and_accounted_for() -> None:
-    found = stress_parsing.stress(12_000, models=[str(EMBEDDED)], processes=2)
-    (counts,) = found.values()
+def test_every_completion_is_parsed_and_accounted_for() -> None:
+    by_model = stress_parsing.stress(12_000, models=[str(EMBEDDED)], processes=2)
+    (counts,) = by_model.values()
     assert [outcome for outcome in counts if outcome.startswith("WRONG")] == []
     assert counts["completions"] == 12_000
     assert counts["with calls"] > 1_000

@@ -16,7 +16,7 @@ from tests.support.sources import wrong_in
 HELLO = {"role": "user", "content": "Hi"}
 
 
-def test_every_rollout_is_extended_as_it_is_or_refused() -> None:
+def test_every_rollout_is_bridged_unchanged_or_refused() -> None:
     counts = sum((run((str(EMBEDDED), seed, 500)) for seed in range(2)), Counter())
     assert wrong_in(counts) == []
     assert counts["extended"] > 300
@@ -24,7 +24,7 @@ def test_every_rollout_is_extended_as_it_is_or_refused() -> None:
 
 
 @pytest.mark.parametrize("key", ["hermes", "glm", "deepseek_v31"])
-def test_every_rollout_of_a_real_model_is_extended_as_it_is_or_refused(key: str, hub: object) -> None:
+def test_every_rollout_of_a_real_model_is_bridged_unchanged_or_refused(key: str, hub: object) -> None:
     counts = run((HUB[key], 0, 100))
     assert wrong_in(counts) == []
     assert counts["extended"] > 10
@@ -34,18 +34,20 @@ def test_every_rollout_of_a_real_model_is_extended_as_it_is_or_refused(key: str,
     ("ids", "runs", "problem"),
     [
         ([1, 2, 3], [(2, -1, False), (3, 0, False)], None),
-        ([1, 3, 3], [(2, -1, False), (3, 0, False)], "the prior is not there as it was"),
-        ([1, 2], [(2, -1, False)], "what is added are no ids"),
-        ([1, 2, -3], [(2, -1, False), (3, 0, False)], "what is added are no ids"),
+        ([1, 3, 3], [(2, -1, False), (3, 0, False)], "the prior ids are changed"),
+        ([1, 2], [(2, -1, False)], "the added values are not ids"),
+        ([1, 2, -3], [(2, -1, False), (3, 0, False)], "the added values are not ids"),
         ([1, 2, 3], [(2, -1, False)], "the runs do not tile"),
         ([1, 2, 3], [(2, -1, False), (2, 0, False), (3, 0, False)], "the runs do not tile"),
-        ([1, 2, 3], [(2, -1, False), (3, 0, True)], "something is sampled"),
-        ([1, 2, 3], [(1, -1, False), (2, 0, False), (3, 0, False)], "the prior is a new message's"),
-        ([1, 2, 3], [(1, -1, False), (3, 0, False)], "the lists say that the prior is a new message's"),
-        ([1, 2, 3], [(2, -1, False), (3, 1, False)], "a token is of a message that is none"),
+        ([1, 2, 3], [(2, -1, False), (3, 0, True)], "a token is sampled"),
+        ([1, 2, 3], [(1, -1, False), (2, 0, False), (3, 0, False)], "a prior token belongs to a new message"),
+        ([1, 2, 3], [(1, -1, False), (3, 0, False)], "the lists attribute a prior token to a new message"),
+        ([1, 2, 3], [(2, -1, False), (3, 1, False)], "a token belongs to a message that does not exist"),
     ],
 )
-def test_what_is_wrong_is_found(ids: list[int], runs: list[tuple[int, int, bool]], problem: str | None) -> None:
-    made = [TokenRun(end, message, Channel.SCAFFOLD, sampled, False) for end, message, sampled in runs]
-    tokens = RenderedTokens.of_runs(ids, made, message_roles=["user"], message_tool_names=[None])
+def test_errors_in_a_bridged_rollout_are_found(
+    ids: list[int], runs: list[tuple[int, int, bool]], problem: str | None
+) -> None:
+    token_runs = [TokenRun(end, message, Channel.SCAFFOLD, sampled, False) for end, message, sampled in runs]
+    tokens = RenderedTokens.of_runs(ids, token_runs, message_roles=["user"], message_tool_names=[None])
     assert problem_of(tokens, [1, 2], [HELLO]) == problem

@@ -1,4 +1,4 @@
-"""The core laws without verification, as users run the package: all other tests compare each run with a plain one."""
+"""The core laws without verification, as users run the package: all other tests verify each run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from renderers.core.messages import normalise_messages
 from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.golden import KEPT
-from tests.support.parity import CORPUS, difference, ours, rotated, theirs
-from tests.test_goldens import differences, kept
+from tests.support.parity import CORPUS, difference, rotated, run_reference, run_traced
+from tests.test_goldens import committed, differences
 
 FAMILIES = tuple(KEPT)[::3]
 TEMPLATES = CORPUS[::12]
@@ -36,22 +36,25 @@ def renderer() -> ChatRenderer:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_our_ids_are_the_golden_ones(hub: Path, family: str) -> None:
-    golden = kept(KEPT[family])
+def test_rendered_ids_equal_the_golden_ids(hub: Path, family: str) -> None:
+    golden = committed(KEPT[family])
     assert [line for model in golden.models for line in differences(KEPT[family], golden, model)] == []
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=[path.stem for path in TEMPLATES])
-def test_texts_are_those_of_transformers(path: Path) -> None:
+def test_texts_equal_those_of_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     template = ChatTemplate(source)
     for name, arguments in rotated(turns=1):
         messages = normalise_messages(CONVERSATIONS[name])
-        assert difference(theirs(source, messages, **arguments), ours(template, messages, **arguments)) is None
+        assert (
+            difference(run_reference(source, messages, **arguments), run_traced(template, messages, **arguments))
+            is None
+        )
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_attribution_has_the_ids_of_a_render_without_it(renderer: ChatRenderer, name: str) -> None:
+def test_ids_with_attribution_equal_ids_without_it(renderer: ChatRenderer, name: str) -> None:
     messages: Any = CONVERSATIONS[name]
     try:
         ids = renderer.render_ids(messages, tools=TOOLS, process_multimodal=False)
@@ -72,7 +75,7 @@ def test_a_rollout_is_parsed_and_bridged_as_the_template_renders_it(renderer: Ch
     end = max(at for at, sampled in enumerate(history.sampled_mask) if sampled) + 1
     completion = history.token_ids[len(prompt) : end]
     parsed = renderer.parse_response(completion, tools=TOOLS, prompt_ids=prompt)
-    assert [(one.name, one.arguments) for one in parsed.tool_calls] == [("get", {"city": "Rome"})]
+    assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("get", {"city": "Rome"})]
     bridge = renderer.bridge(prompt, completion, [result], tools=TOOLS)
     assert isinstance(bridge, Bridge)
     rendered = renderer.render_ids([ask, turn, result], tools=TOOLS, add_generation_prompt=True)

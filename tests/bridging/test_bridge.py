@@ -1,4 +1,4 @@
-"""A rollout is extended with its own tokens untouched, as rendering it all would, or not at all."""
+"""A bridge keeps all prior tokens and adds the ids that a full render would add, or it is refused."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from renderers.bridging.context import clear_proof_caches
 from renderers.templating import ChatTemplate
 from tests.support.bridging import (
     EACH_ONCE,
-    FALSE,
+    FALSE_REFUSALS,
     ODD_RESULTS,
+    REFUSED_WITH_ALL,
     TEMPLATES,
-    UNKEPT,
     cases,
     keeping_all,
     outcome_of,
@@ -38,7 +38,7 @@ from tests.support.bridging import (
 from tests.support.models import HUB_AT_HAND
 from tests.support.parity import CORPUS
 
-HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="needs the models of ../shared")
+HUB = pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not available (set SHARED)")
 HI = {"role": "user", "content": "Hi"}
 BYE = {"role": "user", "content": "Bye"}
 CALL = '<|call|>{"name": "get", "arguments": {}}<|/call|>'
@@ -62,7 +62,7 @@ def prompt_of(renderer: ChatRenderer, *messages: dict[str, Any], **options: Any)
 
 
 def added(renderer: ChatRenderer, completion: str | list[int], *new: dict[str, Any], **options: Any) -> str:
-    """Returns the text that is added after a completion; what was there before must be there still."""
+    """Return the text that a bridge adds after a completion, and check that the prior ids are unchanged."""
     prompt = prompt_of(renderer)
     sampled = ids_of(renderer, completion) if isinstance(completion, str) else completion
     bridged = renderer.bridge(prompt, sampled, new or [BYE], **options)
@@ -79,33 +79,33 @@ def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **opt
 
 
 # ==================
-# The law
+# Equal to a full render
 # ==================
 
 
 @pytest.mark.parametrize("template", EACH_ONCE)
-def test_what_is_added_is_what_rendering_it_all_would_add(template: str) -> None:
+def test_a_bridge_adds_the_same_ids_as_a_full_render(template: str) -> None:
     default = renderer_of(template)
     if default is None:
-        pytest.skip("this model comes without a template")
-    everything = keeping_all(default)
-    false: Counter[str] = Counter()
-    # `make bridge-table` goes through all of them; of the many templates of the corpus, half of them are tried.
+        pytest.skip("this model has no template")
+    keep_all = keeping_all(default)
+    false_refusals: Counter[str] = Counter()
+    # `make bridge-table` runs all cases. Here templates of the corpus get half of them.
     for case in cases(default, by_turns=True, halved=TEMPLATES[template] in CORPUS):
         outcome = outcome_of(default, case)
         if outcome.startswith("false"):
-            false[outcome.removeprefix("false: ")] += 1
+            false_refusals[outcome.removeprefix("false: ")] += 1
         if outcome == BridgeReason.HISTORY_REWRITTEN:
-            assert outcome_of(everything, case) in ("kept", UNKEPT.get(template)), case.name
-    assert false <= Counter(FALSE.get(template, {}))
-    # Results that say little of their calls, or come in another order, are written as rendering does, or refused.
+            assert outcome_of(keep_all, case) in ("kept", REFUSED_WITH_ALL.get(template)), case.name
+    assert false_refusals <= Counter(FALSE_REFUSALS.get(template, {}))
+    # Results that are incomplete or reordered must be written as in a full render, or be refused.
     for case in cases(default, ODD_RESULTS, by_turns=True):
         outcome_of(default, case)
-        outcome_of(everything, case)
+        outcome_of(keep_all, case)
 
 
 # ==================
-# What was there stays
+# Prior ids are kept
 # ==================
 
 NEXT = "\n<|turn|>user\nBye<|end|>\n<|turn|>assistant\n"
@@ -125,26 +125,26 @@ NEXT = "\n<|turn|>user\nBye<|end|>\n<|turn|>assistant\n"
         ("A<|end|>B<|end|>", ""),
     ],
 )
-def test_a_turn_is_closed_only_where_it_is_open(completion: str, closing: str) -> None:
+def test_a_turn_is_closed_only_if_it_is_open(completion: str, closing: str) -> None:
     assert added(embedded(), completion) == closing + NEXT
 
 
-def test_half_a_character_stays_half_a_character() -> None:
+def test_tokens_of_an_incomplete_character_are_kept() -> None:
     renderer = embedded()
     half = ids_of(renderer, "\U0001f701")[:1]
     assert renderer.tokenizer.decode(half) == "\ufffd"
     assert added(renderer, half) == "<|end|>" + NEXT
 
 
-@pytest.mark.parametrize("odd", [[-1], [10**9], [True]])
-def test_ids_that_are_none_stay_too(odd: list[Any]) -> None:
+@pytest.mark.parametrize("completion", [[-1], [10**9], [True]])
+def test_values_that_are_not_ids_are_kept(completion: list[Any]) -> None:
     renderer = embedded()
-    bridged = renderer.bridge(prompt_of(renderer), odd, [BYE])
+    bridged = renderer.bridge(prompt_of(renderer), completion, [BYE])
     assert isinstance(bridged, Bridge)
-    assert bridged.tokens.token_ids[len(prompt_of(renderer))] is odd[0]
+    assert bridged.tokens.token_ids[len(prompt_of(renderer))] is completion[0]
 
 
-def test_the_callers_lists_are_not_kept() -> None:
+def test_later_changes_of_the_callers_lists_have_no_effect() -> None:
     renderer = embedded()
     prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
     tokens = renderer.bridge_to_next_turn(prompt, completion, [BYE])
@@ -155,7 +155,7 @@ def test_the_callers_lists_are_not_kept() -> None:
     assert tokens.token_ids == before
 
 
-def test_arrays_of_ids_will_do() -> None:
+def test_ids_can_be_arrays() -> None:
     renderer = embedded()
     prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
     tokens = renderer.bridge_to_next_turn(np.array(prompt), tuple(completion), [BYE])
@@ -170,7 +170,7 @@ def test_arrays_of_ids_will_do() -> None:
 # ==================
 
 
-def test_tokens_say_which_new_message_they_are_of() -> None:
+def test_added_tokens_are_attributed_to_the_new_messages() -> None:
     renderer = embedded()
     prompt, completion = prompt_of(renderer), ids_of(renderer, f"{CALL}<|end|>")
     tokens = renderer.bridge_to_next_turn(prompt, completion, [result("42", name="get"), BYE])
@@ -180,14 +180,14 @@ def test_tokens_say_which_new_message_they_are_of() -> None:
     assert not any(tokens.sampled_mask)
     assert not any(tokens.is_content[:prior])
     content = zip(tokens.token_ids, tokens.message_indices, tokens.is_content, tokens.channels, strict=True)
-    said = [(token, message, channel) for token, message, is_content, channel in content if is_content]
+    contents = [(token, message, channel) for token, message, is_content, channel in content if is_content]
     expected = [(token, 0, Channel.TOOL_RESULT) for token in ids_of(renderer, "42")]
-    assert said == expected + [(token, 1, Channel.CONTENT) for token in ids_of(renderer, "Bye")]
+    assert contents == expected + [(token, 1, Channel.CONTENT) for token in ids_of(renderer, "Bye")]
     assert (tokens.message_roles, tokens.message_tool_names) == (["tool", "user"], ["get", None])
     assert len(tokens.message_token_spans()) == 2
 
 
-def test_what_closes_a_turn_is_nobodys_and_not_sampled() -> None:
+def test_tokens_that_close_a_turn_belong_to_no_message_and_are_not_sampled() -> None:
     renderer = embedded()
     prompt, completion = prompt_of(renderer), ids_of(renderer, "Hel")
     tokens = renderer.bridge_to_next_turn(prompt, completion, [BYE])
@@ -197,12 +197,12 @@ def test_what_closes_a_turn_is_nobodys_and_not_sampled() -> None:
     assert (tokens.message_indices[at], tokens.sampled_mask[at]) == (-1, False)
 
 
-def test_a_tool_is_named_by_the_call_that_its_id_is_of() -> None:
+def test_a_tool_result_gets_its_name_from_the_call_with_its_id() -> None:
     calls = (
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
     )
     if not HUB_AT_HAND:
-        pytest.skip("needs the models of ../shared")
+        pytest.skip("real models are not available (set SHARED)")
     renderer = renderer_of("kimi-k2.5")
     assert renderer is not None
     prompt = prompt_of(renderer, HI, tools=[TOOL])
@@ -217,7 +217,7 @@ def test_a_tool_is_named_by_the_call_that_its_id_is_of() -> None:
 # ==================
 
 
-def test_without_a_prior_there_is_nothing_to_extend() -> None:
+def test_a_bridge_without_prior_ids_is_refused() -> None:
     bridged = embedded().bridge([], [1], [BYE])
     assert isinstance(bridged, BridgeRefusal)
     assert bridged.reason is BridgeReason.NO_PRIOR
@@ -235,13 +235,13 @@ def test_a_refusal_has_a_reason(reason: BridgeReason, completion: str, new: list
     assert refused(embedded(), completion, *new).reason is reason
 
 
-def test_a_refusal_says_which_new_message_the_template_refuses_and_in_its_words() -> None:
+def test_a_refusal_contains_the_index_of_the_message_and_the_error_of_the_template() -> None:
     detail = refused(embedded(), "A<|end|>", BYE, {"role": "critic", "content": "x"}).detail
     assert detail == "new message 1: There is no role critic: use system, user, assistant or tool."
 
 
 @pytest.mark.parametrize("new", [[], None])
-def test_no_new_messages_add_nothing(new: list[Any] | None) -> None:
+def test_a_bridge_without_new_messages_is_refused(new: list[Any] | None) -> None:
     renderer = embedded()
     bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), new)
     assert isinstance(bridged, BridgeRefusal)
@@ -261,18 +261,18 @@ PROMPT = "{%- if add_generation_prompt %}<|turn|>assistant\n{% endif -%}"
         (BridgeReason.NO_STOP_TOKEN, TURN.replace("<|end|>", " [end]")),
     ],
 )
-def test_a_template_that_does_not_just_go_on_is_not_extended(reason: BridgeReason, template: str) -> None:
+def test_a_template_that_does_not_append_is_refused(reason: BridgeReason, template: str) -> None:
     renderer = embedded(chat_template=template + PROMPT)
     assert refused(renderer, "A<|end|>").reason is reason
 
 
-def test_text_that_would_change_is_shown() -> None:
+def test_a_refusal_shows_the_text_that_would_change() -> None:
     template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
     detail = refused(embedded(chat_template=template + PROMPT), "A<|end|>").detail
     assert detail == "after a question: '{content}' would be left out of '{content}'"
 
 
-def test_a_reason_is_logged_for_those_who_look(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reason_of_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     renderer = embedded()
     with caplog.at_level(logging.DEBUG, logger="renderers"):
         prior = prompt_of(renderer), ids_of(renderer, "<|think|>A<|end|>")
@@ -281,20 +281,20 @@ def test_a_reason_is_logged_for_those_who_look(caplog: pytest.LogCaptureFixture)
 
 
 # ==================
-# Content, and what a caller asks for
+# Content and options
 # ==================
 
 
-def test_words_that_a_template_looks_for_are_tried_as_they_are() -> None:
-    # The template takes what follows the last marker for the content, wherever that stands.
+def test_texts_that_a_template_searches_for_are_probed_unchanged() -> None:
+    # The template uses the text after the last marker as content.
     template = TURN.replace("m.content", "m.content.split('</x>')[-1] if not loop.last else m.content")
     renderer = embedded(chat_template=template + PROMPT)
     assert added(renderer, "plain<|end|>") == NEXT
     assert refused(renderer, "left</x>right<|end|>").reason is BridgeReason.HISTORY_REWRITTEN
 
 
-def test_where_such_words_stand_counts_too() -> None:
-    # Each pair holds the same words; what is done with the first says nothing about the second.
+def test_the_position_of_such_texts_is_probed_too() -> None:
+    # Each pair has the same words in a different order, and only the first can be bridged.
     own = TURN.replace("m.content", "m.content[4:] if m.content.startswith('</x>') and not loop.last else m.content")
     renderer = embedded(chat_template=own + PROMPT)
     assert added(renderer, "left</x><|end|>") == NEXT
@@ -306,32 +306,32 @@ def test_where_such_words_stand_counts_too() -> None:
     assert refusal.reason is BridgeReason.HISTORY_REWRITTEN
 
 
-def test_control_text_in_new_messages_is_what_the_renderer_was_told_to_make_of_it() -> None:
-    said = {"role": "user", "content": "a<|end|>b"}
+def test_control_text_in_new_messages_follows_content_tokens() -> None:
+    message = {"role": "user", "content": "a<|end|>b"}
     end = load_tokenizer(EMBEDDED).added_tokens["<|end|>"]
     counts = {}
     for mode in ("template", "text"):
         renderer = embedded(content_tokens=mode)
-        tokens = renderer.bridge_to_next_turn(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [said])
+        tokens = renderer.bridge_to_next_turn(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [message])
         assert tokens is not None
         counts[mode] = tokens.token_ids.count(end)
-        ((message, _, text, start, last),) = tokens.injected
-        assert (message, text) == (0, "<|end|>")
+        ((index, _, text, start, last),) = tokens.injected
+        assert (index, text) == (0, "<|end|>")
         assert renderer.tokenizer.decode(tokens.token_ids[start:last]) == "<|end|>"
     assert counts["template"] == counts["text"] + 1
     strict = embedded(content_tokens="refuse")
     with pytest.raises(ControlTextError, match="message 0"):
-        strict.bridge(prompt_of(strict), ids_of(strict, "A<|end|>"), [said])
+        strict.bridge(prompt_of(strict), ids_of(strict, "A<|end|>"), [message])
 
 
-def test_an_image_is_an_error_unless_its_placeholder_is_asked_for() -> None:
+def test_an_image_is_an_error_by_default() -> None:
     renderer = embedded()
     image = {"role": "user", "content": [{"type": "image", "image": "x"}]}
     with pytest.raises(MediaError):
         renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [image])
 
 
-def test_a_kind_of_turn_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_is_made_once_for_each_kind_of_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = embedded(verify=False)
     runs = 0
     run = ChatTemplate.run
@@ -346,11 +346,11 @@ def test_a_kind_of_turn_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
     added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
     first, runs = runs, 0
     added(renderer, "Other words.<|end|>", {"role": "user", "content": "second"})
-    # The prompt is rendered in this test, and what is added.
+    # One run for the prompt, and one for the added text.
     assert (first > 10, runs) == (True, 2)
 
 
-def test_a_pool_extends_as_its_renderers_do() -> None:
+def test_a_pool_bridges_as_its_renderers_do() -> None:
     renderer = embedded()
     prior = prompt_of(renderer), ids_of(renderer, "A<|end|>")
     assert create_renderer_pool(EMBEDDED).bridge_to_next_turn(*prior, [BYE]) == renderer.bridge_to_next_turn(
@@ -379,7 +379,7 @@ def test_glm_does_not_repeat_the_role_that_stopped_the_turn() -> None:
 
 
 @HUB
-def test_qwen_keeps_reasoning_within_a_tool_cycle_if_asked_to() -> None:
+def test_qwen_keeps_reasoning_within_a_tool_cycle_if_the_retention_allows_it() -> None:
     renderer = hub("qwen3", thinking_retention="tool_cycle")
     call = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "get", "arguments": {}}\n</tool_call><|im_end|>'
     assert added(renderer, call, result("1")).startswith("\n<|im_start|>user\n<tool_response>\n1\n</tool_response>")
@@ -395,12 +395,12 @@ def test_a_retention_that_contradicts_a_switch_is_an_error(value: bool, retentio
     hub("glm-4.7-flash", chat_template_kwargs={"clear_thinking": not value}, thinking_retention=retention)
 
 
-def test_a_retention_that_there_is_not_is_an_error() -> None:
+def test_an_unknown_retention_is_an_error() -> None:
     with pytest.raises(ValueError, match="Input should be 'tool_cycle' or 'all'"):
         embedded(thinking_retention="some")
 
 
 @HUB
-def test_reasoning_that_is_cut_off_is_closed_as_the_template_does() -> None:
+def test_truncated_reasoning_is_closed_as_the_template_closes_it() -> None:
     renderer = hub("qwen3", thinking_retention="all")
     assert added(renderer, "<think>\nHm").startswith("\n</think>\n\n<|im_end|>\n<|im_start|>user\nBye")

@@ -1,4 +1,4 @@
-"""Rollouts that were once extended in a wrong way, or not at all."""
+"""Regression tests: rollouts that were once bridged wrongly or refused without need."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def renderer() -> ChatRenderer:
 
 
 def prior_of(renderer: ChatRenderer, text: str) -> tuple[list[Any], list[Any]]:
-    """Returns a prompt, and a completion of it."""
+    """Return a prompt, and a completion of it."""
     return renderer.render_ids(ASK, add_generation_prompt=True), renderer.tokenizer.encode(text)
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_is_kept_where_it_is(renderer: ChatRenderer, kind: str) -> None:
+def test_a_value_that_is_not_an_id_keeps_its_position(renderer: ChatRenderer, kind: str) -> None:
     prompt, completion = prior_of(renderer, "Hello<|end|>")
     junk = NO_IDS[kind]
     for before, after in ((junk + prompt, completion), (prompt, junk + completion), (prompt, completion[:-1] + junk)):
         bridged = renderer.bridge(before, after, ASK)
         assert isinstance(bridged, Bridge)
         ids = bridged.tokens.token_ids
-        assert all(one is other for one, other in zip(ids, [*before, *after], strict=False))
+        assert all(token is prior for token, prior in zip(ids, [*before, *after], strict=False))
         assert len(ids) > len(before) + len(after)
 
 
 @pytest.mark.parametrize("kind", NO_IDS)
-def test_what_is_no_id_does_not_hide_the_tokens_beside_it(kind: str) -> None:
+def test_a_value_that_is_not_an_id_does_not_hide_the_tokens_next_to_it(kind: str) -> None:
     prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
     assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
-def test_a_turn_that_is_cut_off_in_its_reasoning_is_closed_where_all_reasoning_is_kept(name: str, hub: object) -> None:
+def test_a_turn_truncated_in_its_reasoning_is_closed_if_all_reasoning_is_kept(name: str, hub: object) -> None:
     tokenizer = load_tokenizer(name)
     keeping = create_renderer(tokenizer, thinking_retention="all")
     prompt = keeping.render_ids(ASK, add_generation_prompt=True)
@@ -78,12 +78,12 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 {%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-@pytest.mark.parametrize(("said", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
-def test_a_turn_that_is_the_last_may_have_a_stop_token_of_its_own(said: str, closed: str) -> None:
-    """As gpt-oss, whose last turn returns and whose earlier ones end."""
+@pytest.mark.parametrize(("text", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
+def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -> None:
+    """gpt-oss ends the last turn with `<|return|>` and earlier turns with `<|end|>`."""
     tokenizer = load_tokenizer(EMBEDDED)
     keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
-    prompt, completion = prior_of(keeping, said)
+    prompt, completion = prior_of(keeping, text)
     refused = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
     assert isinstance(refused, BridgeRefusal)
     assert (refused.reason, refused.detail) == (
@@ -103,8 +103,8 @@ AFTER = """{% for message in messages %}{% if message.role == "tool" %}{{ "<|tur
 {%- endif %}{% endfor %}{% if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-def test_what_a_turn_says_is_never_made_up_after_it() -> None:
-    """As Gemma 4 writes what is said beside a call after the call's result."""
+def test_content_of_a_turn_is_never_invented_after_it() -> None:
+    """Gemma 4 writes content beside a call after the tool result."""
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=AFTER, thinking_retention="all")
     result = [{"role": "tool", "content": "R"}]
     call = '<|call|>{"name": "f", "arguments": {}}<|/call|><|end|>'
@@ -122,7 +122,7 @@ NAMED = """{% set seen = namespace(name="") %}{% for message in messages %}{{ "<
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "R"}
 
 
-def test_the_name_of_a_call_that_is_not_read_is_never_made_up() -> None:
+def test_the_name_of_an_unparsed_call_is_never_invented() -> None:
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=NAMED, thinking_retention="all")
     prior = prior_of(keeping, "[look]<|end|>")
     refused = keeping.bridge(*prior, [RESULT])
@@ -142,12 +142,12 @@ SORTED = """{% for message in messages %}{% if message.role == "assistant" and m
 
 
 @pytest.mark.parametrize("names", [("a", "b"), (None, None)])
-def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | None, str | None]) -> None:
+def test_results_are_refused_if_their_order_is_unknown(names: tuple[str | None, str | None]) -> None:
     keeping = create_renderer(load_tokenizer(EMBEDDED), chat_template=SORTED, thinking_retention="all")
     calls = "".join(f'<|call|>{{"name": "{name}", "arguments": {{}}}}<|/call|>' for name in "ab")
     results = [
-        {**RESULT, "tool_call_id": f"c{name}", "content": f"R{name}", "name": given}
-        for name, given in zip("ab", names, strict=True)
+        {**RESULT, "tool_call_id": f"c{name}", "content": f"R{name}", "name": result_name}
+        for name, result_name in zip("ab", names, strict=True)
     ]
     for new in (results, results[::-1]):
         bridged = keeping.bridge(*prior_of(keeping, f"{calls}<|end|>"), new)
@@ -159,19 +159,19 @@ def test_results_whose_order_is_not_known_are_not_put_in_one(names: tuple[str | 
             assert text.index("Ra") < text.index("Rb")
 
 
-def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
-    """Extends a completion with a message of a role, and returns the text that is added as well."""
+def extend(name: str, text: str, new: str) -> tuple[Bridge, str]:
+    """Bridge a completion to a message of a role. Return the bridge and the added text."""
     tokenizer = load_tokenizer(name)
     keeping = create_renderer(tokenizer, thinking_retention="all")
     prompt = keeping.render_ids(ASK, add_generation_prompt=True)
-    completion = tokenizer.encode(said, add_special_tokens=False)
+    completion = tokenizer.encode(text, add_special_tokens=False)
     bridged = keeping.bridge(prompt, completion, [{"role": new, "content": "Bye", "name": "look"}])
     assert isinstance(bridged, Bridge)
     return bridged, tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
 
 
 @pytest.mark.parametrize(
-    ("said", "new", "adds"),
+    ("text", "new", "adds"),
     [
         ("Hi<|user|>", "user", "\nBye"),
         ("Hi<|user|>\nfoo", "user", "<|user|>\nBye"),
@@ -180,15 +180,13 @@ def extended(name: str, said: str, new: str) -> tuple[Bridge, str]:
         ("Hi", "user", "<|user|>\nBye"),
     ],
 )
-def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
-    said: str, new: str, adds: str, hub: object
-) -> None:
-    _, added = extended("zai-org/GLM-4.5-Air", said, new)
+def test_a_stop_token_that_begins_the_next_message_is_not_repeated(text: str, new: str, adds: str, hub: object) -> None:
+    _, added = extend("zai-org/GLM-4.5-Air", text, new)
     assert added.startswith(adds)
 
 
 @pytest.mark.parametrize(
-    ("said", "new", "closing"),
+    ("text", "new", "closing"),
     [
         (
             "<|channel|>commentary to=functions.look <|constrain|>json<|message|>{}",
@@ -199,14 +197,14 @@ def test_a_stop_token_that_begins_the_next_message_is_the_last_token(
         ("<|channel|>analysis<|message|>Hm", "user", "<|end|>"),
     ],
 )
-def test_a_turn_that_was_cut_off_gets_one_stop_token(said: str, new: str, closing: str, hub: object) -> None:
-    bridged, added = extended("openai/gpt-oss-20b", said, new)
+def test_a_truncated_turn_gets_one_stop_token(text: str, new: str, closing: str, hub: object) -> None:
+    bridged, added = extend("openai/gpt-oss-20b", text, new)
     assert bridged.keeps is False or new == "user"
     assert added.startswith(closing)
     assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
 
 
-def test_control_text_in_a_name_that_was_sampled_is_no_token() -> None:
+def test_control_text_in_a_sampled_name_is_encoded_as_text() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     named = NAMED.replace('"[" + call.function.name + "]"', '"<|call|>" + call.function | tojson + "<|/call|>"')
     options: dict[str, Any] = {"chat_template": named, "thinking_retention": "all"}
@@ -227,14 +225,14 @@ WIPE = """{% for message in messages %}{% if message.content != "Bye" and messag
 {%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
 
 
-@pytest.mark.parametrize("odd", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
-def test_what_was_proven_for_other_words_does_not_decide(odd: dict[str, str]) -> None:
+@pytest.mark.parametrize("fields", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
+def test_a_proof_for_different_texts_is_not_used(fields: dict[str, str]) -> None:
     wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
     prior = prior_of(wiping, "A<|end|>")
-    plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in odd else {})}
+    plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in fields else {})}
     for _ in range(2):
         assert isinstance(wiping.bridge(*prior, [plain]), Bridge)
-        refused = wiping.bridge(*prior, [{"role": "user", **odd}])
+        refused = wiping.bridge(*prior, [{"role": "user", **fields}])
         assert isinstance(refused, BridgeRefusal)
         assert refused.reason is BridgeReason.UNSUPPORTED_ROLE
 
@@ -246,47 +244,49 @@ ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or 
 {%- if add_generation_prompt %}<|turn|>assistant{% endif %}"""
 
 
-def test_switches_that_are_lists_count() -> None:
-    found = []
+def test_switches_with_list_values_are_part_of_the_proof() -> None:
+    bridges = []
     for hide in (["x"], ["user"]):
-        one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"hide": hide})
-        found.append(one.bridge(*prior_of(one, "A<|end|>"), ASK))
-    assert isinstance(found[0], Bridge)
-    assert isinstance(found[1], BridgeRefusal)
+        renderer = create_renderer(
+            load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"hide": hide}
+        )
+        bridges.append(renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK))
+    assert isinstance(bridges[0], Bridge)
+    assert isinstance(bridges[1], BridgeRefusal)
 
 
-def test_a_refusal_has_the_words_of_its_own_messages() -> None:
-    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"stern": True})
-    for words in ("of Alice", "of Bob"):
-        refused = one.bridge(*prior_of(one, "A<|end|>"), [{"role": "user", "content": words}])
+def test_a_refusal_quotes_its_own_messages() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=ONE_BY_ONE, chat_template_kwargs={"stern": True})
+    for text in ("of Alice", "of Bob"):
+        refused = renderer.bridge(*prior_of(renderer, "A<|end|>"), [{"role": "user", "content": text}])
         assert isinstance(refused, BridgeRefusal)
-        assert words in refused.detail
+        assert text in refused.detail
 
 
-def test_a_text_is_only_joined_to_a_turn_without_a_stop_token_where_no_token_changes() -> None:
+def test_text_is_appended_to_a_turn_without_a_stop_token_only_if_no_token_changes() -> None:
     template = (
         "{% for m in messages %}{{ m.role + ':' + m.content }}{% endfor %}{{ 'assistant:' * add_generation_prompt }}"
     )
-    one = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    prompt = one.render_ids(ASK, add_generation_prompt=True)
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    prompt = renderer.render_ids(ASK, add_generation_prompt=True)
     for word in ("Hello", "Hello.", "12", "a"):
-        completion = one.tokenizer.encode(word)
-        bridged = one.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
+        completion = renderer.tokenizer.encode(word)
+        bridged = renderer.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
         if isinstance(bridged, Bridge):
-            whole = [*ASK, {"role": "assistant", "content": word}, {"role": "user", "content": "Bye"}]
-            assert bridged.tokens.token_ids == one.render_ids(whole, add_generation_prompt=True)
+            conversation = [*ASK, {"role": "assistant", "content": word}, {"role": "user", "content": "Bye"}]
+            assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
         else:
             assert bridged.reason is BridgeReason.NO_STOP_TOKEN
 
 
-def test_a_bridge_explains_itself(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bridge_has_an_explanation(renderer: ChatRenderer, capsys: pytest.CaptureFixture[str]) -> None:
     bridged = renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK)
     assert isinstance(bridged, Bridge)
     bridged.tokens.explain()
     assert "Hi" in capsys.readouterr().out
 
 
-def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_again(hub: object) -> None:
+def test_a_newline_after_the_stop_token_of_a_completion_is_not_added_again(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), Qwen3RendererConfig(enable_thinking=False))
     prompt = renderer.render_ids(ASK, add_generation_prompt=True)
     new = [{"role": "user", "content": "Bye"}]
@@ -298,16 +298,16 @@ def test_a_line_break_that_a_completion_has_after_its_stop_token_is_not_added_ag
     assert bridged is not None
     assert expected is not None
     assert bridged.token_ids == expected.token_ids
-    # The line break was there before, so it is nobody's.
+    # The newline is part of the prior ids, so it belongs to no message.
     assert bridged.message_indices[len(prompt) + len(cut) - 1] == -1
     assert bridged.message_indices[len(prompt) + len(cut) :] == expected.message_indices[len(prompt) + len(cut) :]
-    # Two of them are no line break that the template writes.
+    # The template writes one newline only, so two are kept as they are.
     twice = renderer.bridge_to_next_turn(prompt, [*cut, cut[-1]], new)
     assert twice is not None
     assert twice.token_ids == [*prompt, *cut, cut[-1], *expected.token_ids[len(prompt) + len(stopped) :]]
 
 
-def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) -> None:
+def test_the_closing_marker_of_a_call_is_not_repeated_after_a_stop_token(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("zai-org/GLM-5"), thinking_retention="all")
     prompt = renderer.render_ids(ASK, add_generation_prompt=True)
     call = "</think><tool_call>f<arg_key>x</arg_key><arg_value>y</arg_value></tool_call>"
@@ -320,12 +320,12 @@ def test_the_end_of_a_call_is_not_written_again_after_a_stop_token(hub: object) 
 
 
 class LettersOfATemplate(Letters):
-    """Writes the same as the embedded model, a token for each character."""
+    """The template of the embedded model, with a token for each character."""
 
     chat_template = load_tokenizer(EMBEDDED).chat_template
 
 
-def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
+def test_a_proof_is_not_shared_between_vocabularies() -> None:
     with_tokens, without = create_renderer(Bare(str(EMBEDDED))), create_renderer(LettersOfATemplate())
     new = [{"role": "user", "content": "Bye"}]
     for renderer, extended in ((with_tokens, True), (without, False)):
@@ -335,7 +335,7 @@ def test_what_is_proven_for_one_vocabulary_says_nothing_of_another() -> None:
 
 
 @pytest.mark.parametrize("junk", [[2**40], [-1], ["x"], [None], [5]])
-def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk: list[Any]) -> None:
+def test_tokens_after_a_stop_token_are_kept(renderer: ChatRenderer, junk: list[Any]) -> None:
     prompt, completion = prior_of(renderer, "Yes<|end|>")
     new = [{"role": "user", "content": "Bye"}]
     plain = renderer.bridge_to_next_turn(prompt, completion, new)
@@ -345,20 +345,23 @@ def test_junk_after_a_stop_token_stays_where_it_is(renderer: ChatRenderer, junk:
     assert bridged.token_ids == [*prompt, *completion, *junk, *plain.token_ids[len(prompt) + len(completion) :]]
 
 
-def test_a_stop_token_that_takes_in_the_line_break_after_it_drops_nothing_else(tmp_path: Path) -> None:
+def test_a_stop_token_that_strips_the_newline_after_it_drops_nothing_else(tmp_path: Path) -> None:
     shutil.copytree(EMBEDDED, tmp_path / "model")
     file = tmp_path / "model" / "tokenizer.json"
-    said = json.loads(file.read_text())
-    for token in said["added_tokens"]:
+    contents = json.loads(file.read_text())
+    for token in contents["added_tokens"]:
         token["rstrip"] = token["content"] == "<|end|>"
-    file.write_text(json.dumps(said))
+    file.write_text(json.dumps(contents))
     renderer = create_renderer(load_tokenizer(tmp_path / "model"))
     prompt = renderer.render_ids(ASK, add_generation_prompt=True)
-    stop, line = renderer.tokenizer.added_tokens["<|end|>"], renderer.tokenizer.encode("\n", add_special_tokens=False)
+    stop, newline = (
+        renderer.tokenizer.added_tokens["<|end|>"],
+        renderer.tokenizer.encode("\n", add_special_tokens=False),
+    )
     completion = [*renderer.tokenizer.encode("Yes", add_special_tokens=False), stop]
     new = [{"role": "user", "content": "Bye"}]
     plain = renderer.bridge_to_next_turn(prompt, completion, new)
-    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *line], new)
+    bridged = renderer.bridge_to_next_turn(prompt, [*completion, *newline], new)
     assert plain is not None
     assert bridged is not None
-    assert bridged.token_ids == [*prompt, *completion, *line, *plain.token_ids[len(prompt) + len(completion) :]]
+    assert bridged.token_ids == [*prompt, *completion, *newline, *plain.token_ids[len(prompt) + len(completion) :]]

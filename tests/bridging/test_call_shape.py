@@ -7,7 +7,7 @@ from renderers.bridging.call_shape import CallDelimiters
 from renderers.bridging.context import BridgeContext
 
 
-def test_what_is_between_the_delimiters_consists_of_calls() -> None:
+def test_text_between_the_delimiters_consists_of_calls() -> None:
     delimiters = CallDelimiters("<call>", ("</call>", "</call><end>"))
     assert delimiters.encloses("<call>f{}</call>")
     assert delimiters.encloses("<call>f{}</call><end>")

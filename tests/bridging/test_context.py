@@ -34,28 +34,28 @@ def tool(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def bridge(
-    renderer: ChatRenderer, *new: dict[str, Any], said: str = "Hello<|end|>", tools: Any = None
+    renderer: ChatRenderer, *new: dict[str, Any], completion: str = "Hello<|end|>", tools: Any = None
 ) -> Bridge | BridgeRefusal:
     prompt = renderer.render_ids([ASK], tools=tools, add_generation_prompt=True)
-    return renderer.bridge(prompt, renderer.tokenizer.encode(said), list(new), tools=tools)
+    return renderer.bridge(prompt, renderer.tokenizer.encode(completion), list(new), tools=tools)
 
 
 @pytest.fixture
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that gets an entry for each proof, with the caches cleared."""
-    made: list[Any] = []
+    calls: list[Any] = []
 
     def counted(*args: Any, **kwargs: Any) -> Any:
-        made.append(args)
+        calls.append(args)
         return prove(*args, **kwargs)
 
     monkeypatch.setattr(renderers.bridging.bridge, "prove", counted)
     clear_proof_caches()
-    return made
+    return calls
 
 
 # ==================
-# What a proof depends on
+# Inputs of a proof
 # ==================
 
 
@@ -68,7 +68,7 @@ def test_a_proof_with_one_tool_is_not_used_for_two() -> None:
     assert refused.reason is BridgeReason.SUFFIX_VARIES
 
 
-def test_the_words_of_a_tool_count_in_a_proof() -> None:
+def test_the_texts_of_a_tool_are_part_of_a_proof() -> None:
     renderer = renderer_for("{% if tools and 'slow' in tools[0].function.description %}{{ loop.index }}{% endif %}")
     clear_proof_caches()
     assert isinstance(bridge(renderer, BYE, tools=[tool("a")]), Bridge)
@@ -76,7 +76,7 @@ def test_the_words_of_a_tool_count_in_a_proof() -> None:
 
 
 @pytest.mark.parametrize(("value", "other"), [(True, 1), (1, 1.0)])
-def test_values_of_other_types_in_a_tool_count_as_others(value: Any, other: Any) -> None:
+def test_values_of_different_types_in_a_tool_need_different_proofs(value: Any, other: Any) -> None:
     mark = "{% if tools and tools[0].function.strict | string == '" + str(value) + "' %}{{ loop.index }}{% endif %}"
     renderer = renderer_for(mark)
     clear_proof_caches()
@@ -84,7 +84,7 @@ def test_values_of_other_types_in_a_tool_count_as_others(value: Any, other: Any)
     assert isinstance(bridge(renderer, BYE, tools=[tool("a", strict=value)]), BridgeRefusal)
 
 
-def test_the_value_of_a_field_counts_in_a_proof() -> None:
+def test_the_value_of_a_field_is_part_of_a_proof() -> None:
     renderer = renderer_for(URGENT)
     clear_proof_caches()
     assert isinstance(bridge(renderer, {**BYE, "urgent": False}), Bridge)
@@ -136,7 +136,7 @@ def test_an_earlier_bridge_with_another_value_changes_nothing(
         assert bridge(renderer, {**BYE, **second}) == alone
 
 
-def test_an_argument_of_the_template_counts_in_a_proof() -> None:
+def test_a_template_argument_is_part_of_a_proof() -> None:
     mark = "{% if message.name == speaker %}{{ loop.index }}{% endif %}"
     clear_proof_caches()
     results = {}
@@ -153,9 +153,7 @@ def test_an_argument_of_the_template_counts_in_a_proof() -> None:
 
 
 @pytest.mark.parametrize("mark", ["", URGENT, "{% if tools %}{{ tools | tojson }}{% endif %}"])
-def test_a_thousand_messages_that_differ_in_a_field_which_is_never_read_need_one_proof(
-    mark: str, proofs: list[Any]
-) -> None:
+def test_a_thousand_messages_that_differ_in_an_unread_field_need_one_proof(mark: str, proofs: list[Any]) -> None:
     renderer = renderer_for(mark, verify=False)
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
     completion = renderer.tokenizer.encode("Hello<|end|>")
@@ -199,7 +197,7 @@ STEPS = st.lists(st.tuples(st.lists(MESSAGES, min_size=1, max_size=2), TOOLS), m
 
 @settings(max_examples=40, deadline=None)
 @given(mark=st.sampled_from(TRAPS), steps=STEPS)
-def test_each_bridge_of_a_sequence_is_that_of_a_fresh_process(mark: str, steps: list[Any]) -> None:
+def test_each_bridge_of_a_sequence_equals_that_of_a_fresh_process(mark: str, steps: list[Any]) -> None:
     renderer = renderer_for(mark, verify=False)
     clear_proof_caches()
     results = [bridge(renderer, *new, tools=tools) for new, tools in steps]

@@ -1,4 +1,4 @@
-"""The role of the message before a turn is found by the headers of messages."""
+"""The role of the message before a turn is found by the message headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESULT = {"role": "tool", "tool_call_id": "c", "name": "get", "content": "R " * 
 
 
 @pytest.mark.parametrize(
-    ("prompt", "own"),
+    ("prompt", "after_assistant"),
     [
         ([1, 3, 9, 1, 2, 8, 1, 2], True),
         ([1, 2, 8, 1, 3, 9, 1, 2], False),
@@ -31,27 +31,29 @@ RESULT = {"role": "tool", "tool_call_id": "c", "name": "get", "content": "R " * 
         ([1, 2, None, "a", float("nan"), 1, 2], True),
     ],
 )
-def test_the_last_message_is_found_however_long_it_is(prompt: list[Any], own: bool) -> None:
-    assert ends_with_assistant_message(prompt, HEADERS) is own
+def test_the_last_message_is_found_however_long_it_is(prompt: list[Any], after_assistant: bool) -> None:
+    assert ends_with_assistant_message(prompt, HEADERS) is after_assistant
 
 
 @given(st.lists(st.integers(0, 5), max_size=200))
-def test_it_is_that_of_the_last_two_heads(prompt: list[int]) -> None:
-    found = []
+def test_the_last_two_headers_decide(prompt: list[int]) -> None:
+    headers = []
     for at in range(len(prompt)):
-        found += [head for head in (HEADERS.assistant, *HEADERS.others) if tuple(prompt[at : at + len(head)]) == head]
-    assert ends_with_assistant_message(prompt, HEADERS) is (found[-2:] == [HEADERS.assistant, HEADERS.assistant])
+        headers += [
+            header for header in (HEADERS.assistant, *HEADERS.others) if tuple(prompt[at : at + len(header)]) == header
+        ]
+    assert ends_with_assistant_message(prompt, HEADERS) is (headers[-2:] == [HEADERS.assistant, HEADERS.assistant])
 
 
 def prompts(renderer: ChatRenderer) -> dict[bool, list[list[int]]]:
-    """Returns prompts after an assistant's message, and others."""
+    """Return prompts by whether they follow an assistant message."""
 
     def ids(*messages: Any) -> list[int]:
         return renderer.render_ids(messages, add_generation_prompt=True)
 
     twice = ids(ASK, ANSWER)
     return {
-        # Some templates open no turn after one.
+        # Some templates open no turn after an assistant message.
         True: [twice, ids(ASK, ANSWER, ASK, ANSWER)] if twice != renderer.render_ids([ASK, ANSWER]) else [],
         False: [ids(ASK), ids(ASK, ANSWER, ASK), ids(ASK, CALL, RESULT), ids(ASK, CALL, RESULT, ANSWER, ASK)],
     }
@@ -61,17 +63,17 @@ MODELS = ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air", "deepseek-ai/DeepSeek-V3.1", "
 
 
 @pytest.mark.parametrize("name", [EMBEDDED, *MODELS, "openai/gpt-oss-20b", "moonshotai/Kimi-K2.5"])
-def test_real_prompts_are_told_apart(name: Any, request: pytest.FixtureRequest) -> None:
+def test_real_prompts_are_distinguished(name: Any, request: pytest.FixtureRequest) -> None:
     if name != EMBEDDED:
         request.getfixturevalue("hub")
     renderer = create_renderer(load_tokenizer(name))
     headers = BridgeContext(renderer._pipeline, None, renderer.resolution.grammar.header).role_headers
     assert headers is not None
-    for own, found in prompts(renderer).items():
-        assert [ends_with_assistant_message(prompt, headers) for prompt in found] == [own] * len(found)
+    for after_assistant, group in prompts(renderer).items():
+        assert [ends_with_assistant_message(prompt, headers) for prompt in group] == [after_assistant] * len(group)
 
 
-def test_without_control_tokens_nothing_is_said() -> None:
+def test_a_template_without_special_tokens_gives_no_answer() -> None:
     template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
     assert BridgeContext(renderer._pipeline, None, "assistant: ").role_headers is None

@@ -1,4 +1,4 @@
-"""Messages that a template cannot tell apart are of one kind."""
+"""Messages that a template cannot distinguish are of the same kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def keys(*kinds: MessageKind) -> int:
     return len({kind.key for kind in kinds})
 
 
-def test_free_text_counts_only_if_a_test_of_the_template_may_match_it() -> None:
+def test_free_text_matters_only_if_a_test_of_the_template_can_match_it() -> None:
     assert keys(kind("one"), kind("another"), kind("wiped")) == 1
     assert keys(kind("one"), kind("a<x>b"), kind(" one"), kind("one\n"), kind(""), kind(" "), kind(["one"])) == 7
     assert keys(kind("a<x>"), kind("<x>a"), kind("wipe"), kind("one")) == 4
@@ -45,17 +45,17 @@ def test_names_and_ids_are_free_text() -> None:
         ["high", "low", "something else"],
     ],
 )
-def test_the_values_of_other_fields_count_exactly(values: list[Any]) -> None:
+def test_the_values_of_other_fields_matter_exactly(values: list[Any]) -> None:
     assert keys(*(kind(urgent=value) for value in values)) == len(values)
 
 
-def test_a_field_that_the_template_cannot_read_does_not_count() -> None:
+def test_a_field_that_the_template_cannot_read_does_not_matter() -> None:
     assert keys(kind(timestamp=1), kind(timestamp=2), kind()) == 1
     assert keys(kind(timestamp=1, fields=None), kind(timestamp=2, fields=None), kind(fields=None)) == 3
     assert "timestamp" not in kind(timestamp=1).sample
 
 
-def test_equal_texts_stay_equal_and_others_different() -> None:
+def test_equal_texts_stay_equal_and_different_texts_stay_different() -> None:
     rules, texts = FieldRules(FIELDS, LITERALS), SampleTexts()
     call = classify_call(StateCall("c1", "get"), rules, texts)
     first, second = (

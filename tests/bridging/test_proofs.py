@@ -1,4 +1,4 @@
-"""Histories agree on what follows a turn, or it is said where they do not."""
+"""A proof holds if all histories agree on the text after a turn; otherwise the refusal shows the difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renderers.bridging.sample_histories import HistoryFeature, sample_histories
 
 USER: list[dict[str, Any]] = [{"role": "user", "content": "Bye"}]
 TOOL: list[dict[str, Any]] = [{"role": "tool", "content": "R"}]
-HISTORIES = {one.features: one for one in sample_histories()}
+HISTORIES = {history.features: history for history in sample_histories()}
 PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({HistoryFeature.RESULT})]
 TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 
@@ -35,26 +35,26 @@ def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any 
 def test_histories_that_agree_are_evidence() -> None:
     first, evidence = chosen(outcome(), outcome(CYCLE))
     assert first.history is PLAIN
-    assert [(one.history, one.change) for one in evidence] == [("a question", None), ("a tool result", None)]
+    assert [(item.history, item.change) for item in evidence] == [("a question", None), ("a tool result", None)]
 
 
-def test_without_a_history_that_the_template_takes_its_words_are_the_reason() -> None:
+def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -> None:
     assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No.")
 
 
-def test_what_differs_is_shown() -> None:
+def test_a_difference_between_histories_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
     assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool result: other")
 
 
-def test_a_history_whose_tokens_are_not_there_does_not_count() -> None:
+def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
     both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
     assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)
     _, evidence = chosen(*both, prior="<other>")
     assert len(evidence) == 1
 
 
-def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> None:
+def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
     both = outcome(), outcome(TWICE, suffix=1)
     assert isinstance(chosen(*both, doubled=True), BridgeRefusal)
     _, evidence = chosen(*both)
@@ -62,7 +62,7 @@ def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> Non
 
 
 @pytest.mark.parametrize(
-    ("retention", "new", "kept"),
+    ("retention", "new", "accepted"),
     [
         (None, USER, False),
         (None, TOOL, False),
@@ -71,11 +71,13 @@ def test_a_history_that_ends_with_a_turn_counts_where_the_real_one_does() -> Non
         ("all", USER, True),
     ],
 )
-def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retention: Any, new: Any, kept: bool) -> None:
-    found = chosen(outcome(change="x would become y"), new=new, retention=retention)
-    assert isinstance(found, BridgeRefusal) != kept
-    if not kept:
-        assert found == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
+def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
+    retention: Any, new: Any, accepted: bool
+) -> None:
+    choice = chosen(outcome(change="x would become y"), new=new, retention=retention)
+    assert isinstance(choice, BridgeRefusal) != accepted
+    if not accepted:
+        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
 
 
 @pytest.mark.parametrize(
@@ -88,5 +90,5 @@ def test_a_history_that_would_be_rewritten_is_kept_if_that_is_asked_for(retentio
         (TemplateRunError("the chat template fails", 2), "new message 0: the chat template fails"),
     ],
 )
-def test_errors_are_told_by_the_numbers_of_the_new_messages(error: Any, words: str) -> None:
+def test_errors_use_the_indices_of_the_new_messages(error: Any, words: str) -> None:
     assert describe_error(error, 1) == words

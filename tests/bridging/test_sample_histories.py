@@ -1,4 +1,4 @@
-"""Sample conversations stand for histories and turns."""
+"""Sample conversations represent histories and turns."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ def called(message: dict[str, Any]) -> list[tuple[str, str]]:
     return [(call["id"], call["function"]["name"]) for call in message.get("tool_calls", [])]
 
 
-def test_every_feature_is_in_a_history_and_the_first_has_none() -> None:
+def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
     histories = list(sample_histories())
     assert not histories[0].features
-    assert frozenset(itertools.chain.from_iterable(one.features for one in histories)) == set(HistoryFeature)
-    assert len({one.features for one in histories}) == len(histories)
-    for one in histories:
-        assert (one.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in one.features)
+    assert frozenset(itertools.chain.from_iterable(history.features for history in histories)) == set(HistoryFeature)
+    assert len({history.features for history in histories}) == len(histories)
+    for history in histories:
+        assert (history.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in history.features)
 
 
-def test_a_turn_says_and_thinks_what_the_completion_does() -> None:
+def test_a_sample_turn_has_the_content_and_reasoning_of_the_completion() -> None:
     assert substitute_turn(turn(content=PROBE_CONTENT), ()) == {"role": "assistant", "content": PROBE_CONTENT}
     assert substitute_turn(turn(thought=Thought.SOME), ())["reasoning_content"] == PROBE_REASONING
     assert substitute_turn(turn(thought=Thought.EMPTY), ())["reasoning_content"] == ""
 
 
-def test_calls_have_the_ids_that_the_model_gave_them() -> None:
+def test_calls_have_the_ids_of_the_completion() -> None:
     assert called(substitute_turn(turn(StateCall("a", "f"), StateCall("b", "g")), [result("x"), result("y")])) == [
         ("a", "f"),
         ("b", "g"),
     ]
 
 
-def test_ids_are_those_of_the_results_where_the_model_gave_none() -> None:
+def test_calls_without_ids_get_those_of_the_results() -> None:
     calls = turn(StateCall(None, "f"), StateCall(None, "g"))
     assert called(substitute_turn(calls, [result("x"), result("y")])) == [("x", "f"), ("y", "g")]
-    # In another order, which the names tell.
+    # In a different order, matched by name.
     assert called(substitute_turn(calls, [result("y", name="g"), result("x", name="f")])) == [("x", "f"), ("y", "g")]
 
 
-def test_calls_that_could_not_be_read_are_those_that_the_results_are_of() -> None:
+def test_unparsed_calls_are_inferred_from_the_results() -> None:
     assert called(substitute_turn(turn(), [result("x", name="f"), result(None)])) == [("x", "f"), ("call00001", "f")]
     assert called(substitute_turn(turn(), [{"role": "user", "content": "Hi"}])) == []

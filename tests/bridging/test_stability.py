@@ -1,4 +1,4 @@
-"""Prefix stability: what is known of real models, and pairs of conversations that show what was found."""
+"""Prefix stability of real models, and pairs of conversations that show a change."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import hub_models
 
 HUB = {str(model["template"]) for model in hub_models().values() if model["template"]}
-OURS = ["embedded", *(name for name in TEMPLATES if name in HUB)]
+AVAILABLE = ["embedded", *(name for name in TEMPLATES if name in HUB)]
 
 STABLE = """
     embedded qwen3-instruct-2507 qwen2.5 qwen3-coder qwen3.8 qwen3-vl kimi-k2 kimi-k2-thinking llama-3.2 llama-3.1
     gemma-3 gemma-4-v2 ministral-3 smollm3 granite-4.0 seed-oss
 """.split()
-# An earlier package calls Gemma 4 unstable for all its sizes: the template of the small ones writes no reasoning.
+# Release 0.1 lists all sizes of Gemma 4 as unstable, but the template of the small ones writes no reasoning.
 UNSTABLE = {
-    # Reasoning, or its empty block, is left out of turns before the last question.
+    # Reasoning, or its empty block, is dropped from turns before the last question.
     "qwen3": "'<think>\\n\\n</think>\\n\\n' is left out",
     "qwen3.5-think": "'<think>\\n\\n</think>\\n\\n' is left out",
     "qwen3.5-nothink": "'<think>\\n\\n</think>\\n\\n' is left out",
@@ -49,22 +49,22 @@ UNSTABLE = {
     "nemotron-3-super": "'\\nprobereason\\n' is left out",
     "nemotron-3-ultra": "'\\nprobereason",
     "nemotron-3.5-lightning": "'\\nprobereason",
-    # Reasoning stays until an answer without a call follows.
+    # Reasoning is kept until an answer without a call follows.
     "kimi-k2.5": "'probereason' is left out",
-    # The last answer ends with another token than those before.
+    # The last answer ends with a different token.
     "gpt-oss": "'<|return|>' becomes '<|end|>",
-    # Reasoning beside a call is left out when another question follows; text beside it comes after the result.
+    # Reasoning beside a call is dropped when another question follows; text beside it is written after the result.
     "gemma-4": "'<|channel>thought\\nprobereason\\n<channel|>' is left out",
-    # A system message goes to the front, wherever it comes. An earlier package calls V3 and R1 stable, and writes such
-    # a message where it comes, which the template does not.
+    # A system message is always written at the front. Release 0.1 lists V3 and R1 as stable, and writes a late
+    # system message in place, which the template does not.
     "deepseek-v3": "'probelatesystem' is added before '<｜User｜>",
     "deepseek-r1-distill": "'probelatesystem' is added before '<｜User｜>",
     "deepseek-v3.1": "'probelatesystem' is added before '<｜User｜>",
-    # Tools are told before the last question.
+    # Tools are written before the last question.
     "mistral-small-3.2": "'[AVAILABLE_TOOLS]",
-    # The generation prompt is written even where none is asked for.
+    # The generation prompt is always written.
     "command-a": "is added before '<|CHATBOT_TOKEN|>'",
-    # Its markers are no tokens of the vocabulary that we have: the last one's end and the next one's beginning merge.
+    # Its markers are not tokens of the available vocabulary, so adjacent ones merge.
     "kimi-k3": "<|end_of_msg|>' ends with other tokens where '<|open|>",
 }
 
@@ -79,27 +79,29 @@ def renderer_for(template: str, **options: Any) -> ChatRenderer:
     return create_renderer(load_tokenizer(EMBEDDED), chat_template=template, **options)
 
 
-def changes(renderer: ChatRenderer, found: PrefixStability) -> bool:
-    assert found.before is not None
-    assert found.after is not None
-    assert found.after[: len(found.before)] == found.before
-    assert found.before[-1]["role"] == "assistant"
-    before, after = (renderer.render_ids(one, tools=found.tools) for one in (found.before, found.after))
+def changes(renderer: ChatRenderer, stability: PrefixStability) -> bool:
+    assert stability.before is not None
+    assert stability.after is not None
+    assert stability.after[: len(stability.before)] == stability.before
+    assert stability.before[-1]["role"] == "assistant"
+    before, after = (
+        renderer.render_ids(messages, tools=stability.tools) for messages in (stability.before, stability.after)
+    )
     return after[: len(before)] != before
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_the_verdict_is_what_is_known_of_a_model(name: str) -> None:
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_prefix_stability_of_real_models_is_as_recorded(name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
-    found = renderer.prefix_stability()
-    assert renderer.is_prefix_stable is found.stable is (name in STABLE)
-    if found.stable:
-        assert (found.before, found.after, found.tools, found.change) == (None, None, None, "")
-        assert len(found.tried) > 90
+    stability = renderer.prefix_stability()
+    assert renderer.is_prefix_stable is stability.stable is (name in STABLE)
+    if stability.stable:
+        assert (stability.before, stability.after, stability.tools, stability.change) == (None, None, None, "")
+        assert len(stability.tried) > 90
     else:
-        assert UNSTABLE[name] in found.change
-        assert changes(renderer, found)
+        assert UNSTABLE[name] in stability.change
+        assert changes(renderer, stability)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +111,8 @@ def test_the_verdict_is_what_is_known_of_a_model(name: str) -> None:
         ("qwen3.8", {"preserve_thinking": False}, False),
         ("glm-4.7-flash", {"clear_thinking": False}, True),
         ("glm-5.1", {"clear_thinking": False}, False),
-        # An earlier package calls it stable with thinking off. But a turn without reasoning in a cycle that began with
-        # some is written with an empty block as soon as another question follows, and without one before.
+        # Release 0.1 lists it as stable with thinking off. But a turn without reasoning, in a tool cycle that began
+        # with reasoning, gets an empty block as soon as another question follows.
         ("glm-5.1", {"clear_thinking": False, "enable_thinking": False}, False),
         ("nemotron-3-nano", {"truncate_history_thinking": False}, True),
         ("nemotron-3-super", {"truncate_history_thinking": False}, True),
@@ -118,26 +120,24 @@ def test_the_verdict_is_what_is_known_of_a_model(name: str) -> None:
         ("nemotron-3-ultra", {"truncate_history_thinking": False}, True),
     ],
 )
-def test_switches_that_are_given_in_every_render_count(
-    hub: object, name: str, switches: dict[str, bool], stable: bool
-) -> None:
+def test_switches_of_the_renderer_are_used(hub: object, name: str, switches: dict[str, bool], stable: bool) -> None:
     renderer = renderer_of(name, chat_template_kwargs=switches)
     assert renderer is not None
     assert renderer.is_prefix_stable is stable
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if name in STABLE])
-def test_no_conversation_contradicts_a_model_that_is_stable(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in AVAILABLE if name in STABLE])
+def test_no_conversation_contradicts_a_stable_model(name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
     compared = 0
-    for conversation in (one for title, one in CONVERSATIONS.items() if title not in ("many", "long")):
+    for conversation in (messages for title, messages in CONVERSATIONS.items() if title not in ("many", "long")):
         for tools in (None, TOOLS):
             ids = [ids_of(renderer, conversation[:end], tools) for end in range(1, len(conversation) + 1)]
             for at, before in enumerate(ids):
                 if before is not None and conversation[at]["role"] == "assistant":
-                    longer = [one for one in ids[at + 1 :] if one is not None]
-                    assert all(one[: len(before)] == before for one in longer), conversation
+                    longer = [after for after in ids[at + 1 :] if after is not None]
+                    assert all(after[: len(before)] == before for after in longer), conversation
                     compared += len(longer)
     assert compared > 50
 
@@ -150,59 +150,62 @@ def ids_of(renderer: ChatRenderer, messages: list[Any], tools: list[Any] | None)
 
 
 @pytest.mark.parametrize("name", ["deepseek-v3", "deepseek-v3.1", "gemma-4", "mistral-small-3.2", "command-a"])
-def test_the_template_of_transformers_changes_the_same_pair(hub: object, name: str) -> None:
+def test_transformers_renders_the_reported_pair_with_the_same_change(hub: object, name: str) -> None:
     renderer = renderer_of(name)
     assert renderer is not None
-    found = renderer.prefix_stability()
-    template = _compile_jinja_template(renderer.template(tools=found.tools is not None).source)
+    stability = renderer.prefix_stability()
+    template = _compile_jinja_template(renderer.template(tools=stability.tools is not None).source)
     before, after = (
         template.render(
-            messages=messages, tools=found.tools, add_generation_prompt=False, **renderer.tokenizer.special_tokens_map
+            messages=messages,
+            tools=stability.tools,
+            add_generation_prompt=False,
+            **renderer.tokenizer.special_tokens_map,
         )
-        for messages in (found.before, found.after)
+        for messages in (stability.before, stability.after)
     )
     assert not after.startswith(before)
 
 
 def test_a_template_that_only_appends_is_stable() -> None:
-    found = renderer_for(APPEND_ONLY).prefix_stability()
-    assert (found.stable, found.change, found.refused) == (True, "", 0)
-    assert found.tried[0] == "after a question: a turn, then user"
+    stability = renderer_for(APPEND_ONLY).prefix_stability()
+    assert (stability.stable, stability.change, stability.refused) == (True, "", 0)
+    assert stability.tried[0] == "after a question: a turn, then user"
     for what in (
         "a turn with reasoning",
         "a call with reasoning, with a tool",
         "a call, then tool, user",
         "an earlier",
     ):
-        assert any(what in one for one in found.tried), what
-    assert len({*found.tried}) == len(found.tried)
+        assert any(what in case for case in stability.tried), what
+    assert len({*stability.tried}) == len(stability.tried)
 
 
-def test_a_template_that_drops_reasoning_is_shown_the_smallest_pair() -> None:
+def test_the_smallest_pair_is_reported_for_a_template_that_drops_reasoning() -> None:
     renderer = renderer_for(DROPS)
-    found = renderer.prefix_stability()
+    stability = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
-    assert found.change == "'probereason' is left out before '|probecontent\\n'"
-    assert found.before is not None
-    assert found.after is not None
-    assert [message["role"] for message in found.after] == ["user", "assistant", "user"]
-    assert found.before[-1]["reasoning_content"] == "probereason"
-    assert changes(renderer, found)
+    assert stability.change == "'probereason' is left out before '|probecontent\\n'"
+    assert stability.before is not None
+    assert stability.after is not None
+    assert [message["role"] for message in stability.after] == ["user", "assistant", "user"]
+    assert stability.before[-1]["reasoning_content"] == "probereason"
+    assert changes(renderer, stability)
 
 
 def test_a_template_that_changes_only_with_tools_is_not_stable() -> None:
     renderer = renderer_for("{% if tools %}{{ messages | length }}{% endif %}" + APPEND_ONLY)
-    found = renderer.prefix_stability()
-    assert found.tools
+    stability = renderer.prefix_stability()
+    assert stability.tools
     before = "<user>|probequestion\\n<assistant>|probecontent\\n"
-    assert found.change == f"'2{before}' becomes '3{before}<user>|probenext\\n'"
-    assert changes(renderer, found)
+    assert stability.change == f"'2{before}' becomes '3{before}<user>|probenext\\n'"
+    assert changes(renderer, stability)
 
 
-def test_a_text_that_stays_but_ends_with_other_tokens_is_not_stable() -> None:
+def test_an_equal_text_with_different_tokens_at_its_end_is_not_stable() -> None:
     def render(messages: list[dict[str, Any]], tools: object) -> tuple[str, list[int]]:
         text = "".join(message["content"] for message in messages)
-        return text, [ord(one) for one in text[:-1]]
+        return text, [ord(character) for character in text[:-1]]
 
     def merge(messages: list[dict[str, Any]], tools: object) -> tuple[str, list[int]]:
         text, ids = render(messages, tools)
@@ -214,39 +217,39 @@ def test_a_text_that_stays_but_ends_with_other_tokens_is_not_stable() -> None:
     )
 
 
-def test_a_template_that_takes_nothing_is_not_stable() -> None:
+def test_a_template_that_rejects_every_conversation_is_not_stable() -> None:
     renderer = renderer_for(REFUSES)
-    found = renderer.prefix_stability()
+    stability = renderer.prefix_stability()
     assert not renderer.is_prefix_stable
-    assert (found.before, found.after, found.tried) == (None, None, ())
-    assert found.change.startswith("the template rejects all sample conversations: ")
-    assert "closed today" in found.change
-    assert found.refused > 500
+    assert (stability.before, stability.after, stability.tried) == (None, None, ())
+    assert stability.change.startswith("the template rejects all sample conversations: ")
+    assert "closed today" in stability.change
+    assert stability.refused > 500
 
 
-def test_pairs_that_are_refused_are_counted_and_do_not_count() -> None:
+def test_refused_pairs_are_counted_and_otherwise_ignored() -> None:
     refuses_tools = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + APPEND_ONLY
-    found, whole = (renderer_for(one).prefix_stability() for one in (refuses_tools, APPEND_ONLY))
-    assert found.stable
-    assert not any("with a tool" in one for one in found.tried)
-    assert found.refused == len(found.tried) == len(whole.tried) // 2
+    stability, complete = (renderer_for(text).prefix_stability() for text in (refuses_tools, APPEND_ONLY))
+    assert stability.stable
+    assert not any("with a tool" in case for case in stability.tried)
+    assert stability.refused == len(stability.tried) == len(complete.tried) // 2
 
 
-def test_a_template_without_end_is_an_error_and_no_verdict() -> None:
+def test_a_template_that_exceeds_a_limit_is_an_error() -> None:
     endless = "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(TemplateLimitError):
         _ = renderer_for(endless).is_prefix_stable
 
 
-def test_it_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stability_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(APPEND_ONLY)
-    found = renderer.prefix_stability()
+    stability = renderer.prefix_stability()
     monkeypatch.setattr(ChatRenderer, "_render_sample", None)
     assert renderer.is_prefix_stable
-    assert renderer.prefix_stability() is found
+    assert renderer.prefix_stability() is stability
 
 
-def test_what_a_caller_does_with_a_record_changes_nothing_for_others() -> None:
+def test_changes_of_a_returned_record_have_no_effect_on_others() -> None:
     first = renderer_for(DROPS).prefix_stability()
     assert first.before is not None
     expected = copy.deepcopy(first)
@@ -254,14 +257,14 @@ def test_what_a_caller_does_with_a_record_changes_nothing_for_others() -> None:
     assert renderer_for(DROPS).prefix_stability() == expected
 
 
-def test_a_pool_says_it_as_well() -> None:
+def test_a_pool_has_prefix_stability_too() -> None:
     pool = create_renderer_pool(EMBEDDED, size=2)
     with pool.checkout() as renderer:
         assert pool.is_prefix_stable is renderer.is_prefix_stable is True
         assert pool.prefix_stability() is renderer.prefix_stability()
 
 
-def test_equal_renderers_learn_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_renderers_share_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     first = renderer_for(DROPS).prefix_stability()
     monkeypatch.setattr(ChatRenderer, "_render_sample", None)
     again = renderer_for(DROPS).prefix_stability()
@@ -284,7 +287,7 @@ def test_a_template_that_reads_no_tools_is_rendered_once_for_both_pairs() -> Non
     assert counts[True] == 2 * counts[False]
 
 
-def test_importing_the_module_makes_no_conversations() -> None:
+def test_importing_the_module_builds_no_conversations() -> None:
     script = (
         "import renderers.renderer, renderers.bridging.stability as s; print(s._sample_pairs.cache_info().currsize)"
     )

@@ -50,7 +50,7 @@ def test_a_key_that_is_used_stays_and_others_are_dropped() -> None:
     assert table.get(0, lambda: -1) == -1
 
 
-def test_the_function_is_not_kept() -> None:
+def test_the_function_is_not_stored() -> None:
     class Long:
         pass
 
@@ -62,7 +62,7 @@ def test_the_function_is_not_kept() -> None:
     assert gone() is None
 
 
-def test_threads_share_it() -> None:
+def test_threads_share_a_table() -> None:
     table = BoundedTable[int](keep=4)
     wrong: list[int] = []
 

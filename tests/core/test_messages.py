@@ -1,4 +1,4 @@
-"""What callers send becomes plain JSON data, or an error that says which message."""
+"""Messages become plain JSON data, or an error that names the message."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Call(pydantic.BaseModel):
     index: int | None = None
 
 
-class Said(pydantic.BaseModel):
-    """As the OpenAI SDK has it: everything that may be there is, as None."""
+class SdkMessage(pydantic.BaseModel):
+    """A message as in the OpenAI SDK, with None for all optional fields."""
 
     role: str
     content: str | None = None
@@ -75,13 +75,13 @@ class Plain:
 
 
 def exact(value: Any) -> bool:
-    """Says whether a value is made of exact JSON types and nothing else."""
+    """Return True if a value consists of exact JSON types only."""
     if type(value) is dict:
         return all(type(key) is str and exact(item) for key, item in value.items())
     return all(map(exact, value)) if type(value) is list else type(value) in (str, int, float, bool, type(None))
 
 
-def test_subclasses_become_the_exact_types_without_asking_their_methods() -> None:
+def test_subclasses_become_exact_types_without_calls_of_their_methods() -> None:
     message = UserDict(role=Role.USER, content=Loud("hi"), n=Count(3), x=np.float64(0.5), t=(Loud("a"), True))
     (plain,) = normalise_messages([message])
     assert plain == {"role": "user", "content": "hi", "n": 3, "x": 0.5, "t": ["a", True]}
@@ -94,16 +94,16 @@ def test_any_mapping_is_a_message(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("scalar", [np.int64(3), np.float32(0.5), np.bool_(False), np.str_("s")])
-def test_numpy_scalars_are_what_they_say(scalar: Any) -> None:
+def test_numpy_scalars_become_python_scalars(scalar: Any) -> None:
     (plain,) = normalise_messages([{"role": "user", "x": scalar}])
     assert plain["x"] == scalar.item()
     assert exact(plain)
 
 
-def test_objects_of_an_sdk_lose_the_keys_that_are_none_but_for_the_content() -> None:
+def test_sdk_objects_lose_keys_with_none_except_content() -> None:
     call = Call(id="1", function=Function(name="f", arguments="{}"))
-    said = Said(role="assistant", tool_calls=[call])
-    assert normalise_messages([said]) == [
+    message = SdkMessage(role="assistant", tool_calls=[call])
+    assert normalise_messages([message]) == [
         {
             "role": "assistant",
             "content": None,
@@ -111,11 +111,11 @@ def test_objects_of_an_sdk_lose_the_keys_that_are_none_but_for_the_content() -> 
         }
     ]
     assert normalise_messages([{"role": "assistant", "content": None, "tool_calls": [call]}]) == normalise_messages(
-        [said]
+        [message]
     )
 
 
-def test_none_in_the_data_that_an_object_holds_stays() -> None:
+def test_none_inside_the_data_of_an_sdk_object_is_kept() -> None:
     class Spec(pydantic.BaseModel):
         name: str
         strict: bool | None = None
@@ -129,25 +129,25 @@ def test_dataclasses_are_messages_too() -> None:
     assert normalise_messages([Plain("user", "hi")]) == [{"role": "user", "content": "hi"}]
 
 
-def test_none_in_a_callers_own_dict_stays() -> None:
+def test_none_in_a_dict_of_the_caller_is_kept() -> None:
     message = {"role": "assistant", "content": None, "tool_calls": None}
     assert normalise_messages([message]) == [message]
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "thinking", "reasoning"])
-def test_reasoning_is_passed_on_under_the_names_that_templates_read(key: str) -> None:
+def test_reasoning_is_passed_under_the_names_that_templates_read(key: str) -> None:
     (plain,) = normalise_messages([{"role": "assistant", "content": "x", key: "Hm."}])
     assert plain["reasoning_content"] == plain["thinking"] == "Hm."
     assert plain[key] == "Hm."
 
 
-def test_of_several_names_for_reasoning_the_standard_one_wins() -> None:
+def test_the_standard_name_for_reasoning_takes_precedence() -> None:
     (plain,) = normalise_messages([{"role": "assistant", "reasoning": "b", "thinking": None, "reasoning_content": "a"}])
     assert plain["reasoning_content"] == "a"
     assert plain["reasoning"] == "b"
 
 
-def test_reasoning_aliases_are_those_of_transformers() -> None:
+def test_reasoning_aliases_equal_those_of_transformers() -> None:
     from transformers.utils.chat_template_utils import _alias_reasoning_fields
 
     for keys in (["reasoning"], ["thinking"], ["reasoning_content", "thinking"], ["thinking", "reasoning"], []):
@@ -164,7 +164,7 @@ def test_the_callers_objects_are_never_changed() -> None:
     assert messages == before
 
 
-def test_an_image_object_in_a_part_becomes_its_name() -> None:
+def test_an_image_object_in_a_part_becomes_its_class_name() -> None:
     part = {"type": "image", "image": object(), "detail": {"n": 1}}
     (plain,) = normalise_messages([{"role": "user", "content": [part]}])
     assert plain["content"] == [{"type": "image", "image": "<object>", "detail": {"n": 1}}]
@@ -190,7 +190,7 @@ class Frames:
 
 
 class Image:
-    """As PIL has it: no JSON data, and no fields."""
+    """An image as in PIL: neither JSON data nor an object with fields."""
 
 
 PICTURE = Image()
@@ -211,7 +211,7 @@ PICTURE = Image()
         (Part(type="text", text="Hi"), {"type": "text", "text": "Hi"}),
     ],
 )
-def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part: Any, plain: Any) -> None:
+def test_media_can_be_at_any_depth_of_a_part_and_a_part_can_be_an_object(part: Any, plain: Any) -> None:
     assert normalise_messages([{"role": "user", "content": [part]}])[0]["content"] == [plain]
 
 
@@ -228,7 +228,7 @@ def test_media_may_stand_at_any_depth_of_a_part_and_a_part_may_be_an_object(part
         ({"note": PICTURE}, ("note",)),
     ],
 )
-def test_an_object_where_text_belongs_is_refused_by_its_place(part: Any, path: tuple[str, ...]) -> None:
+def test_an_object_in_place_of_text_is_rejected_with_its_path(part: Any, path: tuple[str, ...]) -> None:
     with pytest.raises(MessageError, match="is a Image, which is not JSON data") as caught:
         normalise_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
     assert (caught.value.message, caught.value.path) == (1, ("content", 1, *path))
@@ -266,7 +266,7 @@ for _ in range(200):
         ),
     ],
 )
-def test_what_cannot_be_rendered_is_refused_by_its_place(messages: Any, error: str) -> None:
+def test_a_value_that_cannot_be_rendered_is_rejected_with_its_path(messages: Any, error: str) -> None:
     with pytest.raises(MessageError) as caught:
         normalise_messages(messages)
     assert error in str(caught.value)
@@ -274,12 +274,12 @@ def test_what_cannot_be_rendered_is_refused_by_its_place(messages: Any, error: s
     assert (str(again), again.message, again.path) == (str(caught.value), caught.value.message, caught.value.path)
 
 
-def test_an_object_that_is_there_twice_is_not_taken_for_a_circle() -> None:
+def test_an_object_that_occurs_twice_is_not_a_circular_reference() -> None:
     part = {"type": "text", "text": "x"}
     assert normalise_messages([{"role": "user", "content": [part, part]}])[0]["content"] == [part, part]
 
 
-def test_tools_are_made_plain_and_checked() -> None:
+def test_tools_are_converted_to_plain_data_and_checked() -> None:
     assert normalise_tools(None) is None
     assert normalise_tools([Function(name="f", arguments="{}")]) == [{"name": "f", "arguments": "{}"}]
     with pytest.raises(MessageError, match=r"^tools\.1 must be a dict with the tool's name and schema$"):
@@ -290,7 +290,7 @@ def test_tools_are_made_plain_and_checked() -> None:
         normalise_tools([{"f": print}])
 
 
-def test_other_arguments_are_made_plain_too() -> None:
+def test_other_arguments_are_converted_to_plain_data_too() -> None:
     assert normalise_arguments({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
         "documents": [{"text": "x"}],
         "flag": True,
@@ -299,8 +299,8 @@ def test_other_arguments_are_made_plain_too() -> None:
         normalise_arguments({"documents": [object()]})
 
 
-def test_the_types_say_which_keys_are_required() -> None:
-    required = {one.__name__: one.__required_keys__ for one in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
+def test_the_typed_dicts_declare_the_required_keys() -> None:
+    required = {kind.__name__: kind.__required_keys__ for kind in (Message, ToolSpec, ToolCall, ImagePart, VideoPart)}
     assert required == {
         "Message": {"role"},
         "ToolSpec": {"name"},

@@ -1,4 +1,4 @@
-"""A pattern of many texts finds what a list of them would."""
+"""An alternation pattern finds the same texts as a search for each of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from renderers.core.text import compile_alternation
 
 
 @given(st.sets(st.text("abc<|", min_size=1, max_size=4), min_size=1, max_size=8), st.text("abc<|", max_size=20))
-def test_the_pattern_finds_the_longest_text_at_each_place(texts: set[str], searched: str) -> None:
+def test_the_pattern_finds_the_longest_text_at_each_position(texts: set[str], searched: str) -> None:
     flat = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
     tree = compile_alternation(frozenset(texts))
     assert tree is not None

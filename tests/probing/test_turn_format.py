@@ -1,4 +1,4 @@
-"""The delimiters that are learned by running a template."""
+"""Delimiters that are found by running a template."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_the_delimiters_of_each_field_are_learned() -> None:
 
 
 def test_a_field_that_is_not_written_has_no_delimiters() -> None:
-    written = format_of("{% for m in messages %}<{{ m.content }}>{% endfor %}")
-    assert written.field_delimiters == {Channel.CONTENT: FieldDelimiters("<", ">")}
+    turns = format_of("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+    assert turns.field_delimiters == {Channel.CONTENT: FieldDelimiters("<", ">")}
     assert format_of("{{ raise_exception('no') }}").field_delimiters == {}
 
 

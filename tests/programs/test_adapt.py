@@ -1,4 +1,4 @@
-"""Messages are put into forms that a template takes, and forms that it takes are left alone."""
+"""Messages are adapted to the input format of a template, and unchanged if the template accepts them."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def user(content: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("source", [STRINGS, REPR])
-def test_parts_become_a_string_for_a_template_that_fails_on_them_or_writes_them_as_data(source: str) -> None:
+def test_parts_become_a_string_if_the_template_fails_on_them_or_prints_them_as_data(source: str) -> None:
     assert adapted(source, user(TWO_PARTS)) == [user("Hi there")]
 
 
-def test_a_string_becomes_a_part_for_a_template_that_takes_nothing_else() -> None:
+def test_a_string_becomes_a_part_if_the_template_accepts_only_parts() -> None:
     assert adapted(PARTS, user("Hi")) == [user([{"type": "text", "text": "Hi"}])]
     assert adapted(PARTS, user(TWO_PARTS)) == [user(TWO_PARTS)]
 
 
 @pytest.mark.parametrize("content", ["Hi", TWO_PARTS])
-def test_a_template_that_takes_both_gets_what_was_sent(content: Any) -> None:
+def test_content_is_unchanged_if_the_template_accepts_strings_and_parts(content: Any) -> None:
     assert adapted(BOTH, user(content)) == [user(content)]
 
 
@@ -78,7 +78,9 @@ def test_a_template_that_takes_both_gets_what_was_sent(content: Any) -> None:
         (None, "is of type NoneType"),
     ],
 )
-def test_what_is_no_text_is_refused_by_its_place_where_the_template_takes_text_alone(part: Any, is_what: str) -> None:
+def test_a_part_that_is_not_text_is_rejected_with_its_path_if_the_template_accepts_only_text(
+    part: Any, is_what: str
+) -> None:
     with pytest.raises(MessageError) as caught:
         adapted(STRINGS, user("Hi"), user([*TWO_PARTS, part]))
     assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template accepts only text"
@@ -86,105 +88,105 @@ def test_what_is_no_text_is_refused_by_its_place_where_the_template_takes_text_a
 
 
 @pytest.mark.parametrize("source", [DICT, JSON])
-def test_arguments_become_an_object_where_the_template_wants_one(source: str) -> None:
-    (message,) = adapted(source, said('{"city": "Paris"}'))
+def test_arguments_become_an_object_if_the_template_requires_one(source: str) -> None:
+    (message,) = adapted(source, with_calls('{"city": "Paris"}'))
     assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
 
 
-def said(*arguments: Any, **more: Any) -> dict[str, Any]:
-    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": each}} for each in arguments]
+def with_calls(*arguments: Any, **more: Any) -> dict[str, Any]:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": value}} for value in arguments]
     return {"role": "assistant", "content": "", "tool_calls": calls, **more}
 
 
 @pytest.mark.parametrize("source", [TEXT, EITHER])
-def test_arguments_stay_the_very_text_where_the_template_takes_it(source: str) -> None:
+def test_argument_text_is_unchanged_if_the_template_accepts_it(source: str) -> None:
     raw = '{"city":  "Par\\u0069s", "city": 1}'
-    (message,) = adapted(source, said(raw))
+    (message,) = adapted(source, with_calls(raw))
     assert message["tool_calls"][0]["function"]["arguments"] == raw
 
 
-def test_arguments_become_text_where_the_template_wants_that() -> None:
-    (message,) = adapted(TEXT, said({"city": "北京", "n": [1, None]}))
+def test_arguments_become_text_if_the_template_requires_it() -> None:
+    (message,) = adapted(TEXT, with_calls({"city": "北京", "n": [1, None]}))
     assert message["tool_calls"][0]["function"]["arguments"] == '{"city": "北京", "n": [1, null]}'
 
 
 @pytest.mark.parametrize("arguments", [{"a": 1}, {}, {"a": {"b": None}}])
-def test_an_object_stays_one_where_the_template_takes_it(arguments: Any) -> None:
+def test_an_object_is_unchanged_if_the_template_accepts_it(arguments: Any) -> None:
     for source in (DICT, JSON, EITHER):
-        assert adapted(source, said(arguments)) == [said(arguments)]
+        assert adapted(source, with_calls(arguments)) == [with_calls(arguments)]
 
 
 @pytest.mark.parametrize("source", [DICT, JSON, OTHERWISE])
-def test_arguments_become_an_object_where_the_template_writes_text_otherwise(source: str) -> None:
-    assert adapted(source, said('{"city": "Paris"}')) == [said({"city": "Paris"})]
+def test_arguments_become_an_object_if_the_template_writes_text_differently(source: str) -> None:
+    assert adapted(source, with_calls('{"city": "Paris"}')) == [with_calls({"city": "Paris"})]
 
 
 @pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1, "a": 2}', '{"a": 1e400}'])
-def test_arguments_that_are_no_object_are_refused_by_their_place_where_the_template_wants_one(raw: str) -> None:
+def test_arguments_that_are_not_an_object_are_rejected_with_their_path_if_the_template_requires_one(raw: str) -> None:
     for source in (DICT, JSON):
         with pytest.raises(
             MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
         ) as caught:
-            adapted(source, user("Q"), said({}, raw))
+            adapted(source, user("Q"), with_calls({}, raw))
         assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
 
 
 @pytest.mark.parametrize("raw", [[1], 3, False])
-def test_arguments_that_are_neither_text_nor_an_object_are_left_to_the_template(raw: Any) -> None:
-    assert adapted(JSON, said(raw)) == [said(raw)]
+def test_arguments_that_are_neither_text_nor_an_object_are_passed_unchanged(raw: Any) -> None:
+    assert adapted(JSON, with_calls(raw)) == [with_calls(raw)]
 
 
 @pytest.mark.parametrize("raw", [[1], 3, False])
 @pytest.mark.parametrize("source", [DICT, TEXT])
-def test_arguments_of_another_type_are_refused_where_the_template_writes_no_json(source: str, raw: Any) -> None:
+def test_arguments_of_another_type_are_rejected_if_the_template_writes_no_json(source: str, raw: Any) -> None:
     kind = type(raw).__name__
     with pytest.raises(MessageError, match=rf"arguments must be a dict or its JSON, not a {kind}: this") as caught:
-        adapted(source, user("Q"), said({}, raw))
+        adapted(source, user("Q"), with_calls({}, raw))
     assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
 
 
-def test_a_call_that_is_none_is_refused_by_its_place() -> None:
+def test_a_call_that_is_not_a_dict_is_rejected_with_its_path() -> None:
     with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the called function"):
         adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
 
 
-def test_arguments_that_are_nested_too_deeply_are_refused_as_an_object_would_be() -> None:
+def test_argument_text_that_is_nested_too_deeply_is_rejected_like_an_object() -> None:
     raw = '{"a": ' + "[" * 500 + "]" * 500 + "}"
-    assert adapted(EITHER, said(raw)) == [said(raw)]
+    assert adapted(EITHER, with_calls(raw)) == [with_calls(raw)]
     with pytest.raises(MessageError, match="is nested more than 100 levels deep"):
-        adapted(DICT, said(raw))
+        adapted(DICT, with_calls(raw))
 
 
 @pytest.mark.parametrize("raw", ["{broken", "[1]", "[" * 100_000])
-def test_text_that_is_no_json_object_is_passed_on_as_it_is_where_the_template_takes_text(raw: str) -> None:
+def test_text_that_is_not_a_json_object_is_unchanged_if_the_template_accepts_text(raw: str) -> None:
     for source in (TEXT, EITHER, OTHERWISE):
-        assert adapted(source, said(raw)) == [said(raw)]
+        assert adapted(source, with_calls(raw)) == [with_calls(raw)]
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "null", None])
-def test_no_arguments_are_an_empty_object_where_the_template_wants_one(nothing: Any) -> None:
+def test_missing_arguments_become_an_empty_object_if_the_template_requires_one(nothing: Any) -> None:
     for source in (DICT, JSON, OTHERWISE):
-        assert adapted(source, said(nothing)) == [said({})]
+        assert adapted(source, with_calls(nothing)) == [with_calls({})]
 
 
-def test_arguments_that_are_none_or_missing_are_empty_in_the_form_that_the_template_takes() -> None:
-    missing = said(None)
+def test_arguments_that_are_none_or_missing_become_empty_in_the_input_format_of_the_template() -> None:
+    missing = with_calls(None)
     del missing["tool_calls"][0]["function"]["arguments"]
-    for message in (said(None), missing):
-        assert adapted(EITHER, message) == adapted(DICT, message) == [said({})]
-        assert adapted(TEXT, message) == [said("{}")]
+    for message in (with_calls(None), missing):
+        assert adapted(EITHER, message) == adapted(DICT, message) == [with_calls({})]
+        assert adapted(TEXT, message) == [with_calls("{}")]
         assert adapted(STRINGS, message) == [message]
 
 
-def test_an_empty_text_is_an_empty_object_within_json_and_stays_where_it_stands_alone() -> None:
+def test_empty_text_becomes_an_empty_object_inside_json_and_is_otherwise_unchanged() -> None:
     within = EITHER.replace("{{ f.arguments", '{"arguments": {{ f.arguments').replace("tojson }}", "tojson }} }")
-    assert adapted(within, said("")) == [said({})]
-    assert adapted(within, said('{"a":1}')) == [said('{"a":1}')]
+    assert adapted(within, with_calls("")) == [with_calls({})]
+    assert adapted(within, with_calls('{"a":1}')) == [with_calls('{"a":1}')]
     for source in (TEXT, EITHER):
-        assert adapted(source, said("")) == [said("")]
+        assert adapted(source, with_calls("")) == [with_calls("")]
 
 
-def test_a_bare_call_is_wrapped_where_the_template_needs_that() -> None:
+def test_a_bare_call_is_wrapped_if_the_template_requires_it() -> None:
     bare = {"id": "1", "name": "f", "arguments": '{"a": 1}'}
     message = {"role": "assistant", "content": "", "tool_calls": [bare]}
     (wrapped,) = adapted(JSON, message)
@@ -193,13 +195,13 @@ def test_a_bare_call_is_wrapped_where_the_template_needs_that() -> None:
     assert taken["tool_calls"] == [{"id": "1", "name": "f", "arguments": {"a": 1}}]
 
 
-def test_a_bare_call_with_a_function_that_is_none_is_a_bare_call() -> None:
+def test_a_call_with_a_function_of_none_is_a_bare_call() -> None:
     bare = {"name": "f", "arguments": {"a": 1}, "function": None}
     (message,) = adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [bare]})
     assert message["tool_calls"] == [{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]
 
 
-def test_thinking_parts_become_reasoning_where_the_template_does_not_know_them() -> None:
+def test_thinking_parts_become_reasoning_if_the_template_does_not_read_them() -> None:
     parts = [{"type": "thinking", "thinking": "Hm. "}, {"type": "thinking", "thinking": "So."}, *TWO_PARTS]
     message = {"role": "assistant", "content": parts}
     (lifted,) = adapted(STRINGS, message)
@@ -207,18 +209,18 @@ def test_thinking_parts_become_reasoning_where_the_template_does_not_know_them()
     assert adapted(BOTH, message) == [message]
 
 
-def test_a_thought_may_be_in_parts_and_becomes_a_text() -> None:
+def test_a_thinking_part_with_parts_becomes_text() -> None:
     thought = {"type": "thinking", "thinking": TWO_PARTS}
     (lifted,) = adapted(STRINGS, {"role": "assistant", "content": [thought, {"type": "thinking"}, "Yes."]})
     assert (lifted["content"], lifted["reasoning_content"]) == ("Yes.", "Hi there")
-    (kept,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
-    assert kept["content"] == [{"type": "thinking", "thinking": "Hi there"}]
+    (message,) = adapted(BOTH, {"role": "assistant", "content": [thought]})
+    assert message["content"] == [{"type": "thinking", "thinking": "Hi there"}]
     for wrong, where in ((3, "content.0.thinking is of type int"), ([3], "content.0.thinking.0 is of type int")):
         with pytest.raises(MessageError, match=f"^message 0: {where}"):
             adapted(STRINGS, {"role": "assistant", "content": [{"type": "thinking", "thinking": wrong}]})
 
 
-def test_thinking_parts_that_repeat_the_reasoning_are_taken_out_and_others_are_refused() -> None:
+def test_thinking_parts_that_repeat_the_reasoning_are_removed_and_others_are_rejected() -> None:
     message = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, *TWO_PARTS]}
     assert adapted(STRINGS, {**message, "reasoning_content": "Hm."})[0]["content"] == "Hi there"
     with pytest.raises(MessageError, match=r"content\.0 is a part of type 'thinking'"):
@@ -228,7 +230,7 @@ def test_thinking_parts_that_repeat_the_reasoning_are_taken_out_and_others_are_r
 @pytest.mark.parametrize(
     ("content", "parts"), [("Hi", [{"type": "text", "text": "Hi"}]), (TWO_PARTS, TWO_PARTS), (None, [])]
 )
-def test_reasoning_becomes_a_thinking_part_where_the_template_knows_it_only_there(content: Any, parts: Any) -> None:
+def test_reasoning_becomes_a_thinking_part_if_the_template_reads_only_those(content: Any, parts: Any) -> None:
     message = {"role": "assistant", "content": content, "reasoning_content": "Hm.", "thinking": "Hm."}
     assert adapted(BOTH, message)[0]["content"] == [{"type": "thinking", "thinking": "Hm."}, *parts]
     both = BOTH.replace("{{ m.role }}", "{{ m.reasoning_content }}")
@@ -237,42 +239,42 @@ def test_reasoning_becomes_a_thinking_part_where_the_template_knows_it_only_ther
 
 
 @pytest.mark.parametrize("message", [{"role": "user", "content": None}, {"role": "user"}])
-def test_a_missing_content_is_empty_where_the_template_fails_without_one(message: dict[str, Any]) -> None:
+def test_missing_content_becomes_empty_if_the_template_fails_without_it(message: dict[str, Any]) -> None:
     assert adapted(STRINGS, message) == [user("")]
     assert adapted(CALLS, message) == [message]
 
 
-def test_a_content_of_none_stays_where_the_template_writes_that_it_is_none() -> None:
+def test_content_of_none_is_unchanged_if_the_template_handles_none() -> None:
     calls = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n")
     assert adapted(REPR, user(None)) == [user(None)]
-    assert adapted(calls, said({}, content=None)) == [said({}, content=None)]
+    assert adapted(calls, with_calls({}, content=None)) == [with_calls({}, content=None)]
 
 
 @pytest.mark.parametrize("content", [{"city": "北京"}, [{"a": 1}], [1, 2]])
-def test_a_content_that_is_data_becomes_json_text_unless_the_template_writes_that(content: Any) -> None:
+def test_content_that_is_data_becomes_json_text_unless_the_template_writes_json(content: Any) -> None:
     message = {"role": "tool", "content": content}
     assert adapted(REPR, message)[0]["content"] == json.dumps(content, ensure_ascii=False)
     assert adapted(REPR.replace("m.content", "m.content | tojson"), message) == [message]
 
 
 @pytest.mark.parametrize("content", [3, 1.5])
-def test_a_number_becomes_text_where_the_template_loses_it(content: Any) -> None:
+def test_a_number_becomes_text_if_the_template_drops_it(content: Any) -> None:
     message = {"role": "tool", "content": content}
     assert adapted(REPR, message) == [message]
     lost = REPR.replace("m.content", "m.content if m.content is string")
     assert adapted(lost, message)[0]["content"] == str(content)
 
 
-def test_a_template_that_tells_none_from_empty_beside_calls_gets_none() -> None:
+def test_content_of_none_is_unchanged_if_the_template_distinguishes_none_from_empty() -> None:
     source = (
         "{% for m in messages %}{% if m.content is none %}CALLS {{ m.tool_calls[0].function.name }}"
         "{% else %}{{ 'SAYS ' + m.content }}{% endif %}{% endfor %}"
     )
-    message = said({}, content=None)
+    message = with_calls({}, content=None)
     assert adapted(source, message) == [message]
 
 
-def test_a_developer_is_a_system_where_the_template_loses_or_refuses_him() -> None:
+def test_a_developer_message_becomes_a_system_message_if_the_template_drops_or_rejects_it() -> None:
     developer = {"role": "developer", "content": "Be brief."}
     loses = "{% for m in messages %}{% if m.role in ['system', 'user'] %}{{ m.content }}{% endif %}{% endfor %}"
     refuses = (
@@ -290,7 +292,7 @@ def test_a_developer_is_a_system_where_the_template_loses_or_refuses_him() -> No
     }
 
 
-def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
+def test_tools_are_wrapped_or_unwrapped_for_the_template() -> None:
     spec = {"name": "f", "description": "d", "parameters": {}}
     wrapped = {"type": "function", "function": spec}
     needs_wrapped = "{{ messages[0].content }}{% for t in tools %}{{ t.function.name }}{% endfor %}"
@@ -308,13 +310,13 @@ def test_tools_are_wrapped_or_unwrapped_as_the_template_takes_them() -> None:
     assert adapt_tools(ChatTemplate(needs_bare), None, arguments=()) is None
 
 
-def test_an_empty_list_of_tools_is_none_of_our_business() -> None:
+def test_an_empty_list_of_tools_is_unchanged() -> None:
     assert (
         adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], arguments=()) == []
     )
 
 
-def test_nothing_that_is_passed_in_is_changed() -> None:
+def test_the_callers_messages_are_not_changed() -> None:
     messages = [message for conversation in CONVERSATIONS.values() for message in conversation]
     before = copy.deepcopy((messages, TOOLS))
     for source in (STRINGS, PARTS, BOTH, DICT, TEXT):
@@ -327,46 +329,46 @@ def test_nothing_that_is_passed_in_is_changed() -> None:
     assert (messages, TOOLS) == before
 
 
-def test_a_template_that_refuses_everything_gets_everything_as_it_is() -> None:
+def test_messages_are_unchanged_if_the_template_rejects_everything() -> None:
     for conversation in CONVERSATIONS.values():
         assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, arguments=()) == conversation
 
 
-def test_a_template_that_shows_calls_only_where_there_is_no_content_gets_none() -> None:
+def test_missing_content_becomes_none_if_the_template_writes_calls_only_for_none() -> None:
     call = "{% set f = m.tool_calls[0].function %}{{ f.name + f.arguments }}"
     text = "{{ m['content'] + '' }}"
     source = (
         "{% for m in messages %}{% if m['content'] is none %}" + call + "{% else %}" + text + "{% endif %}{% endfor %}"
     )
-    message = said({"a": 1}, content=None)
+    message = with_calls({"a": 1}, content=None)
     del message["content"]
     (taken,) = adapted(source, message)
     assert taken["content"] is None
     assert taken["tool_calls"][0]["function"]["arguments"] == '{"a": 1}'
 
 
-def test_what_a_template_takes_only_in_the_last_turn_is_not_taken() -> None:
+def test_a_format_that_is_accepted_only_in_the_last_turn_is_not_used() -> None:
     source = (
         "{% for m in messages %}{% if loop.last %}{{ m.content or '' }}{% else %}{{ m.content.strip() }}{% endif %}"
         "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}{% endfor %}"
     )
-    assert adapted(source, said({}, content=None), user("Q"))[0]["content"] == ""
+    assert adapted(source, with_calls({}, content=None), user("Q"))[0]["content"] == ""
 
 
-def test_a_call_that_is_written_as_python_is_not_taken_for_data() -> None:
+def test_a_call_in_python_syntax_gets_its_arguments_as_an_object() -> None:
     source = FUNCTION.replace("ARGUMENTS", "({% for k, v in f.arguments.items() %}{{ k }}='{{ v }}'{% endfor %})")
-    (message,) = adapted(source, said('{"city": "Paris"}'))
+    (message,) = adapted(source, with_calls('{"city": "Paris"}'))
     assert message["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
 
 
-def test_a_template_that_uses_too_much_says_so_instead_of_being_tried_on() -> None:
+def test_a_template_that_exceeds_a_limit_raises_and_is_not_probed_further() -> None:
     template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
     with pytest.raises(TemplateLimitError):
         adapt_messages(template, [user("x")], arguments=())
 
 
 # ==================
-# What is not there
+# Missing values
 # ==================
 
 IN = (
@@ -378,29 +380,29 @@ IN = (
 @pytest.mark.parametrize("key", ["tool_calls", "reasoning_content", "thinking", "reasoning"])
 @pytest.mark.parametrize("empty", [None, []])
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool", "critic"])
-def test_a_key_without_a_value_is_dropped_where_the_template_is_misled_by_it(key: str, empty: Any, role: str) -> None:
+def test_a_key_with_none_is_dropped_if_it_changes_the_output(key: str, empty: Any, role: str) -> None:
     message = {"role": role, "content": "Hi"}
     assert adapted(IN.replace("KEY", key), {**message, key: empty}) == [message]
     assert adapted(CALLS, {**message, key: empty}) == [{**message, key: empty}]
 
 
-def test_a_key_without_a_value_that_misleads_only_beside_no_content_is_dropped() -> None:
+def test_a_key_with_none_is_dropped_if_it_changes_the_output_without_content() -> None:
     source = (
         "{% for m in messages %}{% if m.content is none and 'tool_calls' in m %}{{ m.tool_calls[0].function.name }}"
         "{% else %}{{ m.content or '' }}{% endif %}{% endfor %}"
     )
     message = {"role": "assistant", "content": None}
     assert adapted(source, {**message, "tool_calls": None}) == [message]
-    assert adapted(source, said({}, content=None)) == [said({}, content=None)]
+    assert adapted(source, with_calls({}, content=None)) == [with_calls({}, content=None)]
 
 
-def test_a_thinking_of_none_does_not_hide_the_reasoning() -> None:
+def test_thinking_of_none_does_not_hide_the_reasoning() -> None:
     (message,) = adapted(REPR, {"role": "assistant", "content": "x", "reasoning_content": "Hm.", "thinking": None})
     assert message["thinking"] == "Hm."
 
 
 @pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
-def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> None:
+def test_an_empty_list_of_calls_renders_like_a_missing_one(path: Path) -> None:
     template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
     tokens: dict[str, Any] = dict(TOKENS)
 
@@ -428,14 +430,14 @@ def test_no_calls_are_rendered_as_if_nothing_was_said_of_them(path: Path) -> Non
     "part",
     ["Hi", {"text": "Hi"}, {"type": "input_text", "text": "Hi"}, {"type": "output_text", "text": "Hi"}],
 )
-def test_text_parts_of_other_kinds_are_text_where_the_template_would_lose_them(part: Any) -> None:
+def test_text_parts_of_other_types_become_text_if_the_template_would_drop_them(part: Any) -> None:
     assert adapted(PARTS, user([part, *TWO_PARTS])) == [user([{"type": "text", "text": "Hi"}, *TWO_PARTS])]
     takes_all = BOTH.replace("p.text or p.thinking", "p if p is string else p.text")
     assert adapted(takes_all, user([part])) == [user([part])]
     assert adapted(STRINGS, user([part])) == [user("Hi")]
 
 
-def test_nulls_in_a_part_are_dropped_where_the_template_takes_them_for_something() -> None:
+def test_keys_with_none_in_a_part_are_dropped_if_they_change_the_output() -> None:
     part = {"type": "text", "text": "Hi", "image": None, "image_url": None}
     assert adapted(MEDIA, user([part])) == [user([{"type": "text", "text": "Hi"}])]
     assert adapted(BOTH, user([part])) == [user([part])]
@@ -455,12 +457,12 @@ BY_TYPE = PARTS.replace("{% endif %}{% endfor %}", "{% elif p.type == 'image' %}
         ({"image_url": "x"}, "image"),
     ],
 )
-def test_an_image_is_given_the_type_by_which_the_template_knows_it(part: dict[str, Any], typed: str) -> None:
+def test_an_image_part_gets_the_type_that_the_template_reads(part: dict[str, Any], typed: str) -> None:
     assert adapted(BY_TYPE, user([part])) == [user([{**part, "type": typed}])]
     assert adapted(MEDIA, user([{"image": "x"}])) == [user([{"image": "x"}])]
 
 
-def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_place() -> None:
+def test_an_image_that_the_template_would_drop_is_rejected_with_its_path() -> None:
     for part in ({"type": "image_url", "image_url": "x"}, {"image_url": "x"}):
         with pytest.raises(MessageError) as caught:
             adapted(BOTH, user([*TWO_PARTS, part]))
@@ -473,51 +475,51 @@ def test_an_image_that_the_template_would_silently_leave_out_is_refused_by_its_p
 @pytest.mark.parametrize(
     "part", [{"type": "chart", "chart": "x"}, {"words": "Hi"}, 3, {"type": "text", "content": "Hi"}]
 )
-def test_a_part_that_a_template_that_takes_parts_would_lose_is_refused_by_its_place(part: Any) -> None:
+def test_a_part_that_the_template_would_drop_is_rejected_with_its_path(part: Any) -> None:
     with pytest.raises(MessageError, match=r"^message 0: content\.1 is .*, which this chat template does not accept"):
         adapted(PARTS, user([*TWO_PARTS[:1], part]))
 
 
-def test_a_part_of_a_type_that_the_template_names_is_left_to_it() -> None:
+def test_a_part_of_a_type_that_the_template_names_is_unchanged() -> None:
     parts = [{"type": "chart", "chart": "x"}]
     assert adapted(PARTS + "{# chart #}", user(parts)) == [user(parts)]
 
 
-def test_a_template_that_wants_a_system_message_first_is_tried_with_one() -> None:
+def test_a_template_that_requires_a_system_message_is_probed_with_one() -> None:
     source = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + STRINGS
     system = {"role": "system", "content": "S"}
     assert adapted(source, system, user(TWO_PARTS)) == [system, user("Hi there")]
 
 
-def test_a_template_that_wants_a_switch_is_tried_with_it() -> None:
+def test_a_template_that_requires_a_switch_is_probed_with_it() -> None:
     template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
-    given = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
-    assert given == (("eos_token", "</s>"), ("who", "x"))
-    assert adapt_messages(template, [user(TWO_PARTS)], arguments=given) == [user("Hi there")]
+    probe = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
+    assert probe == (("eos_token", "</s>"), ("who", "x"))
+    assert adapt_messages(template, [user(TWO_PARTS)], arguments=probe) == [user("Hi there")]
     assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
 
 
-def test_a_switch_that_changes_which_formats_a_template_takes_is_probed() -> None:
+def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
     source = (
         "{% for m in messages %}{% if parts %}{% for p in m.content %}{{ p.text }}{% endfor %}"
         "{% else %}{{ m.content }}{% endif %}{% endfor %}"
     )
     template = ChatTemplate(source)
     for switch, content in ((True, [{"type": "text", "text": "Hi"}]), (False, "Hi")):
-        given = probe_arguments(template, (), {"parts": switch})
-        assert adapt_messages(template, [user("Hi")], arguments=given) == [user(content)]
+        probe = probe_arguments(template, (), {"parts": switch})
+        assert adapt_messages(template, [user("Hi")], arguments=probe) == [user(content)]
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     assert renderer.trace([user("Hi")], parts=True).text == renderer.trace([user("Hi")], parts=False).text == "Hi"
 
 
-def test_a_long_text_is_given_to_a_probe_only_if_the_template_needs_it() -> None:
+def test_a_long_text_is_probed_only_if_the_template_needs_it() -> None:
     note = "A note of more than forty characters, which no template compares."
     needs = ChatTemplate("{{ raise_exception('note?') if not note }}" + STRINGS)
     assert probe_arguments(needs, (), {"note": note}) == (("note", note),)
     assert probe_arguments(ChatTemplate("{{ note }}" + STRINGS), (), {"note": note, "level": 1}) == ()
 
 
-def test_a_template_that_writes_the_time_is_still_found_to_write_the_same() -> None:
+def test_a_template_that_writes_the_time_is_probed_at_a_fixed_time() -> None:
     source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
     message = {"role": "assistant", "content": "Hi", "tool_calls": []}
     assert adapted(source, message) == [message]

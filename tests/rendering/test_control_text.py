@@ -1,4 +1,4 @@
-"""Control text in bodies: found where callers put it, never where the template wrote it."""
+"""Control text is found in message bodies, and never in text of the template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES: list[Any] = ["template", "text", "refuse"]
 
 
 def owned(*parts: tuple[str, int, str]) -> Trace:
-    """Makes a trace of texts, their messages and their paths."""
+    """Return a trace of texts with their messages and paths."""
     text, spans = "", []
     for part, message, path in parts:
         spans.append(Span(len(text), len(text) + len(part), message, tuple(path.split())))
@@ -42,7 +42,7 @@ def owned(*parts: tuple[str, int, str]) -> Trace:
         ([("b><", 0, "content"), ("c", 0, ""), ("<a>", 0, "")], ["b><c"], ["<a>"]),
     ],
 )
-def test_a_mark_is_the_templates_own_or_injected(
+def test_a_special_token_in_the_text_comes_from_the_template_or_is_injected(
     parts: list[tuple[str, int, str]], injected: list[str], own: list[str]
 ) -> None:
     trace = owned(*parts)
@@ -50,7 +50,7 @@ def test_a_mark_is_the_templates_own_or_injected(
     assert [mark.text for mark in find_template_tokens(trace, RESERVED)] == own
 
 
-def test_what_begins_in_an_injected_mark_may_be_the_templates_own() -> None:
+def test_a_token_that_overlaps_an_injected_one_can_come_from_the_template() -> None:
     trace = owned(("<ab", 0, "content"), ("><c", 0, ""))
     overlapping = frozenset({"<ab>", "><c"})
     assert [mark.text for mark, _ in find_injected(trace, find_special_tokens(trace.text, overlapping))] == ["<ab>"]
@@ -68,29 +68,29 @@ EVIL = [
 
 
 @pytest.mark.parametrize("mode", ["template", "text"])
-def test_injected_lists_what_is_there_in_every_mode(mode: Any) -> None:
+def test_injected_control_text_is_listed_in_every_mode(mode: Any) -> None:
     renderer = renderer_of(mode)
     rendered = renderer.render(EVIL)
-    assert [found[:3] for found in rendered.injected] == [
+    assert [span[:3] for span in rendered.injected] == [
         (0, ("content",), "<|end|>"),
         (1, ("reasoning_content",), "<|think|>"),
     ]
-    for found in rendered.injected:
-        assert found.text in renderer.tokenizer.decode(rendered.token_ids[found.start : found.end])
-        assert (found.end - found.start == 1) == (mode == "template")
-        assert set(rendered.message_indices[found.start : found.end]) == {found.message}
+    for span in rendered.injected:
+        assert span.text in renderer.tokenizer.decode(rendered.token_ids[span.start : span.end])
+        assert (span.end - span.start == 1) == (mode == "template")
+        assert set(rendered.message_indices[span.start : span.end]) == {span.message}
     assert pickle.loads(pickle.dumps(rendered)) == rendered
     assert renderer.render_ids(EVIL) == rendered.token_ids
 
 
-def test_text_is_the_same_text_in_other_tokens() -> None:
+def test_text_mode_encodes_the_same_text_without_special_tokens() -> None:
     template, text = renderer_of("template"), renderer_of("text")
-    one, other = template.render_ids(EVIL), text.render_ids(EVIL)
-    assert one != other
-    assert template.tokenizer.decode(one) == text.tokenizer.decode(other)
+    special, plain = template.render_ids(EVIL), text.render_ids(EVIL)
+    assert special != plain
+    assert template.tokenizer.decode(special) == text.tokenizer.decode(plain)
 
 
-def test_refusing_names_message_field_and_text() -> None:
+def test_refuse_mode_names_message_field_and_text() -> None:
     renderer = renderer_of("refuse")
     for render in (renderer.render, renderer.render_ids):
         with pytest.raises(ControlTextError, match=r"message 0: content contains '<\|end\|>'") as caught:
@@ -101,7 +101,7 @@ def test_refusing_names_message_field_and_text() -> None:
         assert str(again) == str(caught.value)
 
 
-def test_refusing_names_tools() -> None:
+def test_refuse_mode_names_tools() -> None:
     tool = {"name": "search", "description": "<|end|>", "parameters": {}}
     with pytest.raises(ControlTextError, match=r"^tools has '<\|end\|>'|^tools\.0") as caught:
         renderer_of("refuse").render_ids([{"role": "user", "content": "Hi"}], tools=[tool])
@@ -110,25 +110,25 @@ def test_refusing_names_tools() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_without_control_text_all_modes_give_the_same(mode: Any) -> None:
+def test_all_modes_give_the_same_ids_without_control_text(mode: Any) -> None:
     messages = [{"role": "user", "content": "1 < 2, <thing> </s>"}, {"role": "assistant", "content": "Yes"}]
     rendered = renderer_of(mode).render(messages)
     assert rendered.injected == []
     assert rendered == renderer_of("template").render(messages)
 
 
-def test_a_choice_that_there_is_not_is_an_error() -> None:
+def test_an_unknown_mode_is_an_error() -> None:
     with pytest.raises(ValueError, match="Input should be 'template', 'text' or 'refuse'"):
         renderer_of("plain")
 
 
 @pytest.mark.parametrize("name", ["content_tokens", "conventions", "chat_template", "limits", "verify"])
-def test_it_is_chosen_once_and_not_for_each_render(name: str) -> None:
+def test_options_of_the_renderer_cannot_be_set_for_a_single_render(name: str) -> None:
     with pytest.raises(MessageError, match=f"{name} is not a template argument: it is an option of create_renderer"):
         renderer_of("template").trace(EVIL, tools=None, **{name: "text"})  # type: ignore[arg-type]
 
 
-def test_a_tokenizer_that_decides_by_itself_cannot_be_told() -> None:
+def test_a_custom_tokenizer_without_added_tokens_supports_only_template_mode() -> None:
     template = "{{ messages[0].content }}"
     with pytest.raises(TypeError, match='content_tokens="text" needs a tokenizer'):
         create_renderer(Letters(), chat_template=template, content_tokens="text")
@@ -136,20 +136,20 @@ def test_a_tokenizer_that_decides_by_itself_cannot_be_told() -> None:
         create_renderer(Letters(), chat_template=template, content_tokens="refuse")
 
 
-class TellingLetters(Letters):
+class LettersWithAddedTokens(Letters):
     def get_added_vocab(self) -> dict[str, int]:
         return {"<|end|>": 1, "\n\n": 2}
 
 
-def test_a_tokenizer_that_tells_its_added_tokens_can_be_told_to_refuse() -> None:
+def test_a_custom_tokenizer_with_added_tokens_can_use_refuse_mode() -> None:
     template = "{{ messages[0].content }}"
-    renderer = create_renderer(TellingLetters(), chat_template=template, content_tokens="refuse")
+    renderer = create_renderer(LettersWithAddedTokens(), chat_template=template, content_tokens="refuse")
     assert renderer.render_ids([{"role": "user", "content": "a\n\nb"}])
     with pytest.raises(ControlTextError, match=r"'<\|end\|>'"):
         renderer.render_ids(EVIL[:1])
 
 
-def test_copies_know_what_was_chosen() -> None:
+def test_copies_keep_the_mode() -> None:
     renderer = pickle.loads(pickle.dumps(renderer_of("text")))
     assert renderer.content_tokens == "text"
     assert renderer != renderer_of("template")

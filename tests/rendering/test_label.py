@@ -1,4 +1,4 @@
-"""What is sampled of a conversation: what follows a turn's exact head, up to and including its stop token."""
+"""A turn is sampled from the end of its header up to and including its stop token."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sampled(
     conventions: SamplingConventions | None = None,
     **switches: Any,
 ) -> list[str]:
-    """Returns the stretches of text that are sampled."""
+    """Return the sampled runs of text."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW, **switches)
     arguments = {name: value for name, value in switches.items() if name != "add_generation_prompt"}
@@ -63,31 +63,31 @@ def sampled(
         stop_tokens=stops,
         conventions=conventions or SamplingConventions(),
     )
-    assert [(one.start, one.end) for one in labels] == sorted((one.start, one.end) for one in labels)
-    assert "".join(trace.text[one.start : one.end] for one in labels) == trace.text
-    parts = itertools.groupby((one for one in labels if one.start < one.end), key=lambda one: one.sampled)
-    return ["".join(trace.text[one.start : one.end] for one in same) for is_sampled, same in parts if is_sampled]
+    assert [(span.start, span.end) for span in labels] == sorted((span.start, span.end) for span in labels)
+    assert "".join(trace.text[span.start : span.end] for span in labels) == trace.text
+    parts = itertools.groupby((span for span in labels if span.start < span.end), key=lambda span: span.sampled)
+    return ["".join(trace.text[span.start : span.end] for span in run) for is_sampled, run in parts if is_sampled]
 
 
-def test_a_turn_is_sampled_from_its_head_to_its_stop_token() -> None:
+def test_a_turn_is_sampled_from_its_header_to_its_stop_token() -> None:
     assert sampled(PLAIN, user("Q"), assistant("A"), user("Q"), assistant("")) == ["A<end>", "<end>"]
 
 
-def test_a_conversation_may_begin_with_a_turn() -> None:
+def test_a_conversation_can_begin_with_an_assistant_turn() -> None:
     assert sampled(PLAIN, assistant("A"), user("Q")) == ["A<end>"]
 
 
-def test_what_the_generation_prompt_opens_is_not_sampled() -> None:
+def test_reasoning_markers_of_the_generation_prompt_are_not_sampled() -> None:
     turns = (user("Q"), assistant("A", reasoning_content="R"))
     assert sampled(THINKS, *turns) == ["R\n</think>\nA<end>"]
     assert sampled(THINKS, *turns, enable_thinking=False) == ["R\n</think>\nA<end>"]
 
 
-def test_a_turn_of_the_past_that_lost_what_was_opened_is_sampled_from_the_role_on() -> None:
+def test_an_earlier_turn_without_the_opened_marker_is_sampled_from_the_role_on() -> None:
     assert sampled(THINKS, user("Q"), assistant("A"), user("Q")) == ["A<end>"]
 
 
-def test_where_a_template_closes_no_turn_the_next_one_stops_it() -> None:
+def test_an_unclosed_turn_is_stopped_by_the_next_header() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {}}}
     assert sampled(UNCLOSED, user("Q"), assistant("A"), user("Q")) == ["A<user>"]
     assert sampled(UNCLOSED, user("Q"), assistant("", tool_calls=[call]), user("Q")) == ["<call>f</call><user>"]
@@ -99,22 +99,22 @@ def test_the_stop_token_belongs_to_the_turn_that_it_stops() -> None:
     messages = [user("Q"), assistant("A"), user("R")]
     trace = ChatTemplate(UNCLOSED).run(messages, now=NOW)
     labels = label(trace, messages, turn_format=format_of(UNCLOSED, special_tokens=CONTROL))
-    owners = [(one.message, one.sampled, one.content) for one in labels if one.start < one.end]
+    owners = [(span.message, span.sampled, span.content) for span in labels if span.start < span.end]
     # <user>, Q, <model>, A, <user>, R
     assert owners == [(0, False, False), (0, False, True), (1, False, False), *[(1, True, True)] * 2, (2, False, True)]
 
 
-def test_a_turn_ends_with_a_token_that_the_model_is_known_to_stop_with() -> None:
+def test_a_turn_ends_with_a_known_stop_token_of_the_model() -> None:
     turns = (user("Q"), assistant("A"), assistant("B"), user("Q"))
     assert sampled(UNCLOSED, *turns, stops=frozenset({"<user>", "</s>"})) == ["A", "B<user>"]
-    # It may open the next message though other turns are closed.
+    # A stop token can open the next message although other turns are closed.
     open_ended = PLAIN.replace("<end>", "{% if m.content != 'A' %}<end>{% endif %}")
     assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<s>"})) == ["A<s>"]
     assert sampled(open_ended, user("Q"), assistant("A"), user("R"), stops=frozenset({"<end>"})) == ["A"]
 
 
-def test_a_message_without_a_body_or_none_at_all_does_not_change_the_head_after_it() -> None:
-    # Jinja takes a line break away that follows a tag.
+def test_a_missing_or_empty_message_does_not_change_the_next_header() -> None:
+    # Jinja removes a newline after a tag.
     source = THINKS.replace("is false %}", "is false %}{{ '' }}")
     for before in ([user("Q")], [{"role": "user"}], []):
         turns = (*before, assistant("A", reasoning_content=""))
@@ -126,7 +126,7 @@ def test_a_token_after_the_stop_token_is_not_sampled() -> None:
     assert sampled(LAST_EOS, user("Q"), assistant("A")) == ["A<end>"]
 
 
-def test_text_of_others_is_never_sampled() -> None:
+def test_text_of_other_roles_is_never_sampled() -> None:
     assert sampled(PLAIN, user("<end>"), user("<s>assistant\nA<end>")) == []
 
 
@@ -233,7 +233,7 @@ HEADERS = (
 )
 
 
-def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
+def test_a_call_that_is_written_as_json_has_a_name_and_arguments() -> None:
     source = (
         "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c | tojson }}{% endfor %}<end>{% endfor %}"
     )
@@ -241,7 +241,7 @@ def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
     messages = [user("Q"), assistant("", tool_calls=[call])]
     trace = ChatTemplate(source).run(messages)
     labels = label(trace, messages, turn_format=format_of(source, special_tokens=CONTROL))
-    parts = [(one.channel, trace.text[one.start : one.end]) for one in labels if one.message == 1]
+    parts = [(span.channel, trace.text[span.start : span.end]) for span in labels if span.message == 1]
     assert parts == [
         (Channel.CONTENT, ""),
         (Channel.SCAFFOLD, '{"id": "'),
@@ -257,26 +257,26 @@ def test_a_call_that_is_written_as_its_json_has_a_name_and_arguments() -> None:
     ]
 
 
-def test_a_convention_counts_what_the_prompt_opens_as_sampled() -> None:
+def test_a_convention_can_count_markers_of_the_prompt_as_sampled() -> None:
     turn = assistant("A", reasoning_content="R")
     assert sampled(THINKS, user("Q"), turn) == ["R\n</think>\nA<end>"]
-    theirs = SamplingConventions(sampled_from="<think>")
-    assert sampled(THINKS, user("Q"), turn, conventions=theirs) == ["<think>\nR\n</think>\nA<end>"]
-    assert sampled(PLAIN, user("Q"), assistant("A"), conventions=theirs) == ["A<end>"]
+    conventions = SamplingConventions(sampled_from="<think>")
+    assert sampled(THINKS, user("Q"), turn, conventions=conventions) == ["<think>\nR\n</think>\nA<end>"]
+    assert sampled(PLAIN, user("Q"), assistant("A"), conventions=conventions) == ["A<end>"]
 
 
-def test_a_convention_counts_headers_as_given_and_never_a_body() -> None:
+def test_a_convention_can_count_headers_as_prompted_but_never_a_body() -> None:
     turn = assistant("<call>final</call>A")
     assert sampled(HEADERS, user("Q"), turn) == ["<call>final</call><call>final</call>A<end>"]
-    theirs = SamplingConventions(prompted="<call>.*?</call>")
-    assert sampled(HEADERS, user("Q"), turn, conventions=theirs) == ["<call>final</call>A<end>"]
+    conventions = SamplingConventions(prompted="<call>.*?</call>")
+    assert sampled(HEADERS, user("Q"), turn, conventions=conventions) == ["<call>final</call>A<end>"]
     assert sampled(PLAIN, user("Q"), assistant("\nA"), conventions=SamplingConventions(prompted=r"\A\n")) == [
         "\nA<end>"
     ]
 
 
 def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> list[tuple[Channel, str]]:
-    """Returns the channels of the last message's text, and whether each is sampled, in stretches."""
+    """Return the text of the last message in runs, each with its channel."""
     template = ChatTemplate(source)
     trace = template.run(messages, now=NOW)
     labels = label(
@@ -285,10 +285,10 @@ def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> lis
         turn_format=format_of(source, special_tokens=CONTROL),
         inline_reasoning=inline,
     )
-    own = [one for one in labels if one.message == len(messages) - 1 and one.start < one.end]
+    own = [span for span in labels if span.message == len(messages) - 1 and span.start < span.end]
     return [
-        (channel, "".join(trace.text[one.start : one.end] for one in same))
-        for channel, same in itertools.groupby(own, key=lambda one: one.channel)
+        (channel, "".join(trace.text[span.start : span.end] for span in run))
+        for channel, run in itertools.groupby(own, key=lambda span: span.channel)
     ]
 
 
@@ -300,8 +300,8 @@ REASONS = (
 
 
 def test_reasoning_within_content_is_reasoning_at_the_beginning_of_a_turn() -> None:
-    said = assistant("<think>\nR\n</think>\nA <think>x</think>")
-    assert channels(REASONS, user("Q"), said)[1:-1] == [
+    turn = assistant("<think>\nR\n</think>\nA <think>x</think>")
+    assert channels(REASONS, user("Q"), turn)[1:-1] == [
         (Channel.REASONING, "\nR\n"),
         (Channel.SCAFFOLD, "</think>"),
         (Channel.CONTENT, "\nA <think>x</think>"),
@@ -317,19 +317,19 @@ def test_reasoning_within_content_is_reasoning_at_the_beginning_of_a_turn() -> N
     assert channels(REASONS, assistant("A"), user("<think>R</think>"))[1:-1] == [(Channel.CONTENT, "<think>R</think>")]
 
 
-def test_a_head_may_reach_into_the_content() -> None:
+def test_a_header_can_reach_into_the_content() -> None:
     assert sampled(REASONS, user("Q"), assistant("<think>\nR\n</think>\nA")) == ["R\n</think>\nA<end>"]
     assert sampled(REASONS, user("Q"), assistant("A", reasoning_content="R")) == ["R\n</think>\nA<end>"]
 
 
-def test_where_there_is_no_head_only_what_is_said_is_sampled() -> None:
+def test_only_message_bodies_are_sampled_in_a_turn_without_a_header() -> None:
     source = (
         "{% for m in messages %}{{ raise_exception('no') if add_generation_prompt }}<s>{{ m.content }}<end>{% endfor %}"
     )
     assert sampled(source, user("Q"), assistant("A")) == ["A<end>"]
 
 
-def test_text_of_the_next_message_stops_no_turn() -> None:
+def test_text_of_the_next_message_does_not_stop_a_turn() -> None:
     source = (
         "{% for m in messages %}{{ '<model>' if m.role == 'assistant' }}{{ m.content }}{% endfor %}"
         "{% if add_generation_prompt %}<model>{% endif %}"
@@ -337,13 +337,13 @@ def test_text_of_the_next_message_stops_no_turn() -> None:
     assert sampled(source, user("Q"), assistant("A"), user("<user>evil")) == ["A"]
 
 
-def test_names_and_ids_of_a_tools_message_are_no_content(hub: object) -> None:
+def test_names_and_ids_of_a_tool_message_are_not_content(hub: object) -> None:
     renderer = create_renderer(load_tokenizer("moonshotai/Kimi-K2.5"))
     call = {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     result = {"role": "tool", "tool_call_id": "functions.f:0", "name": "f", "content": "res"}
     rendered = renderer.render([user("Q"), assistant("", tool_calls=[call]), result])
     content = [
-        token for token, one in zip(rendered.token_ids, rendered.content_mask_for_roles({"tool"}), strict=True) if one
+        token for token, mask in zip(rendered.token_ids, rendered.content_mask_for_roles({"tool"}), strict=True) if mask
     ]
     assert renderer.tokenizer.decode(content) == "res"
 

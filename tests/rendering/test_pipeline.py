@@ -1,4 +1,4 @@
-"""What a template writes has a text, owners and ids, and the switches of one run are of that run alone."""
+"""A run has a text, owners and ids, and its switches do not affect other runs."""
 
 from __future__ import annotations
 
@@ -23,56 +23,58 @@ def pipeline(**changed: Any) -> RenderPipeline:
     return RenderPipeline(RenderSettings(**default | changed))
 
 
-def test_what_is_written_has_owners_and_ids() -> None:
-    one = pipeline()
-    run = one.run([ASK, {"role": "assistant", "content": "Yes?"}], tools=None, add_generation_prompt=False)
+def test_a_run_has_owners_and_ids() -> None:
+    render_pipeline = pipeline()
+    run = render_pipeline.run([ASK, {"role": "assistant", "content": "Yes?"}], tools=None, add_generation_prompt=False)
     assert (run.roles, run.with_tools) == (["user", "assistant"], False)
     labels = run.labels
-    said = [run.trace.text[label.start : label.end] for label in labels if label.sampled]
-    assert "".join(said) == "Yes?<|end|>"
+    sampled = [run.trace.text[label.start : label.end] for label in labels if label.sampled]
+    assert "".join(sampled) == "Yes?<|end|>"
     assert {label.channel for label in labels} == {Channel.SCAFFOLD, Channel.CONTENT}
-    encoded, injected = one.encode(run.trace, labels)
-    assert (list(encoded.ids), injected) == (one.ids(run.trace), [])
-    assert one.settings.tokenizer.decode(encoded.ids) == run.trace.text
+    encoded, injected = render_pipeline.encode(run.trace, labels)
+    assert (list(encoded.ids), injected) == (render_pipeline.ids(run.trace), [])
+    assert render_pipeline.settings.tokenizer.decode(encoded.ids) == run.trace.text
 
 
-def test_switches_of_a_run_are_of_that_run_alone() -> None:
-    one = pipeline(chat_template="{{ a }}{{ b }}{{ messages[0].content }}", chat_template_kwargs={"a": "1", "b": "2"})
+def test_switches_of_a_run_do_not_affect_other_runs() -> None:
+    render_pipeline = pipeline(
+        chat_template="{{ a }}{{ b }}{{ messages[0].content }}", chat_template_kwargs={"a": "1", "b": "2"}
+    )
     texts = [
-        one.run([ASK], tools=None, add_generation_prompt=False, arguments=switches).trace.text
+        render_pipeline.run([ASK], tools=None, add_generation_prompt=False, arguments=switches).trace.text
         for switches in ({"b": "3"}, None)
     ]
     assert texts == ["13Hi", "12Hi"]
 
 
-def test_a_switch_that_the_template_does_not_know_does_not_change_its_ways() -> None:
+def test_an_unknown_switch_does_not_change_the_turn_format() -> None:
     template = "{% if a %}{{ '<|turn|>' }}{% endif %}{{ messages[0].content }}"
     plain = pipeline(chat_template=template).turn_format(with_tools=False)
     assert pipeline(chat_template=template, chat_template_kwargs={"other": 1}).turn_format(with_tools=False) == plain
     assert pipeline(chat_template=template, chat_template_kwargs={"a": True}).turn_format(with_tools=False) != plain
 
 
-def test_control_text_that_is_refused_is_named() -> None:
-    one = pipeline(content_tokens="refuse")
-    run = one.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
+def test_an_error_names_the_refused_control_text() -> None:
+    render_pipeline = pipeline(content_tokens="refuse")
+    run = render_pipeline.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
     with pytest.raises(ControlTextError, match=r"message 0: content"):
-        one.ids(run.trace)
+        render_pipeline.ids(run.trace)
 
 
 class Small(Letters):
-    """Has no capital letters, and cannot say where its tokens are in a text."""
+    """A tokenizer without capital letters and without offsets."""
 
     def encode(self, text: str) -> list[int]:
         return super().encode(text if text.startswith("Is") else text.lower())
 
 
 @pytest.mark.parametrize(("kind", "runs"), [(Letters, 2), (Small, 0)])
-def test_a_tokenizer_whose_tokens_are_not_the_text_attributes_nothing(
+def test_a_tokenizer_without_offsets_gives_no_attribution(
     kind: type[Letters], runs: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     foreign = pipeline(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
     run = foreign.run([ASK], tools=None, add_generation_prompt=False)
     encoded, injected = foreign.encode(run.trace, run.labels)
     assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run.trace), runs, [])
-    said = ["letters: tokens do not decode to their text, so they have no attribution"]
-    assert caplog.messages == said * (runs == 0)
+    warning = ["letters: tokens do not decode to their text, so they have no attribution"]
+    assert caplog.messages == warning * (runs == 0)

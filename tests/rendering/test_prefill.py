@@ -1,4 +1,4 @@
-"""Empty reasoning that a prompt wrote stays in the turns that it was written for, where that is asked for."""
+"""With `prefill="kept"`, empty reasoning of a generation prompt is kept in its turn."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def renderer_with(**switches: Any) -> ChatRenderer:
     return create_renderer(load_tokenizer(EMBEDDED), DefaultRendererConfig(prefill="kept", **switches))
 
 
-def test_every_turn_has_what_its_prompt_wrote() -> None:
+def test_every_turn_has_the_empty_reasoning_of_its_prompt() -> None:
     renderer = renderer_with(enable_thinking=False)
     text = renderer.trace([ASK, SAY, ASK, SAY]).text
     assert text.count("<|turn|>assistant\n<|think|><|/think|>Yes?<|end|>") == 2
 
 
-def test_it_belongs_to_its_turn_and_is_not_sampled() -> None:
+def test_empty_reasoning_belongs_to_its_turn_and_is_not_sampled() -> None:
     renderer = renderer_with(enable_thinking=False)
     rendered = renderer.render([ASK, SAY])
     ids = rendered.token_ids
@@ -49,7 +49,7 @@ def test_it_belongs_to_its_turn_and_is_not_sampled() -> None:
     assert renderer.tokenizer.decode(sampled) == "Yes?<|end|>"
 
 
-def test_a_turn_with_reasoning_stays_as_it_is() -> None:
+def test_a_turn_with_reasoning_is_unchanged() -> None:
     renderer = renderer_with(enable_thinking=False)
     plain = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
     thought = {**SAY, "reasoning_content": "Hm."}
@@ -68,7 +68,7 @@ def test_the_spans_still_cover_the_text(messages: list[dict[str, Any]]) -> None:
     trace = renderer_with(enable_thinking=False).trace(messages)
     assert [span.start for span in trace.spans] == [0, *(span.end for span in trace.spans[:-1])]
     assert trace.spans[-1].end == len(trace.text)
-    assert all(one[2:] != other[2:] for one, other in itertools.pairwise(trace.spans))
+    assert all(span[2:] != following[2:] for span, following in itertools.pairwise(trace.spans))
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,22 @@ def test_the_spans_still_cover_the_text(messages: list[dict[str, Any]]) -> None:
         ("zai-org/GLM-4.5-Air", GLM45RendererConfig(enable_thinking=False, prefill="kept")),
     ],
 )
-def test_a_bridge_without_thinking_equals_the_whole_render(hub: object, model: str, config: BaseRendererConfig) -> None:
+def test_a_bridge_without_thinking_equals_the_full_render(hub: object, model: str, config: BaseRendererConfig) -> None:
     renderer = create_renderer(load_tokenizer(model), config)
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
-    whole = renderer.render_ids([ASK, SAY, ASK], add_generation_prompt=True)
+    full = renderer.render_ids([ASK, SAY, ASK], add_generation_prompt=True)
     completion = renderer.tokenizer.encode("Yes?<|im_end|>" if model.startswith("Qwen") else "\nYes?<|user|>")
     bridge = renderer.bridge(prompt, completion, [ASK])
     assert isinstance(bridge, Bridge)
-    assert bridge.tokens.token_ids == whole
+    assert bridge.tokens.token_ids == full
 
 
-@pytest.mark.parametrize("said", [{"reasoning_content": "R"}, {"content": "<think>\nR\n</think>\n\nYes?"}])
-def test_a_turn_whose_reasoning_the_template_leaves_out_stays_as_it_is(said: dict[str, Any], hub: object) -> None:
+@pytest.mark.parametrize("fields", [{"reasoning_content": "R"}, {"content": "<think>\nR\n</think>\n\nYes?"}])
+def test_a_turn_with_reasoning_that_the_template_drops_is_unchanged(fields: dict[str, Any], hub: object) -> None:
     tokenizer = load_tokenizer("Qwen/Qwen3-8B")
-    kept, plain = (
+    keeping, plain = (
         create_renderer(tokenizer, Qwen3RendererConfig(enable_thinking=False, prefill=prefill))
         for prefill in ("kept", "template")
     )
-    messages = [ASK, {**SAY, **said}, ASK]
-    assert kept.render_ids(messages) == plain.render_ids(messages)
+    messages = [ASK, {**SAY, **fields}, ASK]
+    assert keeping.render_ids(messages) == plain.render_ids(messages)

@@ -1,4 +1,4 @@
-"""Rollouts that are extended turn by turn, compared with what rendering the whole conversation gives."""
+"""Bridge rollouts turn by turn, and compare the results with a full render."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.support.standin import stand_in
 
 __all__ = [
     "EACH_ONCE",
-    "FALSE",
+    "FALSE_REFUSALS",
     "ODD_RESULTS",
+    "REFUSED_WITH_ALL",
     "TEMPLATES",
-    "UNKEPT",
     "Case",
     "cases",
     "keeping_all",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 DATE = datetime.datetime(2026, 1, 1)
-WORDS = {
+SAME_SHAPE = {
     "many",
     "long",
     "html",
@@ -51,28 +51,29 @@ WORDS = {
     "long turns",
     "newlines",
 }
-"""Conversations that differ from others in their words alone."""
+"""Conversations that have the shape of another one, with different text."""
 MANY = 50
 
 
 class Case(NamedTuple):
-    """A turn that messages follow: the rollout so far, and the whole conversation up to the next turn."""
+    """An assistant turn with new messages: the rollout so far, and a full render up to the next turn."""
 
     name: str
     prompt: list[int]
     completion: list[int]
     new: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None
-    whole: list[int]
+    full: list[int]
+    """The ids of a full render."""
     added: list[int]
-    """What rendering the whole conversation writes after the turn."""
+    """The ids that the full render has after the turn."""
     keeps: bool
-    """Whether it does."""
+    """Whether the full render begins with the rollout."""
     lost: bool
-    """Whether the template leaves out a new message."""
+    """Whether the template drops a new message."""
 
 
-FALSE: dict[str, dict[str, int]] = {
+FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "glm-4.5": {"history_rewritten": 2},
     "glm-4.6": {"history_rewritten": 2},
     "kimi-k3": {"no_stop_token": 104, "suffix_varies": 2},
@@ -107,30 +108,30 @@ FALSE: dict[str, dict[str, int]] = {
     "trl__diffusion_gemma_training": {"no_stop_token": 24},
     "trl__glm4moe": {"history_rewritten": 2},
 }
-"""Turns that are not extended though rendering would keep them, by template and reason: see `docs/bridging.md`."""
+"""Turns that are refused although a full render keeps the prefix: see `docs/tables/bridge.md`."""
 
-UNKEPT = {"gemma-4": BridgeReason.SUFFIX_VARIES}
-"""Why turns are not extended with all kept either: what they say beside a call is written after its result."""
+REFUSED_WITH_ALL = {"gemma-4": BridgeReason.SUFFIX_VARIES}
+"""Reasons for refusals with `thinking_retention="all"`: content beside a call is written after the tool result."""
 
 
 def templates() -> dict[str, Any]:
-    """Returns one model for each template of the hub, and the templates of the corpus, by name."""
-    found: dict[str, Any] = {"embedded": EMBEDDED}
+    """Return one model for each template of the hub, and the templates of the corpus, by name."""
+    by_name: dict[str, Any] = {"embedded": EMBEDDED}
     for name, model in hub_models().items():
-        found.setdefault(str(model["template"]), name)
-    return found | {path.stem: path for path in CORPUS}
+        by_name.setdefault(str(model["template"]), name)
+    return by_name | {path.stem: path for path in CORPUS}
 
 
 TEMPLATES = templates()
 
 EACH_ONCE = [name for name, source in TEMPLATES.items() if source not in OF_MODELS]
-"""Those without the texts of the corpus that a model of the hub has as well."""
+"""All templates, without those of the corpus that are equal to that of a model of the hub."""
 
 
 def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
-    """Returns a renderer for a template; None for a model that comes without one.
+    """Return a renderer for a template; None for a model without one.
 
-    It does not verify its runs, which are thousands: others do that for all of these templates.
+    Verification is off, because there are thousands of runs. Other tests verify all of these templates.
     """
     source = TEMPLATES[template]
     if source in CORPUS:
@@ -145,11 +146,11 @@ def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
 
 
 def _odd_results() -> dict[str, list[dict[str, Any]]]:
-    """Returns conversations whose results say little of their calls, or come in another order, or not all."""
+    """Return conversations with tool results that are incomplete, reordered, or lack their names."""
     ask, called, *results = CONVERSATIONS["calls parallel"]
-    bare = [{key: value for key, value in one.items() if key != "name"} for one in results[:2]]
-    found = {"nameless": bare, "reversed": results[1::-1], "both": bare[::-1], "second": results[1:2]}
-    return {name: [ask, called, *some] for name, some in found.items()}
+    bare = [{key: value for key, value in result.items() if key != "name"} for result in results[:2]]
+    variants = {"nameless": bare, "reversed": results[1::-1], "both": bare[::-1], "second": results[1:2]}
+    return {name: [ask, called, *variant] for name, variant in variants.items()}
 
 
 ODD_RESULTS = _odd_results()
@@ -162,15 +163,15 @@ def cases(
     by_turns: bool = False,
     halved: bool = False,
 ) -> Iterator[Case]:
-    """Yields all turns of the tests' conversations that messages follow, as a model may have sampled them.
+    """Yield all assistant turns of the test conversations that other messages follow, as a model may sample them.
 
-    Each with tools and without; or `by_turns` once, with tools or without, and not those that differ in words alone.
-    `halved` are two of four: those with tools and those without alike.
+    Each turn is yielded with and without tools. With `by_turns`, tools alternate, and conversations of a repeated shape
+    are skipped. `halved` skips two of four turns.
     """
     number = 0
     for name, conversation in conversations.items():
-        turns = list(_turns(conversation)) if not by_turns or name not in WORDS else []
-        # Of a hundred turns, the first, the middle one and the last.
+        turns = list(_turns(conversation)) if not by_turns or name not in SAME_SHAPE else []
+        # Of many turns, only the first, the middle one and the last.
         for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
             number += 1
             if halved and number // 2 % 2:
@@ -185,14 +186,14 @@ def cases(
 
 
 def keeping_all(renderer: ChatRenderer) -> ChatRenderer:
-    """Returns the same renderer with a bridge that keeps all reasoning, and all that it has found out already."""
+    """Return the same renderer with `thinking_retention="all"`, sharing the results of probing."""
     other = with_settings(renderer, thinking_retention="all")
     vars(other).update(resolution=renderer.resolution, _compiled_grammar=renderer._compiled_grammar)
     return other
 
 
 def _turns(conversation: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:
-    """Yields the assistant's messages that others follow, each with where its next one is."""
+    """Yield the index of each assistant message that others follow, and the index of the next assistant message."""
     roles = [message["role"] for message in conversation]
     for at in range(1, len(roles) - 1):
         if roles[at] == "assistant" != roles[at + 1]:
@@ -207,23 +208,23 @@ def _case(
     end: int,
     tools: list[dict[str, Any]] | None,
 ) -> Case | None:
-    prompt, _ = _written(renderer, conversation[:at], tools, prompt=True)
-    if _opens_reasoning(renderer, prompt.text) and not _thinks(renderer, conversation[at]):
-        # Where the prompt begins reasoning there is some.
+    prompt, _ = _run(renderer, conversation[:at], tools, prompt=True)
+    if _opens_reasoning(renderer, prompt.text) and not _has_reasoning(renderer, conversation[at]):
+        # A turn after a prompt that opens reasoning has reasoning.
         conversation = [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
-    last, last_labels = _written(renderer, conversation[: at + 1], tools, prompt=False)
-    whole, labels = _written(renderer, conversation[:end], tools, prompt=True)
-    alone, followed = last.text[: _end(last_labels, at)], whole.text[: _end(labels, at)]
-    # Where the next message's first token stops a turn, it is sampled with it.
+    last, last_labels = _run(renderer, conversation[: at + 1], tools, prompt=False)
+    full, labels = _run(renderer, conversation[:end], tools, prompt=True)
+    alone, followed = last.text[: _end(last_labels, at)], full.text[: _end(labels, at)]
+    # If the first token of the next message is the stop token, it is sampled with the turn.
     turn = followed if followed.startswith(alone) else alone
     if not _end(labels, at):
         return None
-    begun = min(one.start for one in labels if one.message == at and one.sampled)
-    completion = _completed(renderer, prompt.text, turn, begun)
+    start = min(span.start for span in labels if span.message == at and span.sampled)
+    completion = _completed(renderer, prompt.text, turn, start)
     if completion is None:
         return None
-    owners = {span.message for span in whole.spans}
-    keeps = turn.startswith(prompt.text) and whole.text.startswith(turn)
+    owners = {span.message for span in full.spans}
+    keeps = turn.startswith(prompt.text) and full.text.startswith(turn)
     encode = renderer.tokenizer.encode
     return Case(
         f"{name}, message {at}{', tools' if tools else ''}",
@@ -231,8 +232,8 @@ def _case(
         encode(completion, add_special_tokens=False),
         conversation[at + 1 : end],
         tools,
-        encode(whole.text, add_special_tokens=False),
-        encode(whole.text[len(turn) if keeps else _end(labels, at) :], add_special_tokens=False),
+        encode(full.text, add_special_tokens=False),
+        encode(full.text[len(turn) if keeps else _end(labels, at) :], add_special_tokens=False),
         keeps,
         any(number not in owners for number in range(at + 1, end)),
     )
@@ -243,35 +244,35 @@ def _opens_reasoning(renderer: ChatRenderer, prompt: str) -> bool:
     return reasoning is not None and prompt.rfind(reasoning.markers[0]) > prompt.rfind(reasoning.markers[1])
 
 
-def _thinks(renderer: ChatRenderer, message: dict[str, Any]) -> bool:
+def _has_reasoning(renderer: ChatRenderer, message: dict[str, Any]) -> bool:
     reasoning = renderer.resolution.grammar.reasoning
     inline = reasoning is not None and reasoning.markers[0] in str(message.get("content"))
     return inline or bool(message.get("reasoning_content"))
 
 
 def _completed(renderer: ChatRenderer, prompt: str, turn: str, start: int) -> str | None:
-    """Returns what a model has sampled of a turn that begins at a place; None where the prompt forbids it.
+    """Return the completion of a turn that begins at `start`; None if it contradicts the prompt.
 
-    A prompt may open reasoning, or say that there is none, and the turn is written in another way in a history.
+    A prompt can open or skip reasoning, while the template writes the same turn differently in a history.
     """
     if turn.startswith(prompt):
         return turn[len(prompt) :]
-    said, reasoning = turn[start:], renderer.resolution.grammar.reasoning
+    completion, reasoning = turn[start:], renderer.resolution.grammar.reasoning
     stops = [renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids()]
     ends = renderer._pipeline.turn_format(with_tools=False).end_token
-    if not said.endswith((*stops, ends or stops[0])):
+    if not completion.endswith((*stops, ends or stops[0])):
         return None
     if reasoning is None:
-        return said
+        return completion
     opening, closing = reasoning.markers
     if not _opens_reasoning(renderer, prompt):
-        return None if closing in said and prompt.rstrip().endswith(closing) else said
-    # What the prompt has of it already is not sampled once more.
-    said = said.removeprefix(opening).removeprefix("\n")
-    return said if closing in said else f"Hm.{closing}{reasoning.after}{said}"
+        return None if closing in completion and prompt.rstrip().endswith(closing) else completion
+    # The prompt contains the opening marker.
+    completion = completion.removeprefix(opening).removeprefix("\n")
+    return completion if closing in completion else f"Hm.{closing}{reasoning.after}{completion}"
 
 
-def _written(
+def _run(
     renderer: ChatRenderer, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
 ) -> tuple[Trace, tuple[LabelledSpan, ...]]:
     run = renderer._pipeline.run(normalise_messages(messages), tools=tools, add_generation_prompt=prompt)
@@ -279,11 +280,11 @@ def _written(
 
 
 def _end(labels: tuple[LabelledSpan, ...], message: int) -> int:
-    return max((one.end for one in labels if one.message == message and one.sampled), default=0)
+    return max((span.end for span in labels if span.message == message and span.sampled), default=0)
 
 
 def outcome_of(renderer: ChatRenderer, case: Case) -> str:
-    """Extends a rollout, and returns what came of it.
+    """Bridge a rollout and return the outcome.
 
     Raises:
         AssertionError: The result is wrong.
@@ -295,8 +296,8 @@ def outcome_of(renderer: ChatRenderer, case: Case) -> str:
     prior = [*case.prompt, *case.completion]
     assert ids[: len(prior)] == prior, case.name
     added = ids[len(prior) :]
-    # A turn that is written in another way may have to be closed.
-    assert added == case.whole[len(case.whole) - len(added) :], case.name
+    # The bridge may also have to close the turn.
+    assert added == case.full[len(case.full) - len(added) :], case.name
     assert len(added) >= len(case.added), case.name
     if not case.keeps:
         assert "all" in (renderer.thinking_retention, renderer._default_retention), (

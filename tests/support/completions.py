@@ -1,7 +1,6 @@
-"""Completions to be read: vocabularies that stand in for real ones, chunks, and what any reading has to keep.
+"""Completions to parse, stand-in vocabularies, ways to split into chunks, and the invariants of every parse.
 
-A reading keeps its word where every token is told of once and in order, and where what was told piece by piece adds
-up to the message.
+Every token belongs to exactly one event, in order, and the events add up to the parsed message.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ HUB = {
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
     "harmony": "openai/gpt-oss-20b",
 }
-"""A real model for each syntax."""
+"""A real model for each tool-call format."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
 
@@ -120,42 +119,42 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|start|><|start|>",
     ),
 }
-"""What only one syntax has."""
+"""More completions for single tool-call formats."""
 
 
 def turn(key: str, reasoning: str, content: str, calls: str) -> str:
-    """Writes a turn as models with a syntax do."""
+    """Return the text of a turn in a tool-call format."""
     if key == "harmony":
         messages = [("analysis", reasoning), ("final", content)]
-        written = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
-        return "<|start|>assistant".join([*written, *([calls] if calls else [])])
+        blocks = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
+        return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
     return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
 
 
 def completions(key: str) -> list[str]:
-    """Returns completions in a syntax, as text."""
+    """Return the texts of completions in a tool-call format."""
     one, two = format_calls(key, [ROME]), format_calls(key, [ROME, SEARCH])
     return [
         "",
         "é",
         turn(key, "", "Yes: 1 < 2 </b> 🙂", ""),
         turn(key, "Hm, é.", "Yes 🙂.  \n", ""),
-        turn(key, "", "", one),
-        turn(key, "Hm.", "Look: ", two),
-        turn(key, "", one + " é\n " + two, "\n\n") + "Done é. ",
-        turn(key, f"Then {one} maybe.", "No.", one),
-        turn(key, "Hm. ", "", one).replace("\n</think>", ""),
-        turn(key, "Hm.", "", two + "<|stop|>" + one),
+        turn(key, "", "", single),
+        turn(key, "Hm.", "Look: ", double),
+        turn(key, "", single + " é\n " + double, "\n\n") + "Done é. ",
+        turn(key, f"Then {single} maybe.", "No.", single),
+        turn(key, "Hm. ", "", single).replace("\n</think>", ""),
+        turn(key, "Hm.", "", double + "<|stop|>" + single),
         turn(key, "Hm.", "<|stop|>é<|eos|><|stop|>", ""),
-        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", one),
+        turn(key, "a</thi</think>b", "<thi<tool_cal<|tool", single),
         turn(key, "<think><think>", "</think><think>", ""),
         "<think></think>\n\n\nHi",
-        "<think>\n</think>" + one,
-        "<think>" * 3 + "</think>" * 2 + one * 2,
+        "<think>\n</think>" + single,
+        "<think>" * 3 + "</think>" * 2 + single * 2,
         "\n<|turn|>assistant\n<|turn|>assistant\n\n<think>\nHm.",
         "<|turn|>assistant<|turn|>",
-        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", one, "a" + " " * count)),
-        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{one}{' ' * 300}",
+        *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", single, "a" + " " * count)),
+        f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{single}{' ' * 300}",
         *OWN[key],
     ]
 
@@ -164,7 +163,7 @@ Chunks = Iterable[Sequence[Any]]
 
 
 class Vocabulary(NamedTuple):
-    """A vocabulary that is only good for reading."""
+    """A vocabulary that can decode only."""
 
     texts: list[str]
     added_tokens: dict[str, int]
@@ -180,25 +179,25 @@ class Vocabulary(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """What completions are read with."""
+    """A compiled grammar with tools and a tokenizer."""
 
     compiled: CompiledGrammar
     tools: Sequence[Any] | None
     encode: Callable[[str], list[int]]
     size: int
-    """How many ids there are."""
+    """The number of ids."""
 
 
 class Reading(NamedTuple):
-    """All that was told of a completion, and the message."""
+    """The events of a completion, and the parsed message."""
 
     events: list[ParseEvent]
     response: ParsedResponse
 
 
 def grammar_of(key: str, *, trims: bool = False) -> Grammar:
-    """Returns a grammar with a syntax's own markers; in one that trims, no space is kept at any end."""
-    syntax = TOOL_FORMATS[key]
+    """Return a grammar with the default markers of a tool-call format; `trims` strips whitespace around fields."""
+    tool_format = TOOL_FORMATS[key]
     trimmed = SPACES if trims else ""
     reasoning = ReasoningFormat(
         markers=("<think>", "</think>"),
@@ -213,13 +212,13 @@ def grammar_of(key: str, *, trims: bool = False) -> Grammar:
         content=Edges(left=trimmed, right=trimmed),
         content_before_calls=Edges(trail="\n", left=trimmed, right=trimmed),
         tools=key,
-        section=syntax.section,
-        call=syntax.call,
+        section=tool_format.section,
+        call=tool_format.call,
     )
 
 
 def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, marks: bool) -> Reader:
-    """Returns a reader whose tokens are bytes; so are the markers, unless `marks` makes each of them a token."""
+    """Return a reader with bytes as tokens; with `marks`, each marker is a token too."""
     added = sorted({*STOPS, "<|turn|>", *(markers_within(grammar) if marks else ())})
     numbers = {text: number for number, text in enumerate(added, 256)}
     vocabulary = Vocabulary([*map(chr, range(256)), *map(to_byte_text, added)], numbers)
@@ -233,7 +232,7 @@ def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, mar
 
 
 def reader_of_pieces(grammar: Grammar, text: str, *, tools: Sequence[Any] | None = None, seed: int) -> Reader:
-    """Returns a reader for one text, whose tokens are any pieces of it: of markers, of characters, of both."""
+    """Return a reader for one text, with random pieces of it as tokens: they cut markers and characters."""
     numbers = {stop: number for number, stop in enumerate(STOPS)}
     pieces = [*map(to_byte_text, STOPS)]
     ids: list[int] = []
@@ -251,14 +250,14 @@ def reader_of_pieces(grammar: Grammar, text: str, *, tools: Sequence[Any] | None
 
 
 def _cut_at_stops(text: str) -> Iterator[str]:
-    while found := min((stop for stop in STOPS if stop in text), key=text.index, default=None):
-        before, _, text = text.partition(found)
-        yield from (before, found)
+    while stop := min((candidate for candidate in STOPS if candidate in text), key=text.index, default=None):
+        before, _, text = text.partition(stop)
+        yield from (before, stop)
     yield text
 
 
 def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> Reader:
-    """Returns the reader of a renderer, for completions of a prompt that is not known."""
+    """Return the reader of a renderer, for completions of an unknown prompt."""
     tokenizer = renderer.tokenizer
     return Reader(
         renderer._compiled_grammar,
@@ -269,7 +268,7 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
 
 
 def read(reader: Reader, chunks: Chunks) -> Reading:
-    """Reads a completion in chunks, the last of which is known to be the last."""
+    """Parse a completion in chunks, and close the parser with the last one."""
     scanner = new_scanner(reader.compiled, reader.tools)
     events: list[ParseEvent] = []
     *earlier, last = (reader.compiled.marker_text.pieces(list(chunk)) for chunk in (chunks or [[]]))
@@ -280,7 +279,7 @@ def read(reader: Reader, chunks: Chunks) -> Reading:
 
 
 def in_two(ids: Sequence[int], at: int) -> Chunks:
-    """Returns two chunks.
+    """Return two chunks.
 
     >>> in_two([1, 2, 3], 1)
     [[1], [2, 3]]
@@ -289,35 +288,37 @@ def in_two(ids: Sequence[int], at: int) -> Chunks:
 
 
 def one_by_one(ids: Sequence[int]) -> Chunks:
-    """Returns a chunk for each token, and one without any."""
+    """Return a chunk for each token, and an empty one at the end."""
     return [*([number] for number in ids), []]
 
 
 def random_chunks(ids: Sequence[int], chance: random.Random) -> Chunks:
-    """Returns chunks of any size, of which some are empty."""
+    """Return chunks of random size. Some are empty."""
     cuts = sorted(chance.choices(range(len(ids) + 1), k=chance.randint(0, 5)))
     return [ids[start:end] for start, end in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
 
 
 def assert_accounted(reading: Reading, count: int) -> None:
-    """Fails where a token of so many is not told of once and in order, or where the message is not what was told."""
+    """Assert that the events cover `count` tokens once and in order, and add up to the parsed message."""
     response = reading.response
-    assert _told([(event.start, event.end) for event in reading.events]) == count
-    assert _told([(part.start, part.end) for part in response.parts]) == count
+    assert _covered([(event.start, event.end) for event in reading.events]) == count
+    assert _covered([(part.start, part.end) for part in response.parts]) == count
     assert all(part.start < part.end for part in response.parts)
-    assert all(one.region is not other.region for one, other in zip(response.parts, response.parts[1:], strict=False))
+    assert all(
+        part.region is not following.region for part, following in zip(response.parts, response.parts[1:], strict=False)
+    )
     assert _joined(reading.events, ContentDelta) == response.content
     assert _joined(reading.events, ReasoningDelta) == (response.reasoning_content or "")
     for number, call in enumerate(response.tool_calls):
-        said = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
-        assert call.raw == "".join(said)
+        deltas = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
+        assert call.raw == "".join(deltas)
         assert call.token_span is not None
         assert 0 <= call.token_span[0] <= call.token_span[1] <= count
     assert response.reasoning_complete == (response.state.region is not Region.REASONING)
 
 
-def _told(spans: Sequence[tuple[int, int]]) -> int:
-    """Returns how many tokens are told of, from the first one on and without a gap."""
+def _covered(spans: Sequence[tuple[int, int]]) -> int:
+    """Return the number of tokens that the spans cover, which must begin at 0 and have no gaps."""
     at = 0
     for start, end in spans:
         assert (start, end >= start) == (at, True), spans

@@ -1,4 +1,4 @@
-"""Nasty texts: what tokenizers get wrong."""
+"""Texts that tokenizers often get wrong."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ HAND_WRITTEN = (
 
 
 def nasty_texts(*, code_files: int = 24, random_texts: int = 240, seed: int = 0) -> Iterator[str]:
-    """Yields hand-written traps, real code, and random mixtures of everything."""
+    """Yield hand-written edge cases, source code, and random mixtures of both."""
     yield from HAND_WRITTEN
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[:code_files]:
         yield path.read_text(encoding="utf-8")[:20_000]
@@ -81,7 +81,7 @@ def _random_part(chance: random.Random, parts: list[str]) -> str:
 
 
 def code_points(template: str, *, per_text: int = 512) -> Iterator[str]:
-    """Yields texts that hold every code point there is, each put into the template."""
+    """Yield texts that contain every code point, each formatted with the template."""
     scalars = [point for point in range(0x110000) if not 0xD800 <= point < 0xE000]
     for start in range(0, len(scalars), per_text):
         yield "\n".join(template.format(chr(point)) for point in scalars[start : start + per_text])

@@ -1,4 +1,4 @@
-"""A small hub on a local port: serves files of repositories the way the real one does, and counts requests."""
+"""A local HTTP server that imitates the Hugging Face Hub and records requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FakeHub", "serve_hub"]
 
 @dataclass
 class FakeHub:
-    """What the hub has: files by (repository, commit), branches by (repository, name)."""
+    """Files by (repository, commit), and branches by (repository, name)."""
 
     files: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
     branches: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -26,14 +26,14 @@ class FakeHub:
     url: str = ""
 
     def publish(self, repository: str, files: dict[str, bytes], *, branch: str = "main") -> str:
-        """Makes a commit of these files the branch's last; returns it."""
+        """Commit the files to a branch, and return the commit."""
         commit = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
         self.files[repository, commit] = files
         self.branches[repository, branch] = commit
         return commit
 
     def answer(self, path: str, authorization: str | None) -> tuple[int, dict[str, str], bytes]:
-        """Returns status, headers and body for a path."""
+        """Return status, headers and body for a path."""
         parts = [unquote(part) for part in urlsplit(path).path.strip("/").split("/")]
         listing = parts[:2] == ["api", "models"]
         parts = parts[2:] if listing else parts
@@ -49,8 +49,8 @@ class FakeHub:
         file = "/".join(rest)
         headers = {"X-Repo-Commit": commit}
         if listing and verb == "tree":
-            found = [name for name in files if name.startswith(file + "/")]
-            rows = [{"type": "file", "path": name, "size": len(files[name]), "oid": "0" * 40} for name in found]
+            names = [name for name in files if name.startswith(file + "/")]
+            rows = [{"type": "file", "path": name, "size": len(files[name]), "oid": "0" * 40} for name in names]
             if rows:
                 return 200, {**headers, "Content-Type": "application/json"}, json.dumps(rows).encode()
         elif file in files:
@@ -61,7 +61,7 @@ class FakeHub:
 
 @contextlib.contextmanager
 def serve_hub(hub: FakeHub) -> Iterator[FakeHub]:
-    """Serves the hub on a free local port while the block runs."""
+    """Serve the hub on a free local port while the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

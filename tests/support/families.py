@@ -1,4 +1,4 @@
-"""The templates at hand of each family, with a vocabulary or without."""
+"""The available templates of each family, with or without a vocabulary."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.models import hub_models
 from tests.support.parity import CORPUS, HUB
 from tests.support.standin import stand_in
 
-__all__ = ["DATE", "Known", "known", "renderer_for"]
+__all__ = ["DATE", "FamilyTemplate", "family_templates", "renderer_for"]
 
 DATE = "2026-01-01"
 
 
-class Known(NamedTuple):
-    """A template of a family: whose it is, and its file where there is no vocabulary for it."""
+class FamilyTemplate(NamedTuple):
+    """A template of a family. `path` is its file if there is no vocabulary for it."""
 
     family: Family
     text: str
@@ -32,7 +32,7 @@ class Known(NamedTuple):
 
     @property
     def has_vocabulary(self) -> bool:
-        """Whether its own vocabulary is at hand: that of Kimi K3 is another model's."""
+        """Whether its own vocabulary is available. The one of Kimi K3 belongs to another model."""
         return self.path is None and self.model != "moonshotai/Kimi-K3"
 
     def __str__(self) -> str:
@@ -40,34 +40,34 @@ class Known(NamedTuple):
 
 
 @functools.cache
-def known() -> tuple[Known, ...]:
-    """Returns the templates at hand that a record names, each once: with a vocabulary where there is one."""
-    # Of several models the first one counts, as in other tests, which have it loaded.
-    return tuple({one.digest: one for one in (*_of_corpus(), *reversed([*_of_hub()]))}.values())
+def family_templates() -> tuple[FamilyTemplate, ...]:
+    """Return each available template of a family record once, with a vocabulary if possible."""
+    # The first of several models is used, as in other tests, because its tokenizer is already loaded.
+    return tuple({template.digest: template for template in (*_of_corpus(), *reversed([*_of_hub()]))}.values())
 
 
-def _of_hub() -> Iterator[Known]:
+def _of_hub() -> Iterator[FamilyTemplate]:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in HUB}
     for name, model in hub_models().items():
         text = texts.get(str(model["template"]), "")
         family = _family_of(text)
         if family is not None:
-            yield Known(family, text, name, None)
+            yield FamilyTemplate(family, text, name, None)
 
 
-def _of_corpus() -> Iterator[Known]:
+def _of_corpus() -> Iterator[FamilyTemplate]:
     for path in CORPUS:
         text = path.read_text(encoding="utf-8")
         family = _family_of(text)
         if family is not None:
-            yield Known(family, text, path.stem, path)
+            yield FamilyTemplate(family, text, path.stem, path)
 
 
 def _family_of(text: str) -> Family | None:
-    return next((one for one in FAMILIES.values() if digest_of(text) in one.templates), None)
+    return next((family for family in FAMILIES.values() if digest_of(text) in family.templates), None)
 
 
-def renderer_for(one: Known) -> ChatRenderer:
-    """Returns a renderer for a template of a family."""
-    tokenizer = load_tokenizer(one.model) if one.path is None else stand_in(one.path)
+def renderer_for(template: FamilyTemplate) -> ChatRenderer:
+    """Return a renderer for a template of a family."""
+    tokenizer = load_tokenizer(template.model) if template.path is None else stand_in(template.path)
     return create_renderer(tokenizer, date=DATE)

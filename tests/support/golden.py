@@ -1,6 +1,6 @@
-"""Golden ids: the files in `tests/goldens`, one for each family, and what the changelog says of them.
+"""Golden ids: the files in `tests/goldens`, one for each family, and their rows in the changelog.
 
-A file says which ids the reference gave for a few conversations. A person can read it, and a diff shows what changed:
+A file has the reference ids of a few conversations, as text, so that a diff shows the changes:
 
     family qwen3
     version 1
@@ -15,9 +15,9 @@ A file says which ids the reference gave for a few conversations. A person can r
     {"role": "user", "content": "Hi"}
     151644 872 198 ...
 
-A case has the names of the tools that it is given, what is set, its messages in the form that the template takes, and
-the ids; or `refused`, where the template does not render it. Ids that most cases of a model begin with, such as those
-of a long default system message, stand once below the model, and as the word `start` in the cases.
+A case has the names of its tools, its settings, its messages in the input format of the template, and the ids; or
+`refused`, if the template does not render it. Ids that most cases of a model begin with, such as those of a long
+default system message, are written once below the model, and as the word `start` in the cases.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ Data = dict[str, Any]
 FOLDER = Path(__file__).parents[1] / "goldens"
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 KEPT: dict[str, Family] = {
-    key: one for key, one in FAMILIES.items() if one.verified == "tokens" and one.program is None
+    key: family for key, family in FAMILIES.items() if family.verified == "tokens" and family.program is None
 }
-"""The families whose ids are kept. The reference of a program is its vendor's encoder, and not a template."""
+"""The families with golden ids. Those with a program are left out: their reference is not a template."""
 WIDTH = 120
 LEAST_START = 40
-"""How many ids most cases of a model begin with, if these are written once."""
+"""The minimum number of shared ids that are written once."""
 TITLE = "Golden ids of {}: what the reference gives. Made by `make goldens` and not by hand; see CONTRIBUTING.md."
 
 
@@ -69,11 +69,11 @@ class Case(NamedTuple):
     settings: Data
     messages: list[Data]
     ids: list[int] | None
-    """None where the template refuses it."""
+    """None if the template refuses the conversation."""
 
 
 class Model(NamedTuple):
-    """A model that stands for all that have its template."""
+    """A model that represents all models with its template."""
 
     name: str
     template: str
@@ -83,18 +83,18 @@ class Model(NamedTuple):
 
 
 class Golden(NamedTuple):
-    """What is in a file."""
+    """The contents of a file."""
 
     family: str
     version: int
-    """That of the family's record."""
+    """The version of the family record."""
     date: str
-    """What templates that ask for the time are told."""
+    """The current time of templates that read it."""
     models: list[Model]
 
 
 def names_of(tools: list[Data]) -> tuple[str, ...]:
-    """Returns the names of tools, which may be bare or in an envelope.
+    """Return the names of tools, with or without a `function` wrapper.
 
     >>> names_of([{"type": "function", "function": {"name": "search"}}, {"name": "get_weather"}])
     ('search', 'get_weather')
@@ -103,7 +103,7 @@ def names_of(tools: list[Data]) -> tuple[str, ...]:
 
 
 def path_of(key: str) -> Path:
-    """Returns the file of a family."""
+    """Return the file of a family."""
     return FOLDER / f"{key}.txt"
 
 
@@ -113,7 +113,7 @@ def path_of(key: str) -> Path:
 
 
 def write_golden(golden: Golden) -> str:
-    """Returns the text of a file."""
+    """Return the text of a file."""
     head = [f"family {golden.family}", f"version {golden.version}", f"date {golden.date}"]
     blocks = [[TITLE.format(golden.family)], head]
     for model in golden.models:
@@ -121,31 +121,31 @@ def write_golden(golden: Golden) -> str:
         start = _start(model.cases)
         once = ["start", *_wrapped(start)] if start else []
         blocks.append([f"model {model.name}", f"template {model.template}", *tools, *once])
-        blocks += [_written(case, start) for case in model.cases]
+        blocks += [_case_lines(case, start) for case in model.cases]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
 def _start(cases: list[Case]) -> list[int]:
-    """Returns the ids that at least half of the cases begin with; none where these are few."""
-    found = [case.ids for case in cases if case.ids is not None]
-    if not found:
+    """Return the ids that at least half of the cases begin with; an empty list if these are few."""
+    lists = [case.ids for case in cases if case.ids is not None]
+    if not lists:
         return []
-    shared = sorted(_alike(found[0], ids) for ids in found)
-    start = found[0][: shared[len(shared) // 2]]
+    shared = sorted(_common_prefix(lists[0], ids) for ids in lists)
+    start = lists[0][: shared[len(shared) // 2]]
     return start if len(start) >= LEAST_START else []
 
 
-def _alike(one: list[int], other: list[int]) -> int:
-    """Returns how many ids both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (here, there) in enumerate(pairs) if here != there), min(len(one), len(other)))
+def _common_prefix(first: list[int], second: list[int]) -> int:
+    """Return the length of the common prefix."""
+    pairs = zip(first, second, strict=False)
+    return next((at for at, (here, there) in enumerate(pairs) if here != there), min(len(first), len(second)))
 
 
 def _wrapped(words: list[int] | list[int | str]) -> list[str]:
     return textwrap.wrap(" ".join(map(str, words)), WIDTH)
 
 
-def _written(case: Case, start: list[int]) -> list[str]:
+def _case_lines(case: Case, start: list[int]) -> list[str]:
     ids: list[int | str] | None = None if case.ids is None else [*case.ids]
     if ids and start and ids[: len(start)] == start:
         ids[: len(start)] = ["start"]
@@ -163,10 +163,10 @@ def _json(value: Data) -> str:
 
 
 def read_golden(text: str) -> Golden:
-    """Returns what is in the text of a file.
+    """Parse the text of a file.
 
     Raises:
-        ValueError: The text is not one that `write_golden` gives.
+        ValueError: The text is not in the format of `write_golden`.
     """
     _, head, *blocks = (block.split("\n") for block in text.removesuffix("\n").split("\n\n"))
     family, version, date = _values(head, "family", "version", "date")
@@ -199,7 +199,7 @@ def _case(block: list[str], start: list[int]) -> Case:
 
 
 def _values(lines: list[str], *keys: str) -> list[str]:
-    """Returns what stands behind the first word of each line, which must be these."""
+    """Return the rest of each line after its first word, which must be the given key."""
     pairs = [line.split(" ", 1) for line in lines]
     if [pair[0] for pair in pairs] != list(keys):
         raise ValueError(f"expected lines that begin with {', '.join(keys)}, found {lines}; run `make goldens`")
@@ -212,26 +212,26 @@ def _values(lines: list[str], *keys: str) -> list[str]:
 
 
 def digest_of_ids(golden: Golden) -> str:
-    """Returns 16 hex digits that change when an id, a title or a model does.
+    """Return 16 hex digits that change when an id, a title or a model does.
 
     >>> case = Case("a question", (), {}, [], [1, 2])
     >>> digest_of_ids(Golden("qwen3", 1, "", [Model("Qwen/Qwen3-8B", "", [], [case])]))
     '96a579613ca23a63'
     """
-    said = [[model.name, [[case.title, case.ids] for case in model.cases]] for model in golden.models]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+    contents = [[model.name, [[case.title, case.ids] for case in model.cases]] for model in golden.models]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
 
 def changelog_row(golden: Golden) -> str:
-    """Returns the line that the changelog has to have."""
+    """Return the required row of the changelog."""
     return f"| {golden.family} | {golden.version} | `{digest_of_ids(golden)}` |"
 
 
 def row_in_changelog(text: str, family: str) -> str | None:
-    """Returns the newest line that a changelog has for a family: its first; None where it has none.
+    """Return the newest row of a changelog for a family, which is the first; None if there is none.
 
     >>> row_in_changelog("| qwen3 | 2 | `1f` |\\n\\n| qwen3 | 1 | `2e` |\\n", "qwen3")
     '| qwen3 | 2 | `1f` |'
     """
-    found = re.search(rf"^\| {re.escape(family)} \| \d+ \| `[0-9a-f]+` \|$", text, re.MULTILINE)
-    return found and found[0]
+    match = re.search(rf"^\| {re.escape(family)} \| \d+ \| `[0-9a-f]+` \|$", text, re.MULTILINE)
+    return match and match[0]

@@ -1,4 +1,4 @@
-"""The conversations whose ids are kept in `tests/goldens`: few, small, and each for something that goes wrong."""
+"""The conversations of the golden ids: few and small, each for a known source of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = dict[str, Any]
 
 
 class Question(NamedTuple):
-    """What a reference is asked."""
+    """A conversation with its render arguments."""
 
     title: str
     messages: list[Data]
@@ -53,11 +53,11 @@ TOOLS: list[Data] = [
         },
     },
 ]
-"""Two tools, with no more in them than all templates take."""
+"""Two tools with only those fields that all templates accept."""
 
 
 def answer(content: str, *, reasoning: str | None = None, calls: list[Data] | None = None) -> Data:
-    """Returns a message of the assistant with the keys that it needs and no others."""
+    """Return an assistant message without empty keys."""
     message: Data = {"role": "assistant", "content": content}
     if reasoning is not None:
         message["reasoning_content"] = reasoning
@@ -100,7 +100,7 @@ OPEN: dict[str, list[Data]] = {
     "whitespace": [user("  lead and trail \n\n"), answer("\n\n indented\n  "), user("\ta\r\nb\n\n\nc")],
     "unicode": [user("naïve 你好 🙂👩‍👩‍👧 مرحبا e\u0301"), answer("ﬁ ½ Å 日本語"), user("ß İ")],
 }
-"""Conversations that the model is to go on with."""
+"""Conversations that are rendered with a generation prompt."""
 
 CLOSED: dict[str, list[Data]] = {
     "no generation prompt": [user("Hi")],
@@ -111,7 +111,7 @@ CLOSED: dict[str, list[Data]] = {
         answer("It is 4.", reasoning="Two and two.\n\nFour."),
     ],
 }
-"""Conversations that end as they are."""
+"""Conversations that are rendered without a generation prompt."""
 
 PARALLEL = [call("search", {"limit": 3}, 1), call("search", {}, 2)]
 WITH_TOOLS: dict[str, tuple[list[Data], list[Data]]] = {
@@ -126,7 +126,7 @@ WITH_TOOLS: dict[str, tuple[list[Data], list[Data]]] = {
         TOOLS[1:],
     ),
 }
-"""Conversations that the model is to go on with, and the tools that it is given."""
+"""Conversations with tools, rendered with a generation prompt."""
 
 IMAGES = [
     user([{"type": "text", "text": "Compare "}, {"type": "image"}, {"type": "image"}]),
@@ -135,14 +135,14 @@ IMAGES = [
 ]
 
 SWITCHED = {"add_vision_id": IMAGES}
-"""What shows a switch that does nothing to the conversation that shows the others."""
+"""Conversations for switches that have no effect on the default one."""
 
 SAMPLES: dict[type, tuple[SwitchValue, ...]] = {bool: (False, True), int: (512,), float: (0.5,), str: ("low",)}
-"""What a switch is set to that may be anything of a type. One that is a list or an object is data, and no setting."""
+"""Values for switches that accept any value of a type. Switches with lists or objects are left out."""
 
 
 def questions(family: Family) -> Iterator[Question]:
-    """Yields what the reference of a family is asked: each conversation, and each other setting of each switch."""
+    """Yield each conversation for a family, and one more for each non-default value of each switch."""
     for title, messages in OPEN.items():
         yield Question(title, messages, [], {"add_generation_prompt": True})
     for title, messages in CLOSED.items():
@@ -159,5 +159,5 @@ def questions(family: Family) -> Iterator[Question]:
 
 def _others(switch: TemplateSwitch) -> list[SwitchValue]:
     values = SAMPLES.get(switch.values, ()) if isinstance(switch.values, type) else switch.values
-    # 0 is equal to False, but not to a template.
+    # Compares representations, because 0 equals False in Python but not in a template.
     return [value for value in values if value is None or repr(value) != repr(switch.default)]

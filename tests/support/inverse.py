@@ -1,7 +1,7 @@
-"""What each template is known to lose of a message, and messages to try it with.
+"""The known losses of each template, and random turns to test them with.
 
-The lists are exact: a difference that none of a model's normalisations explains is a failure, and so is a name that
-never explains anything.
+The lists are exact: a difference that no normalisation of a model explains is a failure, and so is a normalisation
+that never applies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.models import hub_models, unpack_hub
 from tests.support.normalise import AssistantTurn, normalised
 from tests.support.parity import HUB
 
-__all__ = ["MODELS", "Record", "read_back", "said"]
+__all__ = ["MODELS", "Record", "assistant_turns", "read_back"]
 
 MARKERS = (
     "<think> </think> <tool_call> </tool_call> <|im_end|> <arg_key> </arg_value> </parameter> <parameter=a> "
@@ -31,16 +31,16 @@ MARKERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is known of what a template loses."""
+    """The known losses of a template."""
 
     normalisations: tuple[str, ...] = ()
-    """As the record of its family has them, in their order."""
+    """Those of the family record, in the same order."""
     unlike: tuple[str, ...] = ()
-    """Texts that a field cannot hold: markers that are no tokens here, or that the template looks for itself."""
+    """Texts that a field cannot contain: markers that are not tokens, or that the template searches for."""
     once: tuple[str, ...] = ()
-    """Shapes of turns that a template writes as it writes no other, so that reading them cannot give the same ids."""
+    """Shapes of turns that a template writes in a special way, so that the parsed turn gives different ids."""
     calls: int = 2
-    """How many calls a turn may have."""
+    """The maximum number of calls in a turn."""
 
 
 UNQUOTED = Record(unlike=("</parameter>", "<parameter=a>"))
@@ -62,7 +62,7 @@ RECORDS: dict[str, Record] = {
     "glm-4.6": Record(),
     "glm-4.7-flash": Record(once=("blank reasoning",)),
     "glm-5.1": Record(),
-    # Templates that append to lists, which the sandbox refuses.
+    # The sandbox rejects these templates if there are calls: they append to lists.
     "kimi-k2": KIMI_FAILS,
     "kimi-k2-thinking": KIMI_FAILS,
     "kimi-k2.5": Record(),
@@ -72,7 +72,7 @@ RECORDS: dict[str, Record] = {
     "gpt-oss": Record(),
     "llama-3.2": LLAMA,
     "llama-3.1": LLAMA,
-    # A turn without reasoning that begins with the marker looks as if the prompt had opened it.
+    # A turn that begins with <think> is parsed as if the prompt had opened the reasoning.
     "minimax-m2": Record(unlike=("</parameter>", "<parameter=a>", "<think>")),
     "nemotron-3-nano": NEMOTRON,
     "nemotron-3-super": NEMOTRON,
@@ -80,14 +80,14 @@ RECORDS: dict[str, Record] = {
     "nemotron-3.5-lightning": NEMOTRON,
     "granite-4.0": Record(),
     "seed-oss": UNQUOTED,
-    # Its tokenizer writes spaces as U+2581, and gives that character back as a space.
+    # Its tokenizer encodes spaces as U+2581, and decodes that character to a space.
     "gemma-3": Record(unlike=("<｜tool▁call▁end｜>",)),
 }
-"""By the key of the template; those whose calls are of a syntax that is not known yet are not here."""
+"""Losses by the key of the template. Templates with an unknown tool-call format are left out."""
 
 
 def _models() -> Iterator[tuple[str, Record]]:
-    """Yields a model for each template, and what it loses: what the record of its family says."""
+    """Yield a model for each template, with the losses in the record of its family."""
     texts = {path.stem: path.read_text(encoding="utf-8") for path in HUB}
     for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items():
         family = family_of_template(texts.get(template, ""))
@@ -96,7 +96,7 @@ def _models() -> Iterator[tuple[str, Record]]:
 
 
 MODELS: dict[str, Record] = {str(EMBEDDED): Record(), **dict(_models())}
-"""What is known of each model at hand, one for each template."""
+"""The known losses by model, one available model for each template."""
 
 ASK = {"role": "user", "content": "What is the weather?"}
 
@@ -107,13 +107,13 @@ KEYS = st.sampled_from(["city", "days", "x_y"])
 
 
 def texts(record: Record) -> st.SearchStrategy[str]:
-    """Returns texts that a field of this template can hold."""
+    """Return a strategy for texts that a field of this template can contain."""
     markers = st.sampled_from([marker for marker in MARKERS if marker not in record.unlike])
     return st.lists(WORDS | WORDS | SPACES | markers, max_size=6).map("".join)
 
 
-def said(record: Record) -> st.SearchStrategy[AssistantTurn]:
-    """Returns turns: reasoning, content, calls with arguments of all types, and all that may be missing."""
+def assistant_turns(record: Record) -> st.SearchStrategy[AssistantTurn]:
+    """Return a strategy for turns with optional reasoning, content, and calls with arguments of all types."""
     text = texts(record)
     scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.sampled_from([0.5, -1.25, 1e-7, 3.0])
     values = st.recursive(
@@ -128,22 +128,25 @@ def said(record: Record) -> st.SearchStrategy[AssistantTurn]:
 
 
 def _is_shown(turn: AssistantTurn) -> bool:
-    # Templates look for reasoning in content that has none beside it.
+    # Templates search the content for reasoning if the message has no separate reasoning.
     return "</think>" not in turn.content or bool(turn.reasoning_content.strip())
 
 
 def tools_for(turn: AssistantTurn) -> list[dict[str, Any]] | None:
-    """Returns tools whose schemas say what types the arguments of a turn's calls have."""
+    """Return tools with schemas that declare the types of the arguments in a turn."""
     return [
         {
             "type": "function",
             "function": {
                 "name": name,
                 "description": "Does it.",
-                "parameters": {"type": "object", "properties": {key: _schema(value) for key, value in given.items()}},
+                "parameters": {
+                    "type": "object",
+                    "properties": {key: _schema(value) for key, value in arguments.items()},
+                },
             },
         }
-        for name, given in turn.tool_calls
+        for name, arguments in turn.tool_calls
     ] or None
 
 
@@ -155,7 +158,7 @@ def _schema(value: Any) -> dict[str, str]:
 
 
 def message_of(turn: AssistantTurn, ids: list[str | None] | None = None) -> dict[str, Any]:
-    """Returns a turn as a message; its calls have ids that every template takes, or those that were read."""
+    """Return a turn as a message. Its calls have the given ids, or ids that every template accepts."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content}
     if turn.reasoning_content:
         message["reasoning_content"] = turn.reasoning_content
@@ -172,10 +175,10 @@ def message_of(turn: AssistantTurn, ids: list[str | None] | None = None) -> dict
 
 
 def read_back(name: str, *, examples: int) -> Counter[str]:
-    """Renders turns of a model, reads them, and renders what was read. Returns how often what was lost or happened.
+    """Render turns of a model, parse them, and render the parsed turns. Return the counts of losses and outcomes.
 
     Raises:
-        AssertionError: What was read is not what was said up to the model's normalisations, or the ids differ.
+        AssertionError: A parsed turn differs by more than the normalisations of the model, or the ids differ.
     """
     if name in hub_models():
         unpack_hub()
@@ -185,43 +188,43 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
-    @given(turn=said(record))
+    @given(turn=assistant_turns(record))
     def check(turn: AssistantTurn) -> None:
         tools = tools_for(turn)
         try:
-            found = completion_of(renderer, turn, tools)
+            ids = completion_of(renderer, turn, tools)
         except (MessageError, TemplateError):
             used["refused"] += 1
             return
-        if found is None:
-            used["not apart"] += 1
+        if ids is None:
+            used["no boundary"] += 1
             return
-        prompt, completion = found
+        prompt, completion = ids
         parsed = renderer.parse_response(completion, tools=tools, prompt_ids=prompt)
         expected, changes = normalised(turn, record.normalisations)
         assert turn_of(parsed) == expected
         assert all(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls)
         assert parsed.reasoning_complete
         assert not parsed.skipped
-        odd = shapes_of(turn) & {*record.once}
-        used.update(["read", *changes, *odd])
+        special = shapes_of(turn) & {*record.once}
+        used.update(["read", *changes, *special])
         used["calls"] += len(parsed.tool_calls)
-        if not odd:
+        if not special:
             again = message_of(turn_of(parsed), [call.id for call in parsed.tool_calls])
-            ids = renderer.render_ids([ASK, message_of(turn)], tools=tools)
-            assert renderer.render_ids([ASK, again], tools=tools) == ids
+            expected_ids = renderer.render_ids([ASK, message_of(turn)], tools=tools)
+            assert renderer.render_ids([ASK, again], tools=tools) == expected_ids
 
     check()
     return used
 
 
 def completion_of(renderer: ChatRenderer, turn: AssistantTurn, tools: Any) -> tuple[list[int], list[int]] | None:
-    """Returns prompt and completion of a turn; None where a token is both, or nothing is sampled."""
+    """Return prompt and completion of a turn; None if a token belongs to both, or nothing is sampled."""
     rendered = renderer.render([ASK, message_of(turn)], tools=tools)
     sampled = [
         at
-        for at, (index, one) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
-        if one and index == 1
+        for at, (index, is_sampled) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
+        if is_sampled and index == 1
     ]
     if not sampled or sampled[0] - 1 in rendered.straddling_tokens():
         return None
@@ -234,10 +237,10 @@ def turn_of(parsed: ParsedResponse) -> AssistantTurn:
 
 
 def shapes_of(turn: AssistantTurn) -> set[str]:
-    """Returns the names of the odd shapes that a turn has."""
-    found = set()
+    """Return the names of the special shapes of a turn."""
+    shapes = set()
     if turn.tool_calls and turn.content and not turn.content.strip():
-        found.add("blank content before calls")
+        shapes.add("blank content before calls")
     if turn.reasoning_content and not turn.reasoning_content.strip():
-        found.add("blank reasoning")
-    return found
+        shapes.add("blank reasoning")
+    return shapes

@@ -1,8 +1,8 @@
-"""Whose a token is and whether it is sampled, compared with the incumbent, and a ledger that explains every difference.
+"""Compare token attribution with release 0.1, and explain every difference by an entry of the ledger.
 
-The incumbent renders in a process of its own (`scripts/ledger_worker.py`); here its answers are compared with ours.
-Where both give the same ids, a difference is a run of tokens on which a field differs in the same way. Each must be
-explained by exactly one entry of the ledger, and each entry must explain one.
+Release 0.1 renders in a separate process (`scripts/ledger_worker.py`). If both releases give the same ids, a
+difference is a run of tokens with the same pair of values in a field. Exactly one entry must explain each difference,
+and every entry must explain at least one.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Data = dict[str, Any]
 
 FIELDS = ("message_indices", "sampled_mask", "is_content")
 DATES = {"llama-3": "2024-07-26"}
-"""The days that families of the incumbent write by default; the others write the day on which they are made."""
+"""The default dates of the families of release 0.1. Families that are not listed use the current date."""
 _AROUND = 8
-"""How many tokens before a difference, and after it, are shown to predicates."""
+"""The number of tokens on either side of a difference that predicates can read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A conversation and what it is rendered with; `switches` are for the template."""
+    """A conversation and its render arguments; `switches` are template arguments."""
 
     name: str
     tools: list[Data] | None
@@ -62,7 +62,7 @@ class Case:
         return CONVERSATIONS[self.name]
 
     def job(self) -> Data:
-        """Returns what the incumbent's worker is told."""
+        """Return the case as JSON data for the worker process."""
         return {
             "messages": self.messages,
             "tools": self.tools,
@@ -72,9 +72,9 @@ class Case:
 
 
 def _cases() -> Iterator[Case]:
-    """Yields each conversation with other tools and prompts, and once more for each way to switch thinking."""
-    ways: list[tuple[Data, int]] = [({}, 2), ({"enable_thinking": False}, 1), ({"enable_thinking": True}, 1)]
-    for switches, turns in ways:
+    """Yield each conversation twice with default thinking, and once each with thinking off and on."""
+    settings: list[tuple[Data, int]] = [({}, 2), ({"enable_thinking": False}, 1), ({"enable_thinking": True}, 1)]
+    for switches, turns in settings:
         for name, arguments in rotated(turns=turns, switches=[{}]):
             prompt = arguments["add_generation_prompt"]
             yield Case(name=name, tools=arguments["tools"], prompt=prompt, switches=switches)
@@ -90,7 +90,7 @@ CASES = tuple(_cases())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Tokens that follow each other and on which a field differs in the same way."""
+    """A run of tokens with the same pair of values in a field. Names that begin with `old` refer to release 0.1."""
 
     family: str
     case: str
@@ -99,29 +99,29 @@ class Difference:
     tokens: int
     before: str
     after: str
-    ours: int
-    theirs: int
+    value: int
+    old_value: int
     role: str | None
-    """The role of our message; None for nobody's."""
-    their_role: str | None
+    """The role of the message that owns the run; None for no message."""
+    old_role: str | None
     channels: frozenset[Channel]
 
 
 def differences(
-    ours: RenderedTokens, theirs: Mapping[str, Sequence[int]], *, family: str, case: str, decode: Callable[..., str]
+    rendered: RenderedTokens, old: Mapping[str, Sequence[int]], *, family: str, case: str, decode: Callable[..., str]
 ) -> Iterator[Difference]:
-    """Yields how two renders with the same ids differ, field by field."""
+    """Yield the differences of two renders with the same ids, field by field."""
 
     def role(message: int) -> str | None:
-        return ours.message_roles[message] if message >= 0 else None
+        return rendered.message_roles[message] if message >= 0 else None
 
-    ids = ours.token_ids
+    ids = rendered.token_ids
     for name in FIELDS:
         at = 0
-        pairs = zip(map(int, getattr(ours, name)), map(int, theirs[name]), strict=True)
-        for (one, other), same in itertools.groupby(pairs):
-            end = at + sum(1 for _ in same)
-            if one != other:
+        pairs = zip(map(int, getattr(rendered, name)), map(int, old[name]), strict=True)
+        for (value, old_value), run in itertools.groupby(pairs):
+            end = at + sum(1 for _ in run)
+            if value != old_value:
                 yield Difference(
                     family=family,
                     case=case,
@@ -130,11 +130,11 @@ def differences(
                     tokens=end - at,
                     before=decode(ids[max(0, at - _AROUND) : at]),
                     after=decode(ids[end : end + _AROUND]),
-                    ours=one,
-                    theirs=other,
-                    role=role(ours.message_indices[at]),
-                    their_role=role(theirs["message_indices"][at]),
-                    channels=frozenset(ours.channels[at:end]),
+                    value=value,
+                    old_value=old_value,
+                    role=role(rendered.message_indices[at]),
+                    old_role=role(old["message_indices"][at]),
+                    channels=frozenset(rendered.channels[at:end]),
                 )
             at = end
 
@@ -145,7 +145,7 @@ def differences(
 
 
 class Entry(NamedTuple):
-    """What explains a difference: where it may be, and why."""
+    """The family and field of a difference, and its cause."""
 
     family: str
     field: str
@@ -154,7 +154,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """A reason to differ: in which families and fields, and of what the difference must be."""
+    """A cause of differences, with the families and fields that it affects, and a predicate."""
 
     name: str
     families: tuple[str, ...]
@@ -169,16 +169,18 @@ _THINK = re.compile(r"<think>\n{0,2}(?:</think>\n{0,2})?")
 _HEADS = ("assistant\n", "<|assistant|>\n", "]~b]ai\n")
 
 
-CONVENTIONS = {one.key: one.conventions for one in FAMILIES.values() if one.conventions != SamplingConventions()}
-"""How families of the incumbent draw the borders of what is sampled, where that is not our rule."""
+CONVENTIONS = {
+    family.key: family.conventions for family in FAMILIES.values() if family.conventions != SamplingConventions()
+}
+"""The sampling conventions of release 0.1, for the families that differ from the default."""
 
 
-def _they_add(one: Difference) -> bool:
-    return (one.ours, one.theirs) == (0, 1)
+def _removed(difference: Difference) -> bool:
+    return (difference.value, difference.old_value) == (0, 1)
 
 
-def _we_add(one: Difference) -> bool:
-    return (one.ours, one.theirs) == (1, 0)
+def _added(difference: Difference) -> bool:
+    return (difference.value, difference.old_value) == (1, 0)
 
 
 CAUSES = (
@@ -186,49 +188,49 @@ CAUSES = (
         name="prefilled think",
         families=("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "glm-4.5", "minimax-m2", *_NEMOTRON),
         fields=_MASKS,
-        matches=lambda one: (
-            _they_add(one)
-            and one.role == "assistant"
-            and _THINK.fullmatch(one.text) is not None
-            and one.before.endswith(_HEADS)
+        matches=lambda run: (
+            _removed(run)
+            and run.role == "assistant"
+            and _THINK.fullmatch(run.text) is not None
+            and run.before.endswith(_HEADS)
         ),
     ),
     Cause(
-        name="line break after the head",
+        name="newline after the header",
         families=("glm-4.5",),
         fields=_MASKS,
-        matches=lambda one: _we_add(one) and one.text == "\n" and one.before.endswith("<|assistant|>"),
+        matches=lambda run: _added(run) and run.text == "\n" and run.before.endswith("<|assistant|>"),
     ),
     Cause(
-        name="harmony's channels",
+        name="Harmony channel headers",
         families=("gpt-oss",),
         fields=_MASKS,
-        matches=lambda one: (
-            _we_add(one)
-            and re.fullmatch(r"<\|channel\|>\w+<\|message\|>", one.text) is not None
-            and one.before.endswith("<|start|>assistant")
+        matches=lambda run: (
+            _added(run)
+            and re.fullmatch(r"<\|channel\|>\w+<\|message\|>", run.text) is not None
+            and run.before.endswith("<|start|>assistant")
         ),
     ),
     Cause(
-        name="titles around instructions",
+        name="headings around instructions",
         families=("gpt-oss",),
         fields=("is_content",),
-        matches=lambda one: (
-            _they_add(one)
-            and one.role == "system"
-            and one.channels == {Channel.SCAFFOLD}
-            and one.text in (" Instructions\n\n", "#")
+        matches=lambda run: (
+            _removed(run)
+            and run.role == "system"
+            and run.channels == {Channel.SCAFFOLD}
+            and run.text in (" Instructions\n\n", "#")
         ),
     ),
     Cause(
         name="quotes",
         families=("llama-3", "gemma4"),
         fields=("is_content",),
-        matches=lambda one: (
-            _they_add(one)
-            and one.role == "tool"
-            and one.channels == {Channel.SCAFFOLD}
-            and re.fullmatch(r'"\W?|<\|"\|>', one.text) is not None
+        matches=lambda run: (
+            _removed(run)
+            and run.role == "tool"
+            and run.channels == {Channel.SCAFFOLD}
+            and re.fullmatch(r'"\W?|<\|"\|>', run.text) is not None
         ),
     ),
     Cause(
@@ -238,36 +240,36 @@ CAUSES = (
             *_NEMOTRON,
         ),
         fields=_OWNER,
-        matches=lambda one: one.role is None and one.channels == {Channel.TOOL_DEFINITION},
+        matches=lambda run: run.role is None and run.channels == {Channel.TOOL_DEFINITION},
     ),
     Cause(
         name="BOS token",
         families=("minimax-m2",),
         fields=_OWNER,
-        matches=lambda one: one.role is None and one.their_role == "system" and (one.before, one.text) == ("", "]~!b["),
+        matches=lambda run: run.role is None and run.old_role == "system" and (run.before, run.text) == ("", "]~!b["),
     ),
     Cause(
-        name="system messages that are joined",
+        name="joined system messages",
         families=("deepseek-v3",),
         fields=_OWNER,
-        matches=lambda one: (
-            one.role == one.their_role == "system" and one.theirs == 0 and one.channels == {Channel.CONTENT}
+        matches=lambda run: (
+            run.role == run.old_role == "system" and run.old_value == 0 and run.channels == {Channel.CONTENT}
         ),
     ),
     Cause(
-        name="the end of tool outputs",
+        name="closing tag of tool outputs",
         families=("deepseek-v3",),
         fields=_OWNER,
-        matches=lambda one: (one.role, one.their_role, one.text) == ("assistant", "tool", "<｜tool▁outputs▁end｜>"),
+        matches=lambda run: (run.role, run.old_role, run.text) == ("assistant", "tool", "<｜tool▁outputs▁end｜>"),
     ),
     Cause(
-        name="a name that is looked up in the call",
+        name="tool name taken from the call",
         families=("gemma4",),
         fields=_OWNER,
-        matches=lambda one: (
-            (one.role, one.their_role) == ("assistant", "tool")
-            and one.channels == {Channel.TOOL_NAME}
-            and one.before.endswith("<|tool_response>response:")
+        matches=lambda run: (
+            (run.role, run.old_role) == ("assistant", "tool")
+            and run.channels == {Channel.TOOL_NAME}
+            and run.before.endswith("<|tool_response>response:")
         ),
     ),
 )
@@ -282,29 +284,31 @@ LEDGER: dict[Entry, Callable[[Difference], bool]] = {
 
 @dataclass(kw_only=True)
 class Judged:
-    """What a ledger says of differences: how often each entry was used, with an example, and what it does not know."""
+    """Differences by entry, with an example of each, plus unexplained differences and unused entries."""
 
     used: Counter[Entry] = field(default_factory=Counter)
     examples: dict[Entry, Difference] = field(default_factory=dict)
     unknown: list[Difference] = field(default_factory=list)
-    """Differences that no entry explains, or more than one."""
+    """Differences with no matching entry, or with more than one."""
     unused: list[Entry] = field(default_factory=list)
 
 
-def judge(found: Iterator[Difference], *, ledger: Mapping[Entry, Callable[[Difference], bool]] = LEDGER) -> Judged:
-    """Looks every difference up."""
+def judge(
+    differences: Iterator[Difference], *, ledger: Mapping[Entry, Callable[[Difference], bool]] = LEDGER
+) -> Judged:
+    """Match every difference with the entries of the ledger."""
     judged = Judged()
-    for one in found:
+    for difference in differences:
         matching = [
             entry
             for entry, matches in ledger.items()
-            if (entry.family, entry.field) == (one.family, one.field) and matches(one)
+            if (entry.family, entry.field) == (difference.family, difference.field) and matches(difference)
         ]
         if len(matching) == 1:
             judged.used[matching[0]] += 1
-            judged.examples.setdefault(matching[0], one)
+            judged.examples.setdefault(matching[0], difference)
         else:
-            judged.unknown.append(one)
+            judged.unknown.append(difference)
     judged.unused = [entry for entry in ledger if entry not in judged.used]
     return judged
 
@@ -316,20 +320,20 @@ def judge(found: Iterator[Difference], *, ledger: Mapping[Entry, Callable[[Diffe
 
 @dataclass(kw_only=True)
 class Comparison:
-    """What came of rendering all cases with a model."""
+    """The results of rendering all cases with a model."""
 
     refused: Counter[str] = field(default_factory=Counter)
-    """Cases that one side or both refused: `we`, `they` or `both`."""
+    """Refused cases, by the release that refused: `0.2`, `0.1` or `both`."""
     same: int = 0
     tokens: int = 0
     agreeing: Counter[str] = field(default_factory=Counter)
-    """How many tokens of renders with the same ids agree, by field."""
+    """The number of tokens with equal values in renders with the same ids, by field."""
     differences: list[Difference] = field(default_factory=list)
     other_ids: Counter[str] = field(default_factory=Counter)
-    """Renders with other ids, by cause; they are not judged."""
+    """Render with different ids, by cause. They are not compared."""
 
     def add(self, other: Comparison) -> None:
-        """Adds what came of another model."""
+        """Add the results of another model."""
         self.refused += other.refused
         self.same += other.same
         self.tokens += other.tokens
@@ -339,25 +343,25 @@ class Comparison:
 
 
 def compare_model(renderer: ChatRenderer, renders: Sequence[Mapping[str, Any]], *, family: str) -> Comparison:
-    """Renders all cases, and compares with what the incumbent made of them."""
-    found = Comparison()
-    for case, theirs in zip(CASES, renders, strict=True):
-        ours = _rendered(renderer, case)
-        if ours is None or "error" in theirs:
-            found.refused["they" if ours is not None else "both" if "error" in theirs else "we"] += 1
+    """Render all cases and compare them with the renders of release 0.1."""
+    comparison = Comparison()
+    for case, old in zip(CASES, renders, strict=True):
+        rendered = _rendered(renderer, case)
+        if rendered is None or "error" in old:
+            comparison.refused["0.1" if rendered is not None else "both" if "error" in old else "0.2"] += 1
             continue
         decode = renderer.tokenizer.decode
-        if ours.token_ids != theirs["token_ids"]:
-            found.other_ids[why_ids_differ(decode(ours.token_ids), decode(theirs["token_ids"]), case)] += 1
+        if rendered.token_ids != old["token_ids"]:
+            comparison.other_ids[why_ids_differ(decode(rendered.token_ids), decode(old["token_ids"]), case)] += 1
             continue
-        new = list(differences(ours, theirs, family=family, case=case.name, decode=decode))
-        found.same += 1
-        found.tokens += len(ours.token_ids)
-        found.differences += new
-        found.agreeing.update(dict.fromkeys(FIELDS, len(ours.token_ids)))
-        for one in new:
-            found.agreeing[one.field] -= one.tokens
-    return found
+        differing = list(differences(rendered, old, family=family, case=case.name, decode=decode))
+        comparison.same += 1
+        comparison.tokens += len(rendered.token_ids)
+        comparison.differences += differing
+        comparison.agreeing.update(dict.fromkeys(FIELDS, len(rendered.token_ids)))
+        for difference in differing:
+            comparison.agreeing[difference.field] -= difference.tokens
+    return comparison
 
 
 def _rendered(renderer: ChatRenderer, case: Case) -> RenderedTokens | None:
@@ -367,21 +371,21 @@ def _rendered(renderer: ChatRenderer, case: Case) -> RenderedTokens | None:
         return None
 
 
-def why_ids_differ(ours: str, theirs: str, case: Case) -> str:
-    """Says why the ids of two texts differ, as far as that is plain."""
-    if ours == theirs:
-        return "the same text in other tokens"
+def why_ids_differ(text: str, old_text: str, case: Case) -> str:
+    """Return the cause of different ids, found by comparing the texts."""
+    if text == old_text:
+        return "same text, different tokens"
     if any(message["role"] == "developer" for message in case.messages):
-        return "a developer's message"
-    at = next((at for at, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other), None)
+        return "developer message"
+    at = next((at for at, (new, old) in enumerate(zip(text, old_text, strict=False)) if new != old), None)
     if at is None:
-        return "another generation prompt" if case.prompt else "other text"
-    # Tags may begin alike.
-    opened = ours.rfind("<", 0, at)
-    tag = opened if opened >= 0 and ">" not in ours[opened:at] else at
-    if any(text.startswith(("<think>", "<|channel>thought"), tag) for text in (ours, theirs)):
-        return "reasoning that is kept, dropped or put in"
+        return "different generation prompt" if case.prompt else "different text"
+    # The texts can differ inside a tag; go back to its start.
+    opened = text.rfind("<", 0, at)
+    tag = opened if opened >= 0 and ">" not in text[opened:at] else at
+    if any(either.startswith(("<think>", "<|channel>thought"), tag) for either in (text, old_text)):
+        return "reasoning kept, dropped or added"
     first = case.messages[0]["content"]
-    if isinstance(first, str) and first.strip() and first.strip() not in ours[:at]:
-        return "what stands before the first message"
-    return "other text"
+    if isinstance(first, str) and first.strip() and first.strip() not in text[:at]:
+        return "text before the first message"
+    return "different text"

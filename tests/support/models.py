@@ -1,4 +1,4 @@
-"""Which real models are at hand, and where."""
+"""Locate the real models that tests use, if they are available."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KIMI_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-"""How Kimi splits a text, written out once more, so that the tests do not ask the code under test."""
+"""The split pattern of Kimi, repeated here so that the reference does not depend on the package."""
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = (ROOT / os.environ.get("SHARED", "../shared")).resolve()
@@ -39,14 +39,14 @@ HUB_AT_HAND = (SHARED / "hub" / "unpack").is_file()
 
 @functools.cache
 def unpack_hub() -> Path:
-    """Lays the real models out as a Hugging Face cache; returns its root."""
+    """Unpack the real models into a Hugging Face cache, and return its root."""
     subprocess.run([sys.executable, SHARED / "hub" / "unpack", CACHE], check=True, capture_output=True)
     return CACHE
 
 
 @functools.cache
 def hub_models() -> dict[str, dict[str, object]]:
-    """Returns what is known of each real model by its name; empty where there are none."""
+    """Return the manifest entries of the real models by name; empty if there are none."""
     if not HUB_AT_HAND:
         return {}
     models: dict[str, dict[str, object]] = json.loads((SHARED / "hub" / "manifest.json").read_text())["models"]
@@ -54,7 +54,7 @@ def hub_models() -> dict[str, dict[str, object]]:
 
 
 def one_model_per_vocabulary() -> list[str]:
-    """Returns a model for each different vocabulary and tokenizer config."""
+    """Return one model for each distinct pair of vocabulary and tokenizer config."""
     first: dict[tuple[object, object], str] = {}
     for name, model in hub_models().items():
         first.setdefault((model["tokenizer"], model["config"]), name)
@@ -62,7 +62,7 @@ def one_model_per_vocabulary() -> list[str]:
 
 
 def one_model_per_template() -> list[str]:
-    """Returns a model for each different set of files with a template; the same ones have several names."""
+    """Return one model for each distinct set of files that includes a template."""
     first: dict[str, str] = {}
     for name, model in hub_models().items():
         if model["template"]:
@@ -71,7 +71,7 @@ def one_model_per_template() -> list[str]:
 
 
 def model_behind(argument: object) -> str | None:
-    """Returns the real model that an argument of a test stands for: its name, its template, or what names it."""
+    """Return the real model that an argument of a test refers to, by its name or template; None if there is none."""
     names = (argument, *(getattr(argument, key, None) for key in ("model", "name")), *getattr(argument, "names", ()))
     known = _by_name_or_template()
     return next((known[name] for name in names if isinstance(name, str) and name in known), None)
@@ -84,5 +84,5 @@ def _by_name_or_template() -> dict[str, str]:
 
 
 def snapshot_of(name: str) -> Path:
-    """Returns the directory with a real model's files."""
+    """Return the directory with the files of a real model."""
     return next((unpack_hub() / "hub" / ("models--" + name.replace("/", "--")) / "snapshots").iterdir())

@@ -1,7 +1,7 @@
-"""Templates run by us and by transformers, side by side, and words that say of every character where it came from.
+"""Compare template runs with transformers, and check the owner of every character of the input.
 
-The reference for a text is transformers' own compiled template. The reference for an owner is the text itself: `mark`
-gives every word of a conversation a number that no other word has, so that a word in a rendered text names its field.
+The reference for a text is the template as compiled by transformers. The reference for an owner is the text itself:
+`mark` replaces every word of a conversation by a unique number, so that a word in the output identifies its field.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ __all__ = [
     "Data",
     "Ownership",
     "difference",
+    "distinct_variations",
     "mark",
     "marked_runs",
-    "ours",
     "own_switches",
     "rotated",
-    "telling_variations",
-    "theirs",
+    "run_reference",
+    "run_traced",
     "variations",
 ]
 
@@ -65,10 +65,10 @@ CORPUS = sorted((SHARED / "corpus").glob("*.jinja"))
 TEMPLATES = [EMBEDDED / "chat_template.jinja", *HUB, *CORPUS]
 _HUB_TEXTS = {path.read_bytes(): path.stem for path in HUB}
 EACH_ONCE = [path for path in TEMPLATES if path not in CORPUS or path.read_bytes() not in _HUB_TEXTS]
-"""Those without the texts of the corpus that the hub has as well."""
+"""All templates, without those of the corpus that are equal to one of the hub."""
 _OF_MODELS = {model["template"] for model in hub_models().values()}
 OF_MODELS = [path for path in CORPUS if _HUB_TEXTS.get(path.read_bytes(), "") in _OF_MODELS]
-"""Those of the corpus whose texts models of the hub have as well: some templates of the hub have no model there."""
+"""Templates of the corpus that are equal to that of a model of the hub. Some templates of the hub have no model."""
 PLAIN_TOOL: Data = {
     "type": "function",
     "function": {
@@ -81,37 +81,37 @@ PLAIN_TOOL: Data = {
         },
     },
 }
-"""A tool with all that a template may want: gpt-oss fails on a number as a default, Command R+ without descriptions."""
+"""A tool that every template accepts: gpt-oss fails on a number as a default, Command R+ without descriptions."""
 TOOL_SETS: list[list[Data] | None] = [None, TOOLS, [PLAIN_TOOL]]
-WANTED = {"functions": "[]", "datetime": "today"}
-"""Texts without which Firefunction does not render, and for which no other template asks."""
+REQUIRED = {"functions": "[]", "datetime": "today"}
+"""Template arguments that Firefunction requires and no other template reads."""
 DOCUMENTS: list[Data] = [{"doc_id": 1, "title": "Rain", "text": "It rains in Rome."}, {"title": "Sky", "text": "Blue."}]
 LARGE = {"long", "many"}
-"""Conversations that are there for their size."""
+"""Conversations that test the size of the input only."""
 SWITCHES: list[Data] = [{}, {"enable_thinking": False}, {"enable_thinking": True, "thinking": True}]
 
 
 # ==================
-# The same text
+# Texts
 # ==================
 
 
 def variations(*, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Data]]:
-    """Yields the name of a conversation and the other arguments, in all combinations."""
+    """Yield the name of a conversation and the render arguments, in all combinations."""
     for name, tools, prompt, switch in itertools.product(CONVERSATIONS, TOOL_SETS, (False, True), switches):
-        yield name, {"tools": tools, "add_generation_prompt": prompt, **TOKENS, **WANTED, **switch}
+        yield name, {"tools": tools, "add_generation_prompt": prompt, **TOKENS, **REQUIRED, **switch}
 
 
-def telling_variations(source: str) -> Iterable[tuple[str, Data]]:
-    """Returns variations without those that are alike for a template; `make parity` goes through all of them."""
-    return {_telling(source, name, arguments): (name, arguments) for name, arguments in variations()}.values()
+def distinct_variations(source: str) -> Iterable[tuple[str, Data]]:
+    """Return variations without those that are equivalent for a template. `make parity` runs all of them."""
+    return {_variation_key(source, name, arguments): (name, arguments) for name, arguments in variations()}.values()
 
 
-def _telling(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
-    """Returns what tells a run from others.
+def _variation_key(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
+    """Return a key that is equal for equivalent runs.
 
-    Size does not depend on tools and switches, nor do switches on which tools there are, as all of them are tried with
-    one. A switch that the template does not name is given, and changes nothing.
+    Large conversations are run once per prompt. Switches are combined with one set of tools only, and switches that the
+    template does not name are not part of the key.
     """
     tools, prompt = arguments["tools"], arguments["add_generation_prompt"]
     if name in LARGE:
@@ -121,18 +121,18 @@ def _telling(source: str, name: str, arguments: Data) -> tuple[Any, ...]:
 
 
 def rotated(*, turns: int, switches: Iterable[Data] = SWITCHES) -> Iterator[tuple[str, Data]]:
-    """Yields each conversation a few times, each time with other tools, while the prompt and the switches go round."""
+    """Yield each conversation `turns` times with different tools, rotating through prompts and switches."""
     settings = list(switches)
     choices = list(itertools.product(TOOL_SETS, (False, True), settings))
     for at, name in enumerate(CONVERSATIONS):
         for turn in range(turns):
-            # One more than the same choice with the next tools.
+            # The step moves on to the next tools and to the next switches.
             tools, prompt, switch = choices[(at + turn * (2 * len(settings) + 1)) % len(choices)]
-            yield name, {"tools": tools, "add_generation_prompt": prompt, **WANTED, **switch}
+            yield name, {"tools": tools, "add_generation_prompt": prompt, **REQUIRED, **switch}
 
 
-def theirs(source: str, messages: list[Data], **arguments: Any) -> str | Exception:
-    """Returns the text that transformers' own compiled template gives, or what it raises."""
+def run_reference(source: str, messages: list[Data], **arguments: Any) -> str | Exception:
+    """Return the text that transformers renders, or the exception."""
     try:
         text: str = _compile_jinja_template(source).render(
             messages=messages, **{"documents": None, "strftime_now": NOW.strftime, **arguments}
@@ -142,8 +142,8 @@ def theirs(source: str, messages: list[Data], **arguments: Any) -> str | Excepti
     return text
 
 
-def ours(template: ChatTemplate, messages: list[Data], **arguments: Any) -> Trace | Exception:
-    """Returns our trace of the same run, or what we raise."""
+def run_traced(template: ChatTemplate, messages: list[Data], **arguments: Any) -> Trace | Exception:
+    """Return the trace of a run of this package, or the exception."""
     try:
         return template.run(messages, now=NOW, **arguments)
     except Exception as error:
@@ -151,18 +151,18 @@ def ours(template: ChatTemplate, messages: list[Data], **arguments: Any) -> Trac
 
 
 def difference(expected: str | Exception, got: Trace | Exception) -> str | None:
-    """Says how two runs differ; None where the texts are equal, or both refuse for the same reason."""
+    """Return a description of how two runs differ; None if the texts or the refusals are equal."""
     if isinstance(expected, str):
         if isinstance(got, Trace) and got.text == expected:
             return None
-        return f"transformers gives {expected!r}, we {got!r}"
+        return f"transformers gives {expected!r}, this package {got!r}"
     if not isinstance(got, TemplateRefusalError | TemplateRunError):
-        return f"transformers raises {expected!r}, we give {got!r}"
+        return f"transformers raises {expected!r}, this package gives {got!r}"
     # Only raise_exception raises exactly this class.
     if type(expected) is jinja2.TemplateError and not (
         isinstance(got, TemplateRefusalError) and got.reason == str(expected)
     ):
-        return f"the template says {expected}, we say {got}"
+        return f"the template raises {expected}, this package {got}"
     return None
 
 
@@ -181,7 +181,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 
 
 def own_switches(source: str) -> list[Data]:
-    """Returns settings for a template: none, each value of each switch whose name it reads, and all flags at once.
+    """Return settings for a template: none, each value of each switch that it reads, and all flags at once.
 
     >>> own_switches("{{ reasoning_effort }}")[2:]
     [{'enable_thinking': True}, {'reasoning_effort': 'low'}, {'reasoning_effort': 'high'}]
@@ -196,7 +196,7 @@ def own_switches(source: str) -> list[Data]:
 
 
 # ==================
-# Words with a number
+# Numbered words
 # ==================
 
 _WORDS = re.compile(r"<[^>]*>|[^\W\d]\w*")
@@ -204,15 +204,15 @@ _KEPT_WORDS = {"null", "true", "false"}
 _KEPT_FIELDS = {"role", "type"}
 _SHARED_FIELDS = {"id", "tool_call_id", "required"}
 _MARK = re.compile(r"(?i:(?:zq|z(?:ä|\\+u00[ce]4)|77)(\d{5})(?:zq|(?:北|\\+u5317)q|77))")
-"""A word with its number, also where a template escaped its letters or changed their case."""
+"""A numbered word, also if a template escaped its letters or changed their case."""
 
 
 def mark(value: Any) -> Any:
-    """Returns messages, tools or both with a number in every word, so that no two fields have a word in common.
+    """Return messages, tools or both with a number in every word, so that no two fields share a word.
 
-    Kept are roles, types, tags, and the keys that are not the caller's own. An id is the same word in a call
-    and in its result, and a parameter in a schema and among those that are required, as templates look
-    these up. Every second word has letters that JSON escapes.
+    Roles, types, tags and the standard keys stay. An id is the same word in a call and in its result, and so is a
+    parameter in `properties` and in `required`, because templates look these up. Every second word has letters that
+    JSON escapes.
 
     >>> mark([{"role": "user", "content": "Hi <b>there</b>", "tool_call_id": "call00000"}])
     [{'role': 'user', 'content': 'zq00000zq <b>zä00001北q</b>', 'tool_call_id': 'zq00002zq'}]
@@ -226,7 +226,7 @@ class _Marker:
         self._shared: dict[str, str] = {}
 
     def value(self, value: Any, *, key: str, inside: bool) -> Any:
-        """Marks a value that stands under a key; `inside` is all that callers put into arguments."""
+        """Mark the value of a key; `inside` is True within the arguments of a call."""
         inside = inside or key == "arguments"
         if isinstance(value, str):
             return self._text(value, "" if inside else key)
@@ -245,7 +245,7 @@ class _Marker:
             return text
         if key in _SHARED_FIELDS:
             return self._shared_word(text)
-        return _WORDS.sub(lambda found: self._word(found[0]), text)
+        return _WORDS.sub(lambda match: self._word(match[0]), text)
 
     def _word(self, word: str) -> str:
         if word.startswith("<") or word in _KEPT_WORDS:
@@ -255,22 +255,22 @@ class _Marker:
 
     def _shared_word(self, word: str) -> str:
         if word not in self._shared:
-            # Nine letters and digits, which is what Mistral's templates ask of an id.
+            # Mistral templates require ids of nine letters and digits.
             self._shared[word] = f"zq{next(self._numbers):05}zq"
         return self._shared[word]
 
 
 # ==================
-# The right owners
+# Owners
 # ==================
 
 Place = tuple[int, FieldPath]
-"""A message's number, -1 for none, and a path in it: what a span names."""
+"""The index of a message, -1 for none, and a path in it, as in a span."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """How many characters of marked bodies a text has, and how many of them have a wrong owner, by what happened."""
+    """The number of characters of marked fields in a text, and of those with a wrong owner, by kind of error."""
 
     characters: int = 0
     strays: Counter[str] = field(default_factory=Counter)
@@ -280,7 +280,7 @@ class Ownership:
 
 
 class Bodies:
-    """Where the marked bodies of a conversation come from. `others` are the other arguments: tools, documents."""
+    """The fields of the marked words of a conversation. `others` are the other arguments: tools, documents."""
 
     def __init__(self, messages: list[Data], **others: Any) -> None:
         self._words: defaultdict[str, set[Place]] = defaultdict(set)
@@ -289,18 +289,20 @@ class Bodies:
             self._collect(message, at, ())
         for name, value in others.items():
             self._collect(value, -1, (name,))
-        # A body that a template writes as it is counts with all that is between its words.
+        # A field that is emitted unchanged is checked as a whole, including the characters between its words.
         self._pattern = re.compile("|".join([*map(re.escape, self._texts), _MARK.pattern]))
 
     def check(self, trace: Trace) -> Ownership:
-        """Checks that all characters of all bodies belong to the field that they stand in, or to one around it."""
-        found = Ownership()
+        """Check that every character of a field belongs to the field, or to a container of it."""
+        ownership = Ownership()
         for body in self._pattern.finditer(trace.text):
             places = self._words[body[1]] if body[1] else self._texts[body[0]]
             for owner, characters in _owners(trace, *body.span()):
-                right = any(_is_around(owner, place) for place in places)
-                found += Ownership(characters, Counter() if right else Counter({_stray(places, owner): characters}))
-        return found
+                is_right = any(_contains(owner, place) for place in places)
+                ownership += Ownership(
+                    characters, Counter() if is_right else Counter({_stray(places, owner): characters})
+                )
+        return ownership
 
     def _collect(self, value: Any, message: int, path: FieldPath) -> None:
         if isinstance(value, dict):
@@ -314,27 +316,27 @@ class Bodies:
             text = str(value)
             for word in _MARK.finditer(text):
                 self._words[word[1]].add((message, path))
-            # A tag may be the template's own: it takes the text apart there, and writes its own one.
+            # Templates split text at tags such as <think>, and emit their own tag instead.
             if _MARK.search(text) and not _MARK.fullmatch(text) and "<" not in text:
                 self._texts[text.strip()].add((message, path))
 
 
 def _owners(trace: Trace, start: int, end: int) -> Iterator[tuple[Place, int]]:
-    """Yields the owners of a stretch of text, and how many characters each has."""
+    """Yield the owners of a range of text, with the number of characters of each."""
     first = bisect_right(trace.spans, start, key=lambda span: span.end)
     for span in itertools.takewhile(lambda span: span.start < end, trace.spans[first:]):
         if span.start < span.end:
             yield (span.message, span.path), min(end, span.end) - max(start, span.start)
 
 
-def _is_around(owner: Place, place: Place) -> bool:
-    """Says whether an owner is the field of a place, or a container in which that is."""
+def _contains(owner: Place, place: Place) -> bool:
+    """Return True if an owner is the field of a place, or a container of it."""
     return owner[0] == place[0] and owner[1] != () and owner[1] == place[1][: len(owner[1])]
 
 
 def _stray(places: set[Place], owner: Place) -> str:
     fields = " or ".join(sorted({_general(path) for _, path in places}))
-    return f"{fields} given to {_general(owner[1]) or 'no field'}"
+    return f"{fields} attributed to {_general(owner[1]) or 'no field'}"
 
 
 def _general(path: FieldPath) -> str:
@@ -344,9 +346,9 @@ def _general(path: FieldPath) -> str:
 def marked_runs(
     template: ChatTemplate, variations: Iterable[tuple[str, Data]]
 ) -> Iterator[tuple[Trace, list[Data], Data]]:
-    """Runs a template over marked conversations, and yields what gave a text: trace, messages, other arguments.
+    """Run a template on marked conversations. Yield trace, messages and other arguments of each successful run.
 
-    Messages and tools are given as they are and, where that is another, in the form that the template takes.
+    Messages and tools are passed as they are and, if it differs, in the input format of the template.
     """
     tokens = tuple(TOKENS.items())
     for name, arguments in variations:
@@ -361,6 +363,6 @@ def marked_runs(
             forms += [adapted] if adapted != forms[0] else []
         for messages, tools in forms:
             others = {**arguments, "tools": tools, "documents": documents}
-            trace = ours(template, messages, **{**TOKENS, **others})
+            trace = run_traced(template, messages, **{**TOKENS, **others})
             if isinstance(trace, Trace):
                 yield trace, messages, others

@@ -1,4 +1,4 @@
-"""The ids that a real model's own tokenizer and template give, without this package."""
+"""Reference ids of real models, from their tokenizer and template without this package."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["Reference", "automatic", "reference_of", "reference_with", "time_is"
 Data = dict[str, Any]
 
 Reference = Callable[..., list[int]]
-"""Gives the ids of messages and what `apply_chat_template` takes beside them, or raises whatever it raises."""
+"""A function from messages to ids, with the arguments and errors of `apply_chat_template`."""
 
 FILES = ("tokenizer", "template", "config")
-"""What the hub's list says of a model that decides about its tokenizer."""
+"""The entries of the manifest that identify the tokenizer of a model."""
 
 
 def reference_of(name: str) -> Reference:
-    """Returns the reference for a real model: transformers, or its templates and tiktoken where it has no class."""
+    """Return the reference for a real model: transformers, or tiktoken if transformers has no class for it."""
     model = hub_models()[name]
     if model["tokenizer"] == "kimi-k2":
         return kimi_reference(name)
@@ -40,17 +40,17 @@ def reference_of(name: str) -> Reference:
 
 @functools.lru_cache(maxsize=1)
 def automatic(name: str) -> Any:
-    """Returns the tokenizer that transformers loads; models that follow each other and have the same files share it."""
+    """Return the tokenizer that transformers loads. The last one is cached, for models with the same files."""
     return AutoTokenizer.from_pretrained(name)
 
 
 def reference_with(tokenizer: Any) -> Reference:
-    """Returns the reference that a tokenizer of transformers is."""
+    """Return the reference for a tokenizer of transformers."""
     return functools.partial(tokenizer.apply_chat_template, return_dict=False)
 
 
 def kimi_reference(name: str) -> Reference:
-    """Returns the reference for a model of Kimi's: the template as transformers runs it, the ranks as tiktoken does."""
+    """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text."""
     snapshot = snapshot_of(name)
     template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
     config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -74,6 +74,6 @@ def kimi_reference(name: str) -> Reference:
 
 @contextlib.contextmanager
 def time_is(moment: datetime.datetime) -> Iterator[None]:
-    """Lets transformers tell templates this time; a `strftime_now` that it is given does not stay a function."""
+    """Set the time of templates in transformers, which does not accept `strftime_now` as an argument."""
     with mock.patch.object(chat_template_utils, "datetime", SimpleNamespace(now=lambda: moment)):
         yield

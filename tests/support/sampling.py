@@ -1,4 +1,4 @@
-"""What is sampled, compared with the `{% generation %}` tags that people put into templates by hand."""
+"""Compare the sampled mask with the `{% generation %}` tags in hand-tagged templates."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ TAGGED = [path for path in CORPUS if re.search(r"\{%-?\s*generation\b", path.rea
 
 
 KNOWN: dict[str, Counter[str]] = {
-    # It writes tool responses, and what the next message says, within the turn that called.
+    # The template writes tool responses and the next message inside the turn with the call.
     "trl__diffusion_gemma_training": Counter({"+<|tool_response>": 1, "-I look.<turn|>\n": 1}),
 }
-"""Differences that are neither the head nor the tail of a tag."""
+"""Known differences that are neither at the start nor at the end of a tag, by template."""
 
 
 @dataclass(kw_only=True)
 class Agreement:
-    """How far our sampled text and the tags of a template agree, in characters."""
+    """The agreement of the sampled text with the tags of a template, in characters."""
 
     renders: int = 0
     same: int = 0
     head: Counter[str] = field(default_factory=Counter)
-    """What tags begin with and we do not: it stands in the generation prompt."""
+    """Text at the start of tags that is not sampled: it is part of the generation prompt."""
     tail: Counter[str] = field(default_factory=Counter)
-    """What tags end with and we do not: it follows the stop token."""
+    """Text at the end of tags that is not sampled: it follows the stop token."""
     other: Counter[str] = field(default_factory=Counter)
-    """Any other difference: with a `+` what we have and the tags have not."""
+    """Any other difference. `+` is sampled and not tagged, `-` is tagged and not sampled."""
 
 
 def compare_with_tags(path: Path) -> Agreement:
-    """Renders the tests' conversations with a template, and compares what is sampled with what is tagged."""
+    """Render the test conversations with a template, and compare the sampled text with the tagged text."""
     source = path.read_text(encoding="utf-8")
     tokenizer, template = stand_in(path), ChatTemplate(source, verify=False)
     tokens: dict[str, Any] = {
         name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)
     }
     control = frozenset(tokenizer.get_added_vocab())
-    found = Agreement()
+    agreement = Agreement()
     for name, arguments in rotated(turns=1):
         switches: dict[str, Any] = {
             key: value for key, value in arguments.items() if key not in ("tools", "add_generation_prompt")
         }
-        given = probe_arguments(template, tuple(tokens.items()), switches)
+        probe = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            messages = adapt_messages(template, normalise_messages(CONVERSATIONS[name]), arguments=given)
-            tools = adapt_tools(template, normalise_tools(arguments["tools"]), arguments=given)
+            messages = adapt_messages(template, normalise_messages(CONVERSATIONS[name]), arguments=probe)
+            tools = adapt_tools(template, normalise_tools(arguments["tools"]), arguments=probe)
             trace = template.run(messages, tools=tools, now=NOW, **tokens, **switches)
         except (MessageError, TemplateError):
             continue
@@ -87,21 +87,21 @@ def compare_with_tags(path: Path) -> Agreement:
             messages,
             turn_format=format_of(source, tokens, switches, with_tools=tools is not None, special_tokens=control),
         )
-        ours = _marked(len(text), [(one.start, one.end) for one in labels if one.sampled])
-        theirs = _marked(len(text), tags)
-        found.renders += 1
-        found.same += sum(one == other for one, other in zip(ours, theirs, strict=True))
-        for start, end in _differences(ours, theirs):
-            words = text[start:end]
-            if ours[start]:
-                found.other[f"+{words}"] += 1
-            elif end < len(text) and ours[end] and not (start and ours[start - 1]):
-                found.head[words] += 1
-            elif start and ours[start - 1]:
-                found.tail[words] += 1
+        sampled = _marked(len(text), [(span.start, span.end) for span in labels if span.sampled])
+        tagged = _marked(len(text), tags)
+        agreement.renders += 1
+        agreement.same += sum(mask == tag for mask, tag in zip(sampled, tagged, strict=True))
+        for start, end in _differences(sampled, tagged):
+            piece = text[start:end]
+            if sampled[start]:
+                agreement.other[f"+{piece}"] += 1
+            elif end < len(text) and sampled[end] and not (start and sampled[start - 1]):
+                agreement.head[piece] += 1
+            elif start and sampled[start - 1]:
+                agreement.tail[piece] += 1
             else:
-                found.other[f"-{words}"] += 1
-    return found
+                agreement.other[f"-{piece}"] += 1
+    return agreement
 
 
 def _marked(size: int, spans: Any) -> bytearray:
@@ -111,12 +111,12 @@ def _marked(size: int, spans: Any) -> bytearray:
     return marks
 
 
-def _differences(ours: bytearray, theirs: bytearray) -> Iterator[tuple[int, int]]:
+def _differences(sampled: bytearray, tagged: bytearray) -> Iterator[tuple[int, int]]:
     at = 0
-    for (differs, _), same in itertools.groupby(
-        zip(ours, theirs, strict=True), key=lambda pair: (pair[0] != pair[1], pair[0])
+    for (differs, _), run in itertools.groupby(
+        zip(sampled, tagged, strict=True), key=lambda pair: (pair[0] != pair[1], pair[0])
     ):
-        size = sum(1 for _ in same)
+        size = sum(1 for _ in run)
         if differs:
             yield at, at + size
         at += size

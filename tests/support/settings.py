@@ -1,4 +1,4 @@
-"""Renderers that differ from others in a setting."""
+"""Copies of renderers with changed settings."""
 
 from __future__ import annotations
 

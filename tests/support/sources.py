@@ -1,4 +1,4 @@
-"""Completions that no model would write, for real models, and processes that work at millions of them."""
+"""Malformed completions for real models, and worker processes to run millions of them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["MODELS", "Source", "Task", "source_of", "spread", "wrong_in"]
 
 MODELS = [str(EMBEDDED), *(HUB.values() if HUB_AT_HAND else ())]
 MOST = 60
-"""How many tokens a completion has at most."""
+"""The maximum number of tokens of a completion."""
 PORTION = 5_000
 
 Task = tuple[str, int, int]
-"""A model, a seed, and how many cases."""
+"""A model, a seed, and the number of cases."""
 
 WORDS = (
     *(
@@ -61,26 +61,26 @@ ANSWER = {"role": "assistant", "reasoning_content": "Hm.", "content": "It is é.
 
 @dataclass(frozen=True)
 class Source:
-    """A model, and what completions for it are made of."""
+    """A model, and the parts of random completions for it."""
 
     renderer: ChatRenderer
     size: int
-    """How many ids it has."""
+    """The number of ids of the model."""
     bits: list[list[int]]
-    """Markers and small words."""
+    """The ids of markers and short words."""
     real: list[list[int]]
-    """Completions as the model may write them."""
+    """Well-formed completions."""
     prompts: list[list[int]]
 
     def completion(self, chance: random.Random) -> list[int]:
-        """Returns a completion."""
+        """Return a random completion."""
         make: Callable[[random.Random], list[int]] = chance.choice(
             (self._any_ids, self._any_bits, self._any_bits, self._mutated, self._mutated, self._cut_off)
         )
         return make(chance)[:MOST]
 
     def prompt(self, chance: random.Random) -> list[int]:
-        """Returns a prompt: a real one, a broken one, or ids at random."""
+        """Return a prompt: a real one, a broken one, or random ids."""
         kind = chance.randrange(3)
         if kind == 2:
             return self._any_ids(chance)
@@ -116,7 +116,7 @@ class Source:
 
 @functools.lru_cache(maxsize=1)
 def source_of(name: str) -> Source:
-    """Returns the source for a model; the last one is kept, as one at a time is worked at."""
+    """Return the source for a model. Only the last one is cached."""
     renderer = create_renderer(load_tokenizer(name))
     grammar, tokenizer = renderer.resolution.grammar, renderer.tokenizer
     stop = tokenizer.decode([renderer.get_stop_token_ids()[0]])
@@ -140,12 +140,12 @@ def source_of(name: str) -> Source:
 
 
 def _in_markers_of(grammar: Grammar, text: str) -> str:
-    """Returns a text with the markers of a model instead of those that its syntax has by default."""
-    syntax = TOOL_FORMATS[grammar.tools or "hermes"]
+    """Return a text with the default markers of the tool-call format replaced by those of the model."""
+    tool_format = TOOL_FORMATS[grammar.tools or "hermes"]
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
     for default, own in zip(("<think>", "</think>"), reasoning, strict=False):
         text = text.replace(default, own)
-    for default, own in zip(syntax.call or (), grammar.call or (), strict=False):
+    for default, own in zip(tool_format.call or (), grammar.call or (), strict=False):
         text = text.replace(default, own)
     return text
 
@@ -153,16 +153,16 @@ def _in_markers_of(grammar: Grammar, text: str) -> str:
 def spread(
     run: Callable[[Task], Counter[str]], cases: int, *, models: Sequence[str], processes: int | None = None
 ) -> dict[str, Counter[str]]:
-    """Runs so many cases in all, in as many processes as there are cores; adds up by model what was counted."""
-    found: dict[str, Counter[str]] = {}
+    """Run `cases` cases in total, in one process per core, and return the sums of the counts by model."""
+    totals: dict[str, Counter[str]] = {}
     with multiprocessing.get_context("spawn").Pool(processes or os.cpu_count(), _offline) as pool:
         for name in models:
-            found[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)))), Counter())
-    return found
+            totals[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)))), Counter())
+    return totals
 
 
 def wrong_in(counts: Counter[str]) -> list[str]:
-    """Returns what was counted that is wrong."""
+    """Return the outcomes that are errors."""
     return [outcome for outcome in counts if outcome.startswith("WRONG")]
 
 
@@ -172,7 +172,7 @@ def _portions(name: str, cases: int) -> Iterator[Task]:
 
 
 def _offline() -> None:
-    """Lets a process load models from the cache that the tests have, before anything is loaded in it."""
+    """Make a new process load models from the cache of the tests."""
     from huggingface_hub import constants
 
     constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE = str(CACHE / "hub"), True

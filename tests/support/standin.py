@@ -1,7 +1,6 @@
-"""Tokenizers for templates that come without one: every byte is a token, and so is every control string.
+"""Stand-in tokenizers for templates without one: every byte is a token, and so is every control string.
 
-Such a tokenizer has no merges, so an id says which byte of the text it is, and a control string that is cut or
-doubled shows at once.
+There are no merges, so each id is a byte of the text, and a control string that is split or doubled is visible.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _CONTROL = re.compile(
 )
 
 Ends = tuple[str | None, str]
-"""The BOS token, None for models that have none, and the EOS token."""
+"""The BOS token, None for models without one, and the EOS token."""
 
 _LLAMA: Ends = ("<|begin_of_text|>", "<|eot_id|>")
 _DEEPSEEK: Ends = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>")
@@ -67,7 +66,7 @@ BY_STEM: dict[str, Ends] = {
     "trl__phi3_5_training": _PHI,
     "trl__phi3_training": _PHI,
 }
-"""The ends of the models whose templates do not show them, by the name of the template's file."""
+"""BOS and EOS tokens by file name, for templates that do not contain them."""
 
 _BY_CONTROL: dict[str, Ends] = {
     "<｜Assistant｜>": _DEEPSEEK,
@@ -83,14 +82,14 @@ _BY_CONTROL: dict[str, Ends] = {
     "<|channel|>": ("<|startoftext|>", "<|return|>"),
     "<|im_start|>": (None, "<|im_end|>"),
 }
-"""The first control string that a template has decides; one with none of them gets those of Mistral and Llama 2."""
+"""BOS and EOS tokens by the first of these control strings that a template contains. The default is that of Mistral."""
 
 
 def stand_in(path: Path) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer of transformers for the template in a file, which `create_renderer` takes as well.
+    """Return a transformers tokenizer for the template in a file, which `create_renderer` accepts too.
 
-    Its template is the file's text, its vocabulary that of `byte_tokenizer`, with the control strings of the
-    template and the BOS and EOS tokens of its model.
+    Its vocabulary is that of `byte_tokenizer`, with the control strings of the template and the BOS and EOS tokens of
+    its model.
     """
     source = path.read_text(encoding="utf-8")
     bos, eos = end_tokens(path.stem, source)
@@ -100,13 +99,13 @@ def stand_in(path: Path) -> PreTrainedTokenizerFast:
 
 
 def byte_tokenizer(added: Iterable[str]) -> Tokenizer:
-    """Returns a tokenizer whose first 256 ids are the bytes, followed by the added strings as special tokens.
+    """Return a tokenizer with the 256 bytes as its first ids, followed by the added strings as special tokens.
 
     >>> byte_tokenizer(["<|end|>"]).encode("Aé<|end|>").ids
     [65, 195, 169, 256]
     """
     alphabet = set(pre_tokenizers.ByteLevel.alphabet())
-    # A byte that is a letter of this alphabet stands for itself; the others take the letters above U+00FF, in order.
+    # A byte that is a letter of this alphabet maps to itself; the others map to the letters above U+00FF, in order.
     above = iter(sorted(letter for letter in alphabet if ord(letter) > 255))
     letters = [chr(byte) if chr(byte) in alphabet else next(above) for byte in range(256)]
     tokenizer = Tokenizer(models.BPE(vocab={letter: byte for byte, letter in enumerate(letters)}, merges=[]))
@@ -117,7 +116,7 @@ def byte_tokenizer(added: Iterable[str]) -> Tokenizer:
 
 
 def control_strings(source: str) -> list[str]:
-    """Returns the control strings in a template's text, in order, each once.
+    """Return the distinct control strings in a template, in order.
 
     >>> control_strings("<|im_start|>{{ m.role }}<think></think>[INST] {{ m['content'] }}<|im_start|>")
     ['<|im_start|>', '<think>', '</think>', '[INST]']
@@ -126,7 +125,7 @@ def control_strings(source: str) -> list[str]:
 
 
 def end_tokens(stem: str, source: str) -> Ends:
-    """Returns the BOS and EOS tokens for a template: by the name of its file, else by what it writes."""
+    """Return the BOS and EOS tokens for a template, by its file name, else by its control strings."""
     if stem in BY_STEM:
         return BY_STEM[stem]
     return next((ends for control, ends in _BY_CONTROL.items() if control in source), _MISTRAL)

@@ -1,4 +1,4 @@
-"""Which template is used, what it is given, and where a message that goes on is cut."""
+"""Selection of the template, its arguments, and the end of a continued message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def continued(source: str, *messages: dict[str, Any], field: bool | str = True, 
     return run_chat(ChatTemplate(source), list(messages), continue_final_message=field, **arguments)
 
 
-def test_a_text_is_a_template_and_a_path_is_read(tmp_path: Path) -> None:
+def test_a_string_is_a_template_and_a_path_is_read(tmp_path: Path) -> None:
     path = tmp_path / "chat.jinja"
     path.write_text("{{ 'from a file' }}", encoding="utf-8")
     assert read_template("{{ x }}", named={}) == "{{ x }}"
@@ -32,78 +32,78 @@ def test_a_text_is_a_template_and_a_path_is_read(tmp_path: Path) -> None:
     assert read_template(path, named={}) == read_template(str(path), named={}) == "{{ 'from a file' }}"
 
 
-def test_a_name_is_one_of_the_tokenizers_templates() -> None:
+def test_a_name_selects_one_of_the_tokenizers_templates() -> None:
     assert read_template("rag", named={"rag": "{{ 'R' }}"}) == "{{ 'R' }}"
 
 
 @pytest.mark.parametrize("template", ["nowhere.jinja", "toll_use", Path("nowhere.jinja"), "a\0b"])
-def test_what_is_no_template_no_file_and_no_name_is_refused(template: Any) -> None:
+def test_a_string_that_is_no_template_file_or_name_is_rejected(template: Any) -> None:
     with pytest.raises(
         TemplateMissingError, match=r"neither the source .* nor a template of the tokenizer \(tool_use\)"
     ):
         read_template(template, named={"tool_use": ""})
 
 
-def test_what_is_neither_text_nor_path_is_refused() -> None:
+def test_a_value_that_is_neither_a_string_nor_a_path_is_rejected() -> None:
     template: Any = b"x"
     with pytest.raises(TypeError, match="chat_template must be a string or a path, not a bytes"):
         read_template(template, named={})
 
 
-def test_templates_are_chosen_as_transformers_does() -> None:
+def test_templates_are_selected_as_in_transformers() -> None:
     named = {"default": "D", "tool_use": "T", "rag": "R"}
     assert choose_template(named, tools=False, name="m") == "D"
     assert choose_template(named, tools=True, name="m") == "T"
     assert choose_template({"default": "D"}, tools=True, name="m") == "D"
 
 
-def test_a_tokenizer_without_a_template_is_refused_with_what_to_do() -> None:
+def test_a_tokenizer_without_a_template_is_rejected_with_advice() -> None:
     with pytest.raises(TemplateMissingError, match=r"^the tokenizer org/m has no chat template: pass chat_template="):
         choose_template({}, tools=False, name="org/m")
     with pytest.raises(TemplateMissingError, match=r"has only named chat templates \(rag, x\): "):
         choose_template({"rag": "R", "x": ""}, tools=True, name="")
 
 
-def test_the_last_message_goes_on_where_its_text_ends() -> None:
+def test_a_continued_message_ends_with_its_text() -> None:
     trace = continued(PLAIN, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Well, "})
     assert trace.text == "<user>Hi</><assistant>Well, "
     assert trace.spans[-1].end == len(trace.text)
     assert (trace.spans[-1].message, trace.spans[-1].path) == (1, ("content",))
 
 
-def test_a_template_that_trims_the_text_trims_it_where_it_goes_on_too() -> None:
+def test_a_template_that_trims_the_text_trims_a_continued_message_too() -> None:
     assert continued(TRIMMED, {"role": "assistant", "content": " Well, "}).text == "<assistant>Well,"
 
 
-def test_the_last_text_part_goes_on() -> None:
+def test_the_last_text_part_is_continued() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image"}]
     assert continued(PARTS, {"role": "assistant", "content": parts}).text == "ab"
 
 
-def test_an_empty_text_goes_on_at_once() -> None:
+def test_an_empty_text_can_be_continued() -> None:
     assert continued(PLAIN, {"role": "assistant", "content": ""}).text == "<assistant>"
 
 
 @pytest.mark.parametrize("content", [None, [], [{"type": "image"}], 7])
-def test_a_message_without_a_text_cannot_go_on(content: Any) -> None:
+def test_a_message_without_text_cannot_be_continued(content: Any) -> None:
     with pytest.raises(MessageError, match="message 1: content cannot be continued: it has no text"):
         continued(PLAIN, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": content})
 
 
-def test_a_message_that_the_template_does_not_write_cannot_go_on() -> None:
+def test_a_message_that_the_template_drops_cannot_be_continued() -> None:
     with pytest.raises(MessageError, match="message 0: cannot be continued: the chat template does not write all"):
         continued("nothing", {"role": "assistant", "content": "x"})
     with pytest.raises(MessageError, match="message 0: cannot be continued: the chat template does not write all"):
         continued("{{ messages[0].content[1:] }}", {"role": "assistant", "content": "xy"})
 
 
-def test_a_message_that_goes_on_has_no_generation_prompt() -> None:
+def test_a_continued_message_has_no_generation_prompt() -> None:
     with pytest.raises(MessageError, match="exclude each other"):
         continued(PLAIN, {"role": "assistant", "content": "x"}, add_generation_prompt=True)
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "thinking"])
-def test_reasoning_goes_on_under_whichever_name_the_template_reads_it(name: str) -> None:
+def test_reasoning_is_continued_under_the_name_that_the_template_reads(name: str) -> None:
     source = "{% for m in messages %}<think>{{ m.NAME }}</think>{{ m.content }}{% endfor %}".replace("NAME", name)
     message = {"role": "assistant", "content": "", "reasoning_content": "Well, ", "thinking": "Well, "}
     trace = continued(source, message, field="reasoning_content")
@@ -114,12 +114,12 @@ def test_reasoning_goes_on_under_whichever_name_the_template_reads_it(name: str)
 
 
 @pytest.mark.parametrize("name", ["add_generation_prompt", "continue_final_message", "messages", "now", "tools"])
-def test_an_argument_of_a_render_is_none_of_the_template(name: str) -> None:
+def test_an_argument_of_render_is_not_a_template_argument(name: str) -> None:
     with pytest.raises(MessageError, match=f"^{name} is not a template argument"):
         normalise_template_kwargs({name: True})
 
 
-def test_a_message_that_is_written_twice_cannot_go_on() -> None:
+def test_a_message_that_is_written_twice_cannot_be_continued() -> None:
     with pytest.raises(
         MessageError, match="message 0: cannot be continued: the chat template writes its content twice"
     ):
@@ -127,11 +127,11 @@ def test_a_message_that_is_written_twice_cannot_go_on() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[1], {1: 2}])
-def test_arguments_have_names(arguments: Any) -> None:
+def test_template_arguments_must_be_a_mapping_with_string_keys(arguments: Any) -> None:
     with pytest.raises(MessageError, match="argument"):
         normalise_template_kwargs(arguments)
 
 
-def test_text_that_looks_like_the_tag_is_text() -> None:
-    said = "THE_MESSAGE_GOES_ON_HERE and on"
-    assert continued(PLAIN, {"role": "assistant", "content": said}).text == f"<assistant>{said}"
+def test_text_that_looks_like_the_internal_tag_is_text() -> None:
+    content = "THE_MESSAGE_GOES_ON_HERE and on"
+    assert continued(PLAIN, {"role": "assistant", "content": content}).text == f"<assistant>{content}"

@@ -1,4 +1,4 @@
-"""A template is a value: compiled once for each text, picklable, compared with a plain run where that is asked for."""
+"""A template is compiled once for each source, can be pickled, and can verify its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from renderers.templating.environment import TracingContext
 from renderers.templating.template import _compile
 
 
-def test_a_template_is_compiled_once_for_each_text() -> None:
+def test_a_template_is_compiled_once_for_each_source() -> None:
     before = _compile.cache_info()
     for _ in range(5):
         ChatTemplate("{{ messages }} once").run([{"role": "user"}])
@@ -21,7 +21,7 @@ def test_a_template_is_compiled_once_for_each_text() -> None:
     assert before.maxsize is not None
 
 
-def test_a_template_is_a_value() -> None:
+def test_equal_templates_compare_equal_and_can_be_pickled() -> None:
     template = ChatTemplate("{{ messages }}", verify=True)
     assert pickle.loads(pickle.dumps(template)) == template == ChatTemplate("{{ messages }}", verify=True)
     assert hash(template) == hash(ChatTemplate("{{ messages }}", verify=True))
@@ -29,13 +29,13 @@ def test_a_template_is_a_value() -> None:
         template.source = ""  # type: ignore[misc]
 
 
-def test_what_is_no_text_is_no_template() -> None:
+def test_a_source_that_is_not_a_string_is_rejected() -> None:
     source: Any = None
     with pytest.raises(TemplateSourceError, match="a chat template must be a string, not a NoneType"):
         ChatTemplate(source)
 
 
-def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
+def test_messages_that_are_not_json_data_are_rejected_with_their_index() -> None:
     template = ChatTemplate("{{ messages }}")
     cyclic: dict[str, Any] = {"role": "user"}
     cyclic["content"] = [cyclic]
@@ -50,9 +50,9 @@ def test_messages_that_are_no_json_data_are_refused_by_their_number() -> None:
     nothing: Any = None
     with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
         template.run(nothing)
-    odd: Any = {1: 2, "role": "user"}
+    message: Any = {1: 2, "role": "user"}
     with pytest.raises(MessageError, match=r"^message 0: has the key 1, but JSON keys must be strings$"):
-        template.run([odd])
+        template.run([message])
     messages: Any = ["Hi"]
     with pytest.raises(MessageError, match=r"^message 0: must be a dict with role and content$"):
         template.run(messages)

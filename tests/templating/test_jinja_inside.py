@@ -51,11 +51,11 @@ def test_the_code_generator_has_the_methods_that_we_override_or_call(name: str) 
 
 
 def test_every_override_is_of_a_pinned_method() -> None:
-    ours = {name for name in vars(_TracingCodeGenerator) if not name.startswith("__")} - {
+    overrides = {name for name in vars(_TracingCodeGenerator) if not name.startswith("__")} - {
         "_save_scope",
         "_visit_weighed",
     }
-    assert ours <= set(SIGNATURES)
+    assert overrides <= set(SIGNATURES)
 
 
 def code(source: str, environment: jinja2.Environment) -> str:

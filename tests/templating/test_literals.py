@@ -1,4 +1,4 @@
-"""The texts that a template looks for are found in its syntax tree."""
+"""The literals that a template compares with are found in its syntax tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from renderers.templating.literals import TemplateLiterals, template_literals
 
 
 @pytest.mark.parametrize(
-    ("template", "found"),
+    ("template", "literals"),
     [
         ("{{ '</think>' in content }}", {"</think>"}),
         ("{{ content == '[]' }}", {"[]"}),
@@ -18,17 +18,17 @@ from renderers.templating.literals import TemplateLiterals, template_literals
         ("{% macro cut(x) %}{{ x.split('<e>') }}{% endmacro %}{{ cut(content) }}", {"<e>"}),
     ],
 )
-def test_what_is_compared_or_passed_on_is_looked_for(template: str, found: set[str]) -> None:
-    assert template_literals(template).within == found
+def test_literals_in_comparisons_and_arguments_are_found(template: str, literals: set[str]) -> None:
+    assert template_literals(template).within == literals
 
 
 @pytest.mark.parametrize("template", ["<|im_start|>{{ '<x>' ~ content }}", "{{ a.strip(' ') }}"])
-def test_what_is_written_and_spaces_are_not(template: str) -> None:
+def test_output_text_and_whitespace_are_not_found(template: str) -> None:
     assert template_literals(template) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(
-    ("template", "within", "whole"),
+    ("template", "within", "equal"),
     [
         ("{{ message.role == 'user' }}", set(), {"user"}),
         ("{{ message.role in ['user', 'tool'] }}", set(), {"user", "tool"}),
@@ -39,7 +39,7 @@ def test_what_is_written_and_spaces_are_not(template: str) -> None:
         ("{{ message['name'] is eq('wipe') }}", set(), {"wipe"}),
     ],
 )
-def test_a_name_counts_alone_unless_it_is_looked_for_within_a_text(
-    template: str, within: set[str], whole: set[str]
+def test_a_name_matches_a_whole_text_unless_it_is_searched_within_one(
+    template: str, within: set[str], equal: set[str]
 ) -> None:
-    assert template_literals(template) == TemplateLiterals(frozenset(within), frozenset(whole))
+    assert template_literals(template) == TemplateLiterals(frozenset(within), frozenset(equal))

@@ -21,12 +21,12 @@ from tests.support.parity import (
     Data,
     Ownership,
     difference,
+    distinct_variations,
     mark,
     marked_runs,
-    ours,
     rotated,
-    telling_variations,
-    theirs,
+    run_reference,
+    run_traced,
 )
 
 # ==================
@@ -39,9 +39,9 @@ def test_the_text_equals_that_of_transformers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     # verify would repeat the comparison below.
     template, rendered = ChatTemplate(source, verify=False), 0
-    for name, arguments in telling_variations(source):
-        expected = theirs(source, CONVERSATIONS[name], **arguments)
-        got = ours(template, CONVERSATIONS[name], **arguments)
+    for name, arguments in distinct_variations(source):
+        expected = run_reference(source, CONVERSATIONS[name], **arguments)
+        got = run_traced(template, CONVERSATIONS[name], **arguments)
         assert difference(expected, got) is None, (name, arguments)
         if isinstance(got, Trace):
             check_form(got)
@@ -150,5 +150,5 @@ def test_words_keep_their_field_through_every_conversion(body: str) -> None:
 def test_text_that_loses_its_field_is_counted(source: str) -> None:
     """Text derived from several messages has no owner, and a dump of a message belongs to none of its fields."""
     ownership = ownership_of(source)
-    assert ownership.strays == {"content given to no field": ownership.characters}
+    assert ownership.strays == {"content attributed to no field": ownership.characters}
     assert ownership.characters > 0

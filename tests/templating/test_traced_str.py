@@ -170,23 +170,23 @@ def test_a_traced_string_behaves_as_a_plain_string() -> None:
 @settings(max_examples=200, deadline=None)
 @given(s=traced, x=anything, y=some, m=number)
 def test_traced_markup_gives_the_same_text_as_markup(s: TracedStr, x: str, y: str, m: int) -> None:
-    ours, theirs, other = TracedMarkup(s, runs_of(s)), Markup(plain(s)), plain(x)
+    markup, reference, other = TracedMarkup(s, runs_of(s)), Markup(plain(s)), plain(x)
     pairs = [
-        (ours + x, theirs + other),
-        (x + ours, other + theirs),
-        (ours.join([x, x]), theirs.join([other, other])),
-        (ours.replace(y, x), theirs.replace(y, other)),
-        (ours.strip(), theirs.strip()),
-        (ours[m:], theirs[m:]),
+        (markup + x, reference + other),
+        (x + markup, other + reference),
+        (markup.join([x, x]), reference.join([other, other])),
+        (markup.replace(y, x), reference.replace(y, other)),
+        (markup.strip(), reference.strip()),
+        (markup[m:], reference[m:]),
         (TracedMarkup("0%s") % (x,), Markup("0%s") % (other,)),
-        (TracedMarkup("0%s") % (ours,), Markup("0%s") % (theirs,)),
+        (TracedMarkup("0%s") % (markup,), Markup("0%s") % (reference,)),
     ]
     for got, expected in pairs:
         assert isinstance(got, TracedMarkup)
         assert plain(got) == plain(expected)
-    assert list(map(plain, ours.split(y))) == list(map(plain, theirs.split(y)))
-    assert type(str(ours)) is TracedStr
-    assert runs_of(str(ours)) == runs_of(s)
+    assert list(map(plain, markup.split(y))) == list(map(plain, reference.split(y)))
+    assert type(str(markup)) is TracedStr
+    assert runs_of(str(markup)) == runs_of(s)
 
 
 @given(st.lists(st.tuples(st.text("abé", max_size=3), st.integers(-1, 2), st.booleans()), max_size=12))

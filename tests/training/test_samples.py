@@ -1,4 +1,4 @@
-"""Training samples: what is trained, how much it counts, and that options never change the ids."""
+"""Training samples: loss masks and weights, which never change the ids."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 @dataclass
-class Given:
-    """A renderer that gives what it was given, and remembers what it was asked."""
+class FixedRenderer:
+    """A renderer that returns fixed tokens and records its arguments."""
 
     rendered: RenderedTokens
     stops: list[int] = field(default_factory=lambda: [STOP])
     prompt: list[int] = field(default_factory=list)
-    asked: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
     def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
-        self.asked.append((len(messages), tools, add_generation_prompt))
+        self.calls.append((len(messages), tools, add_generation_prompt))
         return self.rendered
 
     def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
-        self.asked.append((len(messages), tools, add_generation_prompt))
+        self.calls.append((len(messages), tools, add_generation_prompt))
         return self.prompt
 
     def get_stop_token_ids(self) -> list[int]:
         return self.stops
 
 
-def spoken(*roles: str) -> list[dict[str, Any]]:
+def messages_of(*roles: str) -> list[dict[str, Any]]:
     return [{"role": role, "content": "x"} for role in roles]
 
 
 def lists(**changes: Any) -> RenderedTokens:
-    """A system's, a user's and an assistant's message, with a token before and one behind them."""
+    """Return tokens of a system, a user and an assistant message, with a token before and after them."""
     fields: dict[str, Any] = {
         "token_ids": [1, 2, 3, 4, 5, 6, 7, 8, STOP, 10],
         "message_indices": [-1, 0, 0, 1, 1, 1, 2, 2, 2, -1],
@@ -76,7 +76,9 @@ def bits(sample: RenderedTrainingSample) -> str:
 
 
 def built(rendered: RenderedTokens | None = None, **options: Any) -> str:
-    return bits(build_training_sample(Given(rendered or lists()), spoken("system", "user", "assistant"), **options))
+    return bits(
+        build_training_sample(FixedRenderer(rendered or lists()), messages_of("system", "user", "assistant"), **options)
+    )
 
 
 @functools.cache
@@ -87,20 +89,20 @@ def embedded() -> ChatRenderer:
 def trained_text(**options: Any) -> str:
     renderer = embedded()
     sample = build_training_sample(renderer, MESSAGES, tools=TOOLS, **options)
-    kept = [token for token, trained in zip(sample.token_ids, sample.loss_mask, strict=True) if trained]
-    return renderer.tokenizer.decode(kept)
+    ids = [token for token, trained in zip(sample.token_ids, sample.loss_mask, strict=True) if trained]
+    return renderer.tokenizer.decode(ids)
 
 
 # ==================
-# What is trained
+# Loss mask
 # ==================
 
 
-def test_what_is_sampled_is_trained() -> None:
+def test_sampled_tokens_are_trained() -> None:
     assert built() == "0000000110"
 
 
-def test_role_to_mask_leaves_messages_out_and_adds_none() -> None:
+def test_role_to_mask_excludes_messages_and_adds_none() -> None:
     assert built(role_to_mask=lambda message: True) == "0000000110"
     assert built(role_to_mask=lambda message: message["role"] == "user") == "0000000000"
     assert (
@@ -108,32 +110,32 @@ def test_role_to_mask_leaves_messages_out_and_adds_none() -> None:
     )
 
 
-def test_role_to_mask_is_asked_about_the_callers_own_message_and_only_where_something_is_sampled() -> None:
-    asked: list[Any] = []
-    messages = spoken("system", "user", "assistant")
+def test_role_to_mask_is_called_with_the_callers_message_and_only_for_sampled_messages() -> None:
+    calls: list[Any] = []
+    messages = messages_of("system", "user", "assistant")
 
-    def wanted(message: Any) -> bool:
-        asked.append(message)
+    def role_to_mask(message: Any) -> bool:
+        calls.append(message)
         return True
 
-    build_training_sample(Given(lists()), messages, role_to_mask=wanted)
-    assert [message is messages[2] for message in asked] == [True]
+    build_training_sample(FixedRenderer(lists()), messages, role_to_mask=role_to_mask)
+    assert [message is messages[2] for message in calls] == [True]
 
 
-def test_roles_trained_by_content_are_trained_whatever_role_to_mask_says() -> None:
+def test_roles_trained_by_content_ignore_role_to_mask() -> None:
     assert built(content_sft_roles={"user"}) == "0000110110"
     assert built(content_sft_roles={"user", "system"}, role_to_mask=lambda message: False) == "0010110000"
 
 
-def test_of_roles_trained_by_content_only_content_is_trained() -> None:
+def test_only_content_is_trained_for_roles_trained_by_content() -> None:
     assert built(lists(sampled_mask=[True] * 10), content_sft_roles={"user"}) == "0110111110"
 
 
-def test_roles_trained_by_content_are_as_others_where_content_is_not_known() -> None:
+def test_roles_trained_by_content_are_treated_as_others_if_is_content_is_unknown() -> None:
     assert built(lists(is_content=[]), content_sft_roles={"user", "assistant"}) == "0000000110"
 
 
-def test_a_role_alone_is_no_set_of_roles() -> None:
+def test_a_string_is_rejected_as_a_set_of_roles() -> None:
     with pytest.raises(ValueError, match="set of roles"):
         built(content_sft_roles="user")
 
@@ -144,50 +146,52 @@ def test_without_a_sampled_mask_role_to_mask_decides_alone() -> None:
     assert built(lists(sampled_mask=[]), role_to_mask=lambda message: message["role"] == "user") == "0001110000"
 
 
-def test_a_message_that_is_masked_is_not_trained_in_any_way() -> None:
+def test_a_masked_message_is_never_trained() -> None:
     assert built(message_loss_mask=[1, 1, 0]) == "0000000000"
     assert built(message_loss_mask=[True, False, True], content_sft_roles={"user", "system"}) == "0010000110"
 
 
 def test_tokens_of_an_unknown_message_are_an_error() -> None:
     with pytest.raises(ValueError, match="attributes tokens to message 2"):
-        build_training_sample(Given(lists()), spoken("user", "assistant"))
+        build_training_sample(FixedRenderer(lists()), messages_of("user", "assistant"))
     with pytest.raises(ValueError, match="message_indices"):
         built(lists(message_indices=[]), role_to_mask=lambda message: True)
 
 
 @pytest.mark.parametrize("mask", [[1], [1, 1, 1, 1], []])
-def test_a_mask_of_messages_has_an_entry_for_each(mask: list[int]) -> None:
+def test_a_message_mask_needs_an_entry_for_each_message(mask: list[int]) -> None:
     with pytest.raises(ValueError, match=f"one entry per message: {len(mask)} for 3"):
         built(message_loss_mask=mask)
 
 
 @pytest.mark.parametrize("entry", [2, -1, None, "1", -0.5, float("nan"), float("inf")])
-def test_an_entry_of_a_mask_of_messages_is_a_truth_value_or_a_weight(entry: Any) -> None:
+def test_an_entry_of_a_message_mask_is_a_bool_or_a_weight(entry: Any) -> None:
     with pytest.raises(ValueError, match=r"message_loss_mask\[1\]"):
         built(message_loss_mask=[1, entry, 1])
 
 
 def test_options_are_checked_before_anything_is_rendered() -> None:
-    renderer = Given(lists())
+    renderer = FixedRenderer(lists())
     with pytest.raises(ValueError, match="weights"):
-        build_training_sample(renderer, spoken("user"), weights={"x": 1.0})
-    assert renderer.asked == []
+        build_training_sample(renderer, messages_of("user"), weights={"x": 1.0})
+    assert renderer.calls == []
 
 
-def test_lists_that_were_changed_count() -> None:
+def test_changed_lists_are_used() -> None:
     rendered = embedded().render(MESSAGES, tools=TOOLS)
     rendered.sampled_mask[:] = [False] * len(rendered.sampled_mask)
-    assert "1" not in bits(build_training_sample(Given(rendered), MESSAGES))
+    assert "1" not in bits(build_training_sample(FixedRenderer(rendered), MESSAGES))
 
 
-def test_the_renders_own_list_of_ids_is_not_shared() -> None:
+def test_the_list_of_ids_of_the_render_is_not_shared() -> None:
     rendered = lists(token_ids=[1] * 10)
-    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    sample = build_training_sample(
+        FixedRenderer(rendered), messages_of("system", "user", "assistant"), ensure_final_stop=True
+    )
     assert (len(sample.token_ids), len(rendered.token_ids)) == (11, 10)
 
 
-def test_a_real_render_trains_what_the_assistant_writes() -> None:
+def test_a_real_render_trains_the_assistant_turns() -> None:
     call = '<|call|>{"name": "look_up", "arguments": {"word": "tea"}}<|/call|>'
     first, second = f"<|think|>A word.<|/think|>Let me see.{call}<|end|>", "It is a drink.<|end|>"
     assert trained_text() == first + second
@@ -196,67 +200,73 @@ def test_a_real_render_trains_what_the_assistant_writes() -> None:
 
 
 def test_tools_are_rendered() -> None:
-    renderer = Given(lists())
-    build_training_sample(renderer, spoken("system", "user", "assistant"), tools=TOOLS)
-    assert renderer.asked == [(3, TOOLS, False)]
+    renderer = FixedRenderer(lists())
+    build_training_sample(renderer, messages_of("system", "user", "assistant"), tools=TOOLS)
+    assert renderer.calls == [(3, TOOLS, False)]
 
 
 # ==================
-# The final stop
+# Final stop token
 # ==================
 
 
-def test_a_stop_token_is_appended_where_the_turn_has_none() -> None:
+def test_a_stop_token_is_appended_if_the_turn_has_none() -> None:
     rendered = lists(token_ids=[1, 2, 3, 4, 5, 6, 7, 8, 8, 10])
-    sample = build_training_sample(Given(rendered), spoken("system", "user", "assistant"), ensure_final_stop=True)
+    sample = build_training_sample(
+        FixedRenderer(rendered), messages_of("system", "user", "assistant"), ensure_final_stop=True
+    )
     assert sample.token_ids == [*rendered.token_ids, STOP]
     assert bits(sample) == "00000001101"
 
 
-def test_text_after_the_stop_token_is_no_reason_to_append_one() -> None:
+def test_no_stop_token_is_appended_if_text_follows_the_stop_token() -> None:
     assert built(ensure_final_stop=True) == "0000000110"
 
 
 def test_the_first_stop_token_is_appended_and_any_is_enough() -> None:
-    messages = spoken("system", "user", "assistant")
-    assert build_training_sample(Given(lists(), [3, 4]), messages, ensure_final_stop=True).token_ids[-1] == 3
-    assert build_training_sample(Given(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
+    messages = messages_of("system", "user", "assistant")
+    assert build_training_sample(FixedRenderer(lists(), [3, 4]), messages, ensure_final_stop=True).token_ids[-1] == 3
+    assert (
+        build_training_sample(FixedRenderer(lists(), [3, STOP]), messages, ensure_final_stop=True).token_ids[-1] == 10
+    )
 
 
-def test_a_stop_token_that_is_not_trained_is_none() -> None:
+def test_an_untrained_stop_token_does_not_count() -> None:
     assert built(lists(sampled_mask=[at == 7 for at in range(10)]), ensure_final_stop=True) == "00000001001"
 
 
 @pytest.mark.parametrize("last", ["user", "tool", "system"])
-def test_only_an_assistants_turn_is_stopped(last: str) -> None:
-    messages = spoken("system", "user", last)
+def test_a_stop_token_is_appended_only_to_an_assistant_turn(last: str) -> None:
+    messages = messages_of("system", "user", last)
     rendered = lists(sampled_mask=[False] * 10)
-    assert len(build_training_sample(Given(rendered), messages, ensure_final_stop=True).token_ids) == 10
+    assert len(build_training_sample(FixedRenderer(rendered), messages, ensure_final_stop=True).token_ids) == 10
 
 
-def test_a_turn_that_role_to_mask_leaves_out_is_not_stopped() -> None:
+def test_no_stop_token_is_appended_to_a_turn_that_role_to_mask_excludes() -> None:
     rendered = lists(token_ids=[1] * 10)
     assert built(rendered, ensure_final_stop=True, role_to_mask=lambda message: False) == "0000000000"
 
 
-def test_the_stop_token_of_a_masked_message_is_there_and_not_trained() -> None:
+def test_the_stop_token_of_a_masked_message_is_appended_and_not_trained() -> None:
     rendered = lists(token_ids=[1] * 10)
     assert built(rendered, ensure_final_stop=True, message_loss_mask=[1, 1, 0]) == "00000000000"
 
 
-def test_nothing_is_appended_where_it_is_not_known_what_is_sampled() -> None:
+def test_nothing_is_appended_without_a_sampled_mask() -> None:
     rendered = lists(token_ids=[1] * 10, sampled_mask=[])
     assert len(built(rendered, ensure_final_stop=True, role_to_mask=lambda message: True)) == 10
 
 
-def test_no_messages_have_no_last_one() -> None:
-    sample = build_training_sample(Given(RenderedTokens()), [], ensure_final_stop=True)
+def test_nothing_is_appended_without_messages() -> None:
+    sample = build_training_sample(FixedRenderer(RenderedTokens()), [], ensure_final_stop=True)
     assert sample == RenderedTrainingSample([], [])
 
 
 def test_a_renderer_without_a_stop_token_cannot_append_one() -> None:
     with pytest.raises(ValueError, match="get_stop_token_ids"):
-        build_training_sample(Given(lists(), []), spoken("system", "user", "assistant"), ensure_final_stop=True)
+        build_training_sample(
+            FixedRenderer(lists(), []), messages_of("system", "user", "assistant"), ensure_final_stop=True
+        )
 
 
 # ==================
@@ -264,34 +274,34 @@ def test_a_renderer_without_a_stop_token_cannot_append_one() -> None:
 # ==================
 
 
-def test_weights_are_those_of_the_mask_where_none_are_given() -> None:
+def test_weights_follow_the_mask_by_default() -> None:
     sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS)
     assert sample.loss_weights == [float(trained) for trained in sample.loss_mask]
     assert set(map(type, sample.loss_mask)) == {bool}
     assert set(map(type, sample.loss_weights)) == {float}
 
 
-def test_channels_and_roles_and_messages_multiply() -> None:
+def test_weights_of_channels_roles_and_messages_are_multiplied() -> None:
     rendered = embedded().render(MESSAGES, tools=TOOLS)
     weights = {Channel.REASONING: 0.5, "tool_arguments": 2.0, "scaffold": 0.25, "assistant": 3.0}
     sample = build_training_sample(
         embedded(), MESSAGES, tools=TOOLS, weights=weights, message_loss_mask=[1, 1, 0.5, 1, 1]
     )
-    found = {
+    by_channel = {
         (message, channel): weight
         for message, channel, weight in zip(
             rendered.message_indices, rendered.channels, sample.loss_weights, strict=True
         )
         if weight
     }
-    assert found[2, Channel.REASONING] == 0.5 * 3.0 * 0.5
-    assert found[2, Channel.TOOL_ARGUMENTS] == 0.5 * 3.0 * 2.0
-    assert found[2, Channel.SCAFFOLD] == 0.5 * 3.0 * 0.25
-    assert found[4, Channel.CONTENT] == 3.0
-    assert {message for message, _ in found} == {2, 4}
+    assert by_channel[2, Channel.REASONING] == 0.5 * 3.0 * 0.5
+    assert by_channel[2, Channel.TOOL_ARGUMENTS] == 0.5 * 3.0 * 2.0
+    assert by_channel[2, Channel.SCAFFOLD] == 0.5 * 3.0 * 0.25
+    assert by_channel[4, Channel.CONTENT] == 3.0
+    assert {message for message, _ in by_channel} == {2, 4}
 
 
-def test_a_weight_of_nothing_leaves_out() -> None:
+def test_a_weight_of_zero_excludes_tokens() -> None:
     assert "A word." in trained_text()
     assert "A word." not in trained_text(weights={"reasoning": 0})
     assert "<|end|>" not in trained_text(weights={"scaffold": 0.0})
@@ -307,12 +317,15 @@ def test_an_appended_stop_token_counts_as_scaffold() -> None:
         token_ids=[1, 2], message_indices=[0, 0], sampled_mask=[True] * 2, channels=[Channel.CONTENT] * 2
     )
     sample = build_training_sample(
-        Given(rendered), spoken("assistant"), ensure_final_stop=True, weights={"scaffold": 0.5, "assistant": 3}
+        FixedRenderer(rendered),
+        messages_of("assistant"),
+        ensure_final_stop=True,
+        weights={"scaffold": 0.5, "assistant": 3},
     )
     assert (sample.token_ids, sample.loss_weights) == ([1, 2, STOP], [3.0, 3.0, 1.5])
 
 
-def test_a_stop_token_that_weighs_nothing_is_there_all_the_same() -> None:
+def test_a_stop_token_with_a_weight_of_zero_is_appended() -> None:
     sample = build_training_sample(embedded(), MESSAGES, tools=TOOLS, ensure_final_stop=True, weights={"scaffold": 0})
     assert sample.token_ids == embedded().render_ids(MESSAGES, tools=TOOLS)
 
@@ -323,20 +336,20 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", None])
-def test_a_weight_is_a_number_from_0_on(weight: Any) -> None:
+def test_a_weight_is_a_number_of_at_least_0(weight: Any) -> None:
     with pytest.raises(ValueError, match=r"weights\['content'\]"):
         trained_text(weights={"content": weight})
 
 
-def test_weights_of_channels_need_channels_and_those_of_roles_do_not() -> None:
+def test_channel_weights_need_channels_and_role_weights_do_not() -> None:
     with pytest.raises(ValueError, match="channels"):
         built(weights={"reasoning": 0.5})
     assert built(weights={"assistant": 0.5}) == "0000000110"
 
 
-def test_a_role_named_like_a_channel_has_not_its_weight() -> None:
+def test_a_role_named_like_a_channel_does_not_get_its_weight() -> None:
     rendered = RenderedTokens(token_ids=[1], message_indices=[0], sampled_mask=[True], channels=[Channel.CONTENT])
-    sample = build_training_sample(Given(rendered), spoken("reasoning"), weights={"reasoning": 0.5})
+    sample = build_training_sample(FixedRenderer(rendered), messages_of("reasoning"), weights={"reasoning": 0.5})
     assert sample.loss_weights == [1.0]
 
 
@@ -353,25 +366,27 @@ def test_placeholders_have_the_type_of_their_modality() -> None:
     }
     media = MultiModalData(mm_placeholders=placeholders)
     rendered = lists(token_ids=[1] * 10, multi_modal_data=media)
-    messages = spoken("system", "user", "assistant")
-    assert build_training_sample(Given(rendered), messages).mm_token_type_ids == [0, 1, 1, 0, 0, 0, 0, 0, 2, 2]
-    sample = build_training_sample(Given(rendered), messages, ensure_final_stop=True)
+    messages = messages_of("system", "user", "assistant")
+    assert build_training_sample(FixedRenderer(rendered), messages).mm_token_type_ids == [0, 1, 1, 0, 0, 0, 0, 0, 2, 2]
+    sample = build_training_sample(FixedRenderer(rendered), messages, ensure_final_stop=True)
     assert sample.multi_modal_data is media
     assert sample.mm_token_type_ids is not None
     assert len(sample.mm_token_type_ids) == len(sample.token_ids) == 11
 
 
-def test_without_media_there_is_no_data_and_without_placeholders_there_are_no_types() -> None:
-    messages = spoken("system", "user", "assistant")
-    empty = build_training_sample(Given(lists(multi_modal_data=MultiModalData())), messages)
+def test_there_is_no_media_data_without_media_and_no_types_without_placeholders() -> None:
+    messages = messages_of("system", "user", "assistant")
+    empty = build_training_sample(FixedRenderer(lists(multi_modal_data=MultiModalData())), messages)
     assert (empty.multi_modal_data, empty.mm_token_type_ids) == (None, None)
-    hashes = build_training_sample(Given(lists(multi_modal_data=MultiModalData(mm_hashes={"image": ["h"]}))), messages)
+    hashes = build_training_sample(
+        FixedRenderer(lists(multi_modal_data=MultiModalData(mm_hashes={"image": ["h"]}))), messages
+    )
     assert hashes.multi_modal_data is not None
     assert hashes.mm_token_type_ids is None
 
 
 # ==================
-# For all renders and options
+# All renders and options
 # ==================
 
 
@@ -388,11 +403,11 @@ def attributions(draw: st.DrawFn) -> tuple[list[str], list[TokenRun]]:
 
 @st.composite
 def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
-    wanted = draw(st.none() | st.frozensets(st.sampled_from(ROLES)))
+    roles = draw(st.none() | st.frozensets(st.sampled_from(ROLES)))
     number = st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0])
     entries = st.lists(st.booleans() | st.sampled_from([0, 1]) | number, min_size=messages, max_size=messages)
     return {
-        "role_to_mask": None if wanted is None else lambda message: message["role"] in wanted,
+        "role_to_mask": None if roles is None else lambda message: message["role"] in roles,
         "content_sft_roles": draw(st.none() | st.frozensets(st.sampled_from(ROLES))),
         "message_loss_mask": draw(st.none() | entries),
         "weights": draw(st.none() | st.dictionaries(st.sampled_from([*Channel, *ROLES]), number, max_size=4)),
@@ -401,11 +416,11 @@ def options(draw: st.DrawFn, *, messages: int) -> dict[str, Any]:
 
 
 def rows(runs: Iterable[TokenRun]) -> list[TokenRun]:
-    """Returns each token's attribution."""
-    found: list[TokenRun] = []
+    """Return the attribution of each token."""
+    attribution: list[TokenRun] = []
     for run in runs:
-        found += [run] * (run.end - len(found))
-    return found
+        attribution += [run] * (run.end - len(attribution))
+    return attribution
 
 
 def as_lists(ids: list[int], runs: Sequence[TokenRun]) -> RenderedTokens:
@@ -420,7 +435,7 @@ def as_lists(ids: list[int], runs: Sequence[TokenRun]) -> RenderedTokens:
 
 
 def slow_weights(roles: list[str], runs: list[TokenRun], chosen: dict[str, Any]) -> list[float]:
-    """How much each token counts, token by token, as the documentation says it."""
+    """Return the weight of each token, computed token by token."""
     weights = chosen["weights"] or {}
     counted = []
     for row in rows(runs):
@@ -438,13 +453,13 @@ def slow_weights(roles: list[str], runs: list[TokenRun], chosen: dict[str, Any])
 
 
 @given(data=st.data())
-def test_samples_are_those_of_a_slow_reference_of_runs_and_of_lists(data: st.DataObject) -> None:
+def test_samples_from_runs_and_from_lists_equal_a_slow_reference(data: st.DataObject) -> None:
     roles, runs = data.draw(attributions())
     chosen = data.draw(options(messages=len(roles)))
     ids = data.draw(st.lists(st.integers(1, STOP), min_size=len(rows(runs)), max_size=len(rows(runs))))
     fast = RenderedTokens.of_runs(list(ids), runs, message_roles=roles, message_tool_names=[None] * len(roles))
-    sample = build_training_sample(Given(fast), spoken(*roles), **chosen)
-    assert sample == build_training_sample(Given(as_lists(ids, runs)), spoken(*roles), **chosen)
+    sample = build_training_sample(FixedRenderer(fast), messages_of(*roles), **chosen)
+    assert sample == build_training_sample(FixedRenderer(as_lists(ids, runs)), messages_of(*roles), **chosen)
     assert sample.loss_weights[: len(ids)] == slow_weights(roles, runs, chosen)
     assert sample.loss_mask == [weight > 0 for weight in sample.loss_weights]
     assert sample.token_ids in (ids, [*ids, STOP]) if chosen["ensure_final_stop"] else sample.token_ids == ids
@@ -471,7 +486,7 @@ def test_no_token_outside_the_wanted_roles_is_trained_in_a_real_render(data: st.
 # ==================
 
 
-def test_a_step_is_a_prompt_and_all_that_follows() -> None:
+def test_a_step_is_a_prompt_and_its_completion() -> None:
     renderer = embedded()
     step = build_trajectory_step(renderer, MESSAGES[:2], MESSAGES[2:], tools=TOOLS)
     assert step["prompt_ids"] == renderer.render_ids(MESSAGES[:2], tools=TOOLS, add_generation_prompt=True)
@@ -492,36 +507,38 @@ def test_a_step_is_a_prompt_and_all_that_follows() -> None:
 
 
 @pytest.mark.parametrize(("prompt", "common"), [([1, 2, 3], 3), ([1, 2, 99], 2), ([99], 0), ([], 0)])
-def test_a_step_parts_where_the_renders_part(prompt: list[int], common: int) -> None:
-    step = build_trajectory_step(Given(lists(), prompt=prompt), spoken("user"), spoken("assistant"))
+def test_a_step_is_split_where_the_renders_differ(prompt: list[int], common: int) -> None:
+    step = build_trajectory_step(FixedRenderer(lists(), prompt=prompt), messages_of("user"), messages_of("assistant"))
     assert step["prompt_ids"] == lists().token_ids[:common]
     assert step["completion_ids"] == lists().token_ids[common:]
 
 
 def test_a_step_without_a_completion_has_no_generation_prompt() -> None:
-    renderer = Given(lists(), prompt=lists().token_ids)
-    assert build_trajectory_step(renderer, spoken("user"), [], tools=TOOLS)["completion_ids"] == []
-    assert renderer.asked == [(1, TOOLS, False), (1, TOOLS, False)]
-    build_trajectory_step(renderer, spoken("user"), spoken("assistant"))
-    assert renderer.asked[2:] == [(1, None, True), (2, None, False)]
+    renderer = FixedRenderer(lists(), prompt=lists().token_ids)
+    assert build_trajectory_step(renderer, messages_of("user"), [], tools=TOOLS)["completion_ids"] == []
+    assert renderer.calls == [(1, TOOLS, False), (1, TOOLS, False)]
+    build_trajectory_step(renderer, messages_of("user"), messages_of("assistant"))
+    assert renderer.calls[2:] == [(1, None, True), (2, None, False)]
 
 
-def test_a_step_has_media_where_there_are_some() -> None:
+def test_a_step_has_the_media_of_its_messages() -> None:
     media = MultiModalData(mm_hashes={"image": ["h"]})
-    step = build_trajectory_step(Given(lists(multi_modal_data=media)), spoken("user"), spoken("assistant"))
+    step = build_trajectory_step(
+        FixedRenderer(lists(multi_modal_data=media)), messages_of("user"), messages_of("assistant")
+    )
     assert step["multi_modal_data"] is media
-    empty = Given(lists(multi_modal_data=MultiModalData()))
-    assert "multi_modal_data" not in build_trajectory_step(empty, spoken("user"), spoken("assistant"))
+    empty = FixedRenderer(lists(multi_modal_data=MultiModalData()))
+    assert "multi_modal_data" not in build_trajectory_step(empty, messages_of("user"), messages_of("assistant"))
 
 
-def test_a_conversation_with_a_completion_is_a_new_one() -> None:
-    first = RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+def test_appending_a_completion_creates_a_new_conversation() -> None:
+    first = RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
     second = first.with_completion((4, 5), completion_logprobs=[-0.1, -0.2])
-    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=spoken("user"))
+    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=messages_of("user"))
     assert first.with_completion([7]).completion_logprobs == []
     second.prompt_ids.append(9)
     second.messages.clear()
-    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=spoken("user"))
+    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
     assert first.token_ids == [1, 2, 3]
 
 
@@ -530,11 +547,11 @@ def test_a_conversation_with_a_completion_is_a_new_one() -> None:
 # ==================
 
 
-@pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not at hand (set SHARED)")
+@pytest.mark.skipif(not HUB_AT_HAND, reason="real models are not available (set SHARED)")
 @pytest.mark.parametrize(
     ("name", "appended"), [("Qwen/Qwen3-8B", []), ("zai-org/GLM-4.5-Air", ["<|endoftext|>"])], ids=["qwen3", "glm-4.5"]
 )
-def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name: str, appended: list[str]) -> None:
+def test_a_stop_token_is_appended_if_the_template_writes_none(hub: object, name: str, appended: list[str]) -> None:
     renderer = create_renderer(load_tokenizer(name))
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
     plain = build_training_sample(renderer, messages)
@@ -545,7 +562,7 @@ def test_a_model_whose_template_writes_no_stop_token_gets_one(hub: object, name:
     assert stopped.loss_mask == plain.loss_mask + [True] * len(added)
 
 
-def test_ids_that_were_changed_after_a_render_need_an_attribution_of_their_length() -> None:
+def test_ids_changed_after_a_render_need_attribution_of_the_same_length() -> None:
     class Appending:
         def render(self, messages: list[Any], *, tools: Any = None, add_generation_prompt: bool = False) -> Any:
             rendered = embedded().render(messages, tools=tools, add_generation_prompt=add_generation_prompt)
