@@ -31,7 +31,9 @@ CLOSER = ("<|end|>", 7)
         (Files(None, 6), CLOSER, ((6,), "eos_token", 1)),
     ],
 )
-def test_the_first_source_with_stop_tokens_is_used(files: Files, closer: tuple[str, int] | None, expected: object) -> None:
+def test_the_first_source_with_stop_tokens_is_used(
+    files: Files, closer: tuple[str, int] | None, expected: object
+) -> None:
     stops, source, conflicts = resolve_stops(
         record=(), generation_config=files.stop_token_ids or (), eos=files.eos_token_id, end_token=closer
     )

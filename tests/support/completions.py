@@ -133,7 +133,7 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
 
 def completions(key: str) -> list[str]:
     """Return the texts of completions in a tool-call format."""
-    one, two = format_calls(key, [ROME]), format_calls(key, [ROME, SEARCH])
+    single, double = format_calls(key, [ROME]), format_calls(key, [ROME, SEARCH])
     return [
         "",
         "é",

@@ -17,11 +17,10 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
-from renderers.core.text import compile_alternation
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
 from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Span, Trace
-from renderers.core.text import LEXEME
+from renderers.core.text import LEXEME, compile_alternation
 from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
