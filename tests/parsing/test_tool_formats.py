@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +32,13 @@ WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "minimax"}
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
 )
-TEXTS = LURES | st.sampled_from(["tool_call>", "<parameter", "function=a>", "a</"]) | st.text(max_size=8)
+MARKUP = re.compile(r"<\||\|>|</?\w+[=>]|</?｜")
+"""Markers end a value in any format. Hypothesis draws such constants from the modules that it sees."""
+TEXTS = (
+    LURES
+    | st.sampled_from(["tool_call>", "<parameter", "function=a>", "a</"])
+    | st.text(max_size=8).filter(lambda text: not MARKUP.search(text))
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),

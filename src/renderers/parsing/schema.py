@@ -148,7 +148,7 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     """Convert a text to a type that a schema allows. Return the value, and True if it fits the schema.
 
     A text that fits no allowed type is returned unchanged. Types within lists and dicts are checked as
-    well, but a list or dict that does not fit is returned all the same. Never raises. Takes linear time.
+    well. A list or dict that does not fit is returned all the same. Never raises. Takes linear time.
 
     >>> read_value("3", Schema.parse({"type": "integer"})), read_value("3", Schema.parse({"type": "string"}))
     ((3, True), ('3', True))

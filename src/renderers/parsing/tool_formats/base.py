@@ -147,7 +147,7 @@ def call_of_values(name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSch
 
 
 class ValueTags(NamedTuple):
-    """The markup of values whose opening tag contains the key."""
+    """The markup of values with the key in the opening tag."""
 
     open: str
     """The markup before the key."""
