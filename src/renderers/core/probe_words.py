@@ -8,26 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "PROBE_CONTENT",
-    "PROBE_EARLIER_CONTENT",
-    "PROBE_EARLIER_REASONING",
-    "PROBE_FOLLOW_UP",
-    "PROBE_ID",
-    "PROBE_LATE_RESULT",
-    "PROBE_LATE_SYSTEM",
-    "PROBE_NEXT_CONTENT",
-    "PROBE_NEXT_QUESTION",
-    "PROBE_PLAN",
-    "PROBE_QUESTION",
-    "PROBE_REASONING",
-    "PROBE_RESULT",
-    "PROBE_SYSTEM",
-    "PROBE_TEXT",
-    "PROBE_WORDS",
-    "redact_probe_words",
-]
-
 PROBE_CONTENT = "probecontent"
 PROBE_REASONING = "probereason"
 PROBE_EARLIER_CONTENT = "probeanswer"
@@ -45,6 +25,12 @@ PROBE_TEXT = "probetext"
 """Replaces the text of a caller's message. A number follows it."""
 PROBE_ID = "probeid"
 """Replaces the id of a call. Two digits follow it: some templates accept only ids of nine letters and digits."""
+PROBE_VALUE = "Probevalue"
+"""A value that has to be in the output unchanged. A template that changes its case does not accept its format."""
+PROBE_KEY = "probekey"
+"""A key with a value that is not text. If it is in the output, the template serialises the part as data."""
+PROBE_CAPTIONS = ("probebefore", "probeafter")
+"""Texts before and after a media part."""
 
 _PLACEHOLDERS = {
     PROBE_CONTENT: "{content}",
@@ -62,8 +48,12 @@ _PLACEHOLDERS = {
     PROBE_LATE_RESULT: "{tool result}",
     PROBE_TEXT: "{text}",
     PROBE_ID: "{call id}",
+    PROBE_VALUE.lower(): "{value}",
+    PROBE_KEY: "{key}",
+    **dict.fromkeys(PROBE_CAPTIONS, "{text}"),
 }
 PROBE_WORDS = tuple(_PLACEHOLDERS)
+"""All probe words in lower case."""
 _PATTERN = re.compile(rf"({'|'.join(PROBE_WORDS)})\d*", re.IGNORECASE)
 
 

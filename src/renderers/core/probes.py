@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from renderers.core.jsontypes import JsonObject
 
 CALL_ID = "call00000"
 """The id of every call in a probe. Some templates require nine characters."""
+PROBE_TIME = datetime.datetime(2026, 1, 1)
+"""A fixed time, so that outputs of templates that write the time can be compared."""
 TOOL: JsonObject = {
     "type": "function",
     "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}},
