@@ -14,7 +14,7 @@ from renderers import EXAMPLE_MODEL, Bridge, BridgeRefusal, Channel, ChatRendere
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
-from renderers.programs.base import Program
+from renderers.programs.base import Program, ProgramRun
 from renderers.rendering import pipeline
 from renderers.templating import ChatTemplate
 from renderers.templating.literals import TemplateLiterals
@@ -25,20 +25,10 @@ BYE = {"role": "user", "content": "Bye"}
 TOOL = {"type": "function", "function": {"name": "get", "description": "", "parameters": {"type": "object"}}}
 CALL = {"id": "call00001", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
 
+LITERALS = TemplateLiterals(frozenset(), frozenset({"system", "user", "assistant", "tool"}))
+
 Piece = tuple[str, int, Path]
 """A text with the index of its message and the path of its field."""
-
-
-@dataclass(frozen=True)
-class PlainRun:
-    """The result of one run of `PlainProgram`."""
-
-    trace: Trace
-    messages: list[dict[str, Any]]
-
-    @property
-    def text(self) -> str:
-        return self.trace.text
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ class PlainProgram:
     """A chat format in Python. It reads the role, the content and the tool calls of a message."""
 
     digest: str = "plain"
-    literals: TemplateLiterals = TemplateLiterals(frozenset(), frozenset({"system", "user", "assistant", "tool"}))
+    literals: TemplateLiterals = LITERALS
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
 
     def run(
@@ -58,7 +48,7 @@ class PlainProgram:
         continue_final_message: bool | str = False,
         arguments: Mapping[str, Any],  # noqa: ARG002 - a part of the protocol
         now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
-    ) -> PlainRun:
+    ) -> ProgramRun:
         if continue_final_message:
             raise MessageError("cannot be continued", message=len(messages) - 1)
         pieces: list[Piece] = []
@@ -70,7 +60,7 @@ class PlainProgram:
             pieces += _pieces_of(index, message)
         if add_generation_prompt:
             pieces.append(("<|turn|>assistant\n", -1, ()))
-        return PlainRun(_trace_of(pieces), messages)
+        return ProgramRun(_trace_of(pieces), messages)
 
     def mentions(self, name: str) -> bool:
         return name in ("tools", "role", "content", "tool_calls")
@@ -112,7 +102,7 @@ def _trace_of(pieces: list[Piece]) -> Trace:
     return Trace("".join(text for text, _, _ in pieces), tuple(spans))
 
 
-def build_plain_program(*_: Any, **__: Any) -> Program:
+def build_plain_program(_: registry.ProgramRequest) -> Program:
     return PlainProgram()
 
 

@@ -31,15 +31,19 @@ def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, argume
     >>> adapt_messages(template, [{"role": "user", "content": parts}], arguments=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    adapted = []
-    for index, message in enumerate(messages):
-        adapter = _MessageAdapter(template, arguments, index, message["role"])
-        if adapter.role == "developer" and not adapter.accepts_role():
-            as_system = _MessageAdapter(template, arguments, index, "system")
-            if as_system.accepts_role():
-                adapter, message = as_system, {**message, "role": "system"}
-        adapted.append(adapter.adapt(message))
-    return adapted
+    return [
+        _MessageAdapter(template, arguments, index, _accepted_role(template, arguments, message["role"])).adapt(message)
+        for index, message in enumerate(messages)
+    ]
+
+
+def _accepted_role(template: ChatTemplate, arguments: Arguments, role: str) -> str:
+    """Return the role of a message: `system` for a developer message that the template accepts only as this."""
+    if role == "developer":
+        for choice in ("developer", "system"):
+            if any(accepts_format(template, arguments, choice, name) for name in ("text", "parts")):
+                return choice
+    return role
 
 
 def adapt_tools(
@@ -50,27 +54,20 @@ def adapt_tools(
 
 
 def _adapt_tool(tool: JsonObject, template: ChatTemplate, arguments: Arguments) -> JsonObject:
-    if "function" in tool:
-        preferred, other = "wrapped tool", "bare tool"
-        convertible = isinstance(tool["function"], dict)
-    else:
-        preferred, other = "bare tool", "wrapped tool"
-        convertible = "name" in tool and tool.get("type", "function") == "function"
-    if (
-        not convertible
-        or accepts_format(template, arguments, "user", preferred)
-        or not accepts_format(template, arguments, "user", other)
-    ):
+    bare, wrapped = (accepts_format(template, arguments, "user", name) for name in ("bare tool", "wrapped tool"))
+    if bare == wrapped:
         return tool
-    if "function" in tool:
-        function: JsonObject = tool["function"]
+    function = tool.get("function")
+    if bare and isinstance(function, dict):
         return function
-    return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+    if wrapped and "function" not in tool and "name" in tool and tool.get("type", "function") == "function":
+        return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+    return tool
 
 
 @dataclass(frozen=True, slots=True)
 class _MessageAdapter:
-    """Converts one message of a role."""
+    """Converts one message to the accepted formats of its role."""
 
     template: ChatTemplate
     arguments: Arguments
@@ -80,12 +77,10 @@ class _MessageAdapter:
     def accepts(self, name: str) -> bool:
         return accepts_format(self.template, self.arguments, self.role, name)
 
-    def accepts_role(self) -> bool:
-        return self.accepts("text") or self.accepts("parts")
-
     def adapt(self, message: JsonObject) -> JsonObject:
-        message = self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message)))
-        message = self._adapt_content(message)
+        if message["role"] != self.role:
+            message = {**message, "role": self.role}
+        message = self._adapt_content(self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message))))
         calls = message.get("tool_calls")
         if isinstance(calls, list) and calls:
             adapted = [self._adapt_call(call, ("tool_calls", number)) for number, call in enumerate(calls)]
