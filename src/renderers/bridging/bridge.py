@@ -101,6 +101,10 @@ def extend(
     return _Extension(context, prior, new, retention).extend()
 
 
+def _no_stop_token(detail: str) -> BridgeRefusal:
+    return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+
+
 class _Suffix(NamedTuple):
     """The text that new messages add, with its labels."""
 
@@ -133,8 +137,7 @@ class _Extension:
             return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
         first = suffixes[0]
         if not first.begins_with_stop and not self._keeps_last_token(first.trace.text):
-            detail = "the turn ends with text, and the text after it would change its last token"
-            return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+            return _no_stop_token("the turn ends with text, and the text after it would change its last token")
         evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
         state = self.prior.state
         # No template renders a call that was cut off.
@@ -214,30 +217,23 @@ class _Extension:
             return ""
         if stop is not None:
             if not outcome.stop:
-                return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, f"the template does not write the stop token {stop}")
+                return _no_stop_token(f"the template does not write the stop token {stop}")
             before, _ = prior.around_stop
             if stop not in ends and outcome.stop in token_ids and _contains(before[-1:], token_ids[outcome.stop]):
-                detail = (
-                    f"the turn ends with {outcome.stop!r}, and the template does not write the stop token {stop} "
-                    "after it"
-                )
-                return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+                end = f"the turn ends with {outcome.stop!r}"
+                return _no_stop_token(f"{end}, and the template does not write the stop token {stop} after it")
             # Text after a stop token that begins the next message would belong to that message.
             return "" if stop in ends and not outcome.stop_is_next else outcome.stop
         if not outcome.stop and self._has_result:
-            detail = (
-                "the turn that called the tool was cut off, and the template does not end a turn with a special token"
-            )
-            return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+            end = "the turn that called the tool was cut off"
+            return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
         closing = closing_text(self.context, sample, outcome, prior.state.region)
         if closing is None:
             detail = "the template renders no such turn, so it cannot be closed"
             return BridgeRefusal(BridgeReason.REASONING_OPEN, detail)
         if closing and not outcome.stop:
-            detail = (
-                f"the template ends a turn with {closing!r}, which is not a special token and may be in the completion"
-            )
-            return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+            end = f"the template ends a turn with {closing!r}"
+            return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
     def _render_suffix(self, outcome: Outcome, turn: Turn, lead: str) -> tuple[Trace, list[LabelledSpan]] | None:
@@ -323,6 +319,5 @@ class _Extension:
 
     def _tool_names(self) -> list[str | None]:
         """Return the tool name of each new message that is a result, from the message or from the model's call."""
-        named = [call for call in self.prior.state.calls if call.id and call.name]
-        calls = [{"id": call.id, "function": {"name": call.name}} for call in named]
+        calls = [{"id": id_, "function": {"name": name}} for id_, name in self.prior.state.calls if id_ and name]
         return extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]

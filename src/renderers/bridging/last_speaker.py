@@ -37,18 +37,19 @@ def _probe_role_headers(context: BridgeContext) -> RoleHeaders | None:
         return None
     texts = [context.header[first_token.start() :]]
     for history in sample_histories():
-        if history.features in ({HistoryFeature.TURN}, {HistoryFeature.RESULT}):
-            try:
-                turn = context.render(history.messages, turn=1, prompt=False)
-            except REJECTIONS:
-                continue
-            spans, end = turn.trace.spans, turn.end
-            bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= (end or 0)]
-            if end is not None and bodies:
-                following = turn.trace.text[end : bodies[0]]
-                token = pattern.search(following)
-                # The token that ends the turn may begin the next message as well.
-                texts.append(following[token.start() :] if token else turn.stop + following)
+        if history.features not in ({HistoryFeature.TURN}, {HistoryFeature.RESULT}):
+            continue
+        try:
+            turn = context.render(history.messages, turn=1, prompt=False)
+        except REJECTIONS:
+            continue
+        spans, end = turn.trace.spans, turn.end or 0
+        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= end]
+        if turn.end is not None and bodies:
+            following = turn.trace.text[end : bodies[0]]
+            token = pattern.search(following)
+            # The token that ends the turn may begin the next message as well.
+            texts.append(following[token.start() :] if token else turn.stop + following)
     # Whitespace at the end may be in a token with the text after it.
     assistant, *others = (tuple(context.encode(text.rstrip())) for text in texts)
     others = [_certain_part(other, assistant) for other in others]

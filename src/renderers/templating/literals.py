@@ -62,10 +62,11 @@ def template_literals(source: str) -> TemplateLiterals:
 def template_variables(tree: nodes.Template) -> Variables:
     """Return the expressions that each variable of a template is set to, or iterates over."""
     variables: dict[str, list[nodes.Node]] = {}
-    for node in tree.find_all((nodes.Assign, nodes.For)):
-        if isinstance(node.target, nodes.Name):
-            value = node.node if isinstance(node, nodes.Assign) else node.iter
-            variables.setdefault(node.target.name, []).append(value)
+    pairs: list[tuple[nodes.Node, nodes.Node]] = [(node.target, node.node) for node in tree.find_all(nodes.Assign)]
+    pairs += [(node.target, node.iter) for node in tree.find_all(nodes.For)]
+    for target, value in pairs:
+        if isinstance(target, nodes.Name):
+            variables.setdefault(target.name, []).append(value)
     return variables
 
 
@@ -87,7 +88,7 @@ def _read_fields(tree: nodes.Template) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, nodes.Getitem):
             yield from constant_texts(node.arg, {})
-        elif _is_get(node) and node.args:
+        elif isinstance(node, nodes.Call) and _is_get(node) and node.args:
             yield from constant_texts(node.args[0], {})
 
 
