@@ -150,7 +150,6 @@ class _Extension:
         return any(message["role"] == "tool" for message in self.new)
 
     def _possible_turns(self) -> Iterator[Turn]:
-        """Yield the turns that the completion may be."""
         state, content = self.prior.state, self.prior.content
         if not state.calls and self._has_result:
             # Calls that could not be parsed may be the whole turn, or follow other content.
@@ -279,7 +278,6 @@ class _Extension:
         return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
 
     def _join_tokens(self, suffix: _Suffix) -> RenderedTokens:
-        """Return the tokens of the rollout and its suffix."""
         prior = self.prior
         encoded, injected = self.context.pipeline.encode(suffix.trace, suffix.labels)
         first = 1 + self._tokens_after_stop(suffix.trace.text, encoded.ids) if suffix.begins_with_stop else 0

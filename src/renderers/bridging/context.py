@@ -170,7 +170,6 @@ class BridgeContext:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in the values of nested data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):

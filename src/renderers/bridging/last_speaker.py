@@ -93,7 +93,6 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
 
 
 def _header_places(ids: Sequence[Any], headers: RoleHeaders) -> set[int]:
-    """Return the positions of all headers."""
     places = set()
     for header in {headers.assistant, *headers.others}:
         place = -1

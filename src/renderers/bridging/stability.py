@@ -139,7 +139,6 @@ class _Pair(NamedTuple):
 
 
 def _text_length(data: Any) -> int:
-    """Return the number of characters in the texts of nested data."""
     if isinstance(data, dict):
         data = list(data.values())
     return sum(map(_text_length, data)) if isinstance(data, list | tuple) else len(data or "")
@@ -147,7 +146,6 @@ def _text_length(data: Any) -> int:
 
 @functools.cache
 def _sample_pairs() -> tuple[_Pair, ...]:
-    """Return all pairs, smallest first."""
     return tuple(sorted(_make_pairs(), key=lambda pair: pair.size))
 
 

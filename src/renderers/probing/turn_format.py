@@ -233,7 +233,6 @@ def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Cha
 
 
 def _adjacent_lexemes(delimiters: FieldDelimiters) -> tuple[str, str]:
-    """Return the last lexeme before a field and the first one after it."""
     before, after = LEXEME.findall(delimiters.before.rstrip()), LEXEME.findall(delimiters.after.lstrip())
     return before[-1] if before else "", after[0] if after else ""
 
@@ -243,7 +242,6 @@ def _bodies(trace: Trace, messages: Sequence[JsonObject]) -> list[Span]:
 
 
 def _ending_with(role: str) -> list[list[JsonObject]]:
-    """Return conversations that end with a message of a role."""
     if role == "tool":
         return conversations_with({"role": role, "content": "R"})
     if role in ("", "user"):

@@ -99,7 +99,6 @@ def accepts_format(template: ChatTemplate, arguments: Arguments, role: str, name
 
 @functools.lru_cache(maxsize=4096)
 def _probe(source: str, limits: Limits, arguments: Arguments, role: str, name: str) -> bool:
-    """Render small conversations that contain the format in different contexts."""
     render = _renderer(source, limits, arguments)
     # The template may require a system message.
     needs_lead = render([ASK], None) is None and role != "system" and render([LEAD, ASK], None) is not None

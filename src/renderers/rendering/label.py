@@ -89,7 +89,6 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
 def _label_spans(
     trace: Trace, messages: Sequence[JsonObject], channels: list[Channel], turns: dict[int, _Turn]
 ) -> Iterator[LabelledSpan]:
-    """Yield the spans, split where sampled text starts and ends."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = sorted(set(itertools.chain.from_iterable(pairs)))
     ends = {turn.end: index for index, turn in turns.items()}
@@ -131,7 +130,6 @@ def _split_media(
 
 
 def _placeholders(turn_format: TurnFormat, message: JsonObject) -> frozenset[str]:
-    """Return the placeholders of the media parts of a message."""
     texts = (turn_format.placeholder(message["role"], kind) for kind in set(media_parts(message).values()))
     return frozenset(text for text in texts if text)
 

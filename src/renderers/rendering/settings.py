@@ -81,7 +81,6 @@ def _restore(settings_class: type[RenderSettings], state: Mapping[str, Any]) -> 
 
 
 def _freeze_json(value: Any) -> Any:
-    """Return JSON data in immutable containers."""
     if isinstance(value, dict):
         return MappingProxyType({name: _freeze_json(item) for name, item in value.items()})
     return tuple(map(_freeze_json, value)) if isinstance(value, list) else value

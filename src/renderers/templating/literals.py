@@ -82,7 +82,6 @@ def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
 
 
 def _read_fields(tree: nodes.Template) -> Iterator[str]:
-    """Yield the names of the fields that a template reads."""
     for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Call)):
         if isinstance(node, nodes.Getattr):
             yield node.attr
