@@ -145,13 +145,13 @@ def _prove_history(
         fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
         return Outcome(history.sample, history.required, "", "", False, (), -1, None, fault)
     stop = last_stop = followed.stop
-    found_fault = find_fault(followed, sample.new)
+    fault = find_fault(followed, sample.new)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
     if field == followed_field and tail != followed_tail:
         last_stop = alone.stop
-        if found_fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
+        if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
             detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
-            found_fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+            fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
     stop_spans = followed.trace.spans_in(followed.end - len(stop), followed.end)
     return Outcome(
         history.sample,
@@ -162,7 +162,7 @@ def _prove_history(
         scaffold=followed.scaffold(),
         suffix=suffixes.setdefault(followed.trace.text[followed.end :], len(suffixes)),
         change=_describe_change(context, history.prompt, alone, followed, sample.turn),
-        fault=found_fault,
+        fault=fault,
     )
 
 

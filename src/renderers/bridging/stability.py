@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -85,11 +86,11 @@ def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> Prefi
     >>> prefix_stability(render).stable
     True
     """
-    rendered: dict[tuple[str, bool, int], tuple[str, list[int]] | str] = {}
+    rendered: dict[tuple[str, bool, str], tuple[str, list[int]] | str] = {}
 
     def render_once(pair: _Pair, *, new: tuple[JsonObject, ...]) -> tuple[str, list[int]] | str:
         """Return the text and the ids of a pair with its new messages, or the error of the template."""
-        key = pair.name, reads_tools and pair.tools is not None, pair.number if new else -1
+        key = pair.name, reads_tools and pair.tools is not None, _roles(new)
         if key not in rendered:
             try:
                 rendered[key] = render([*pair.before, *new], pair.tools)
@@ -124,18 +125,20 @@ class _Pair(NamedTuple):
 
     name: str
     before: tuple[JsonObject, ...]
-    number: int
-    """The number of `new` among the messages that may follow."""
     new: tuple[JsonObject, ...]
     tools: list[JsonObject] | None
 
     def __str__(self) -> str:
         name = f"{self.name}, with a tool" if self.tools is not None else self.name
-        return f"{name}, then {', '.join(message['role'] for message in self.new)}"
+        return f"{name}, then {_roles(self.new)}"
 
     @property
     def size(self) -> tuple[int, int]:
         return len(self.before) + len(self.new), _text_length([self.before, self.new, self.tools])
+
+
+def _roles(messages: tuple[JsonObject, ...]) -> str:
+    return ", ".join(message["role"] for message in messages)
 
 
 def _text_length(data: Any) -> int:
@@ -171,9 +174,8 @@ def _make_pairs() -> Iterator[_Pair]:
             name = f"after {history}: {kind}"
             before = (*history.messages, substitute_turn(turn, (result,) if turn.calls else ()))
             plain = tuple(normalise_messages(before))
-            for number, new in enumerate(after_call if turn.calls else after_turn):
-                for tools in (None, [TOOL]):
-                    yield _Pair(name, plain, number, new, tools)
+            for new, tools in itertools.product(after_call if turn.calls else after_turn, (None, [TOOL])):
+                yield _Pair(name, plain, new, tools)
 
 
 def _describe_change(before: str, after: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -73,11 +74,7 @@ class RenderSettings:
     def __reduce__(self) -> tuple[Any, ...]:
         state = {item.name: getattr(self, item.name) for item in fields(self)}
         state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
-        return _restore, (type(self), state)
-
-
-def _restore(settings_class: type[RenderSettings], state: Mapping[str, Any]) -> RenderSettings:
-    return settings_class(**state)
+        return functools.partial(type(self), **state), ()
 
 
 def _freeze_json(value: Any) -> Any:
