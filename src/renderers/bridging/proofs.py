@@ -142,8 +142,9 @@ def _prove_history(
     alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
     if followed.end is None:
-        fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
-        return Outcome(history.sample, history.required, "", "", False, (), -1, None, fault)
+        detail = "the template does not render the turn before new message 0"
+        refusal = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+        return Outcome(history.sample, history.required, "", "", False, (), -1, None, refusal)
     stop = last_stop = followed.stop
     fault = find_fault(followed, sample.new)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
