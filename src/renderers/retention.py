@@ -12,8 +12,6 @@ from renderers.core.probe_words import PROBE_EARLIER_REASONING
 from renderers.families import Family
 from renderers.probing.turn_format import THINKING_SWITCHES
 
-__all__ = ["find_contradiction", "retention_of"]
-
 
 def find_contradiction(
     render: Callable[[list[JsonObject], Mapping[str, Any]], str | None],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
-from renderers.bridging.call_shape import CallDelimiters
+from renderers.bridging.call_shape import CallDelimiters, call_delimiters
 from renderers.bridging.context import BridgeContext
 
 
@@ -22,7 +22,7 @@ def test_without_delimiters_no_turn_consists_of_calls() -> None:
 
 def test_the_delimiters_are_those_of_the_template() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
-    assert BridgeContext(renderer._pipeline, None, "").call_delimiters == CallDelimiters(
+    assert call_delimiters(BridgeContext(renderer._pipeline, None, "")) == CallDelimiters(
         '<|call|>{"name": "', ("}<|/call|><|end|>", "}<|/call|>")
     )
 
@@ -30,4 +30,4 @@ def test_the_delimiters_are_those_of_the_template() -> None:
 def test_a_template_that_writes_no_calls_has_none() -> None:
     template = "{% for message in messages %}{{ message.content }}<|end|>{% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    assert BridgeContext(renderer._pipeline, None, "").call_delimiters == CallDelimiters()
+    assert call_delimiters(BridgeContext(renderer._pipeline, None, "")) == CallDelimiters()

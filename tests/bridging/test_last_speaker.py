@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
 from renderers.bridging.context import BridgeContext
-from renderers.bridging.last_speaker import RoleHeaders, ends_with_assistant_message
+from renderers.bridging.last_speaker import RoleHeaders, ends_with_assistant_message, role_headers
 
 HEADERS = RoleHeaders(assistant=(1, 2), others=((1, 3), (4,)))
 ASK, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}
@@ -67,7 +67,7 @@ def test_real_prompts_are_distinguished(name: Any, request: pytest.FixtureReques
     if name != EMBEDDED:
         request.getfixturevalue("hub")
     renderer = create_renderer(load_tokenizer(name))
-    headers = BridgeContext(renderer._pipeline, None, renderer.resolution.grammar.header).role_headers
+    headers = role_headers(BridgeContext(renderer._pipeline, None, renderer.resolution.grammar.header))
     assert headers is not None
     for after_assistant, group in prompts(renderer).items():
         assert [ends_with_assistant_message(prompt, headers) for prompt in group] == [after_assistant] * len(group)
@@ -76,4 +76,4 @@ def test_real_prompts_are_distinguished(name: Any, request: pytest.FixtureReques
 def test_a_template_without_special_tokens_gives_no_answer() -> None:
     template = "{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
-    assert BridgeContext(renderer._pipeline, None, "assistant: ").role_headers is None
+    assert role_headers(BridgeContext(renderer._pipeline, None, "assistant: ")) is None

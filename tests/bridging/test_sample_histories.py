@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 from renderers.bridging.sample_histories import HistoryFeature, Turn, sample_histories, substitute_turn
-from renderers.core.completions import StateCall, Thought
+from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 
 
-def turn(*calls: StateCall, thought: Thought = Thought.NONE, content: str = "") -> Turn:
-    return Turn(thought, content, calls)
+def turn(*calls: CalledTool, reasoning: ReasoningState = ReasoningState.NONE, content: str = "") -> Turn:
+    return Turn(reasoning, content, calls)
 
 
 def result(number: str | None, **other: Any) -> dict[str, Any]:
@@ -33,19 +33,19 @@ def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
 
 def test_a_sample_turn_has_the_content_and_reasoning_of_the_completion() -> None:
     assert substitute_turn(turn(content=PROBE_CONTENT), ()) == {"role": "assistant", "content": PROBE_CONTENT}
-    assert substitute_turn(turn(thought=Thought.SOME), ())["reasoning_content"] == PROBE_REASONING
-    assert substitute_turn(turn(thought=Thought.EMPTY), ())["reasoning_content"] == ""
+    assert substitute_turn(turn(reasoning=ReasoningState.SOME), ())["reasoning_content"] == PROBE_REASONING
+    assert substitute_turn(turn(reasoning=ReasoningState.EMPTY), ())["reasoning_content"] == ""
 
 
 def test_calls_have_the_ids_of_the_completion() -> None:
-    assert called(substitute_turn(turn(StateCall("a", "f"), StateCall("b", "g")), [result("x"), result("y")])) == [
+    assert called(substitute_turn(turn(CalledTool("a", "f"), CalledTool("b", "g")), [result("x"), result("y")])) == [
         ("a", "f"),
         ("b", "g"),
     ]
 
 
 def test_calls_without_ids_get_those_of_the_results() -> None:
-    calls = turn(StateCall(None, "f"), StateCall(None, "g"))
+    calls = turn(CalledTool(None, "f"), CalledTool(None, "g"))
     assert called(substitute_turn(calls, [result("x"), result("y")])) == [("x", "f"), ("y", "g")]
     # In a different order, matched by name.
     assert called(substitute_turn(calls, [result("y", name="g"), result("x", name="f")])) == [("x", "f"), ("y", "g")]

@@ -40,6 +40,8 @@ def test_a_field_that_is_named_is_read_and_another_is_not(body: str) -> None:
         "{{ dict(m) }}",
         "{{ m == messages[0] }}",
         "{{ m in messages }}",
+        "{{ key in m }}",
+        "{{ key == m }}",
         "{{ [m] | tojson }}",
         "{{ {'a': m} }}",
         "{{ messages }}",

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from renderers.bridging.proofs import RenderHistory, end_of_turn, stop_at
+from renderers.bridging.context import BridgeContext
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
-from renderers.core.completions import StateCall, Thought
+from renderers.core.completions import CalledTool, ReasoningState
 from renderers.programs.base import REJECTIONS
-
-__all__ = ["CallDelimiters", "probe_call_delimiters"]
 
 
 class CallDelimiters(NamedTuple):
@@ -26,26 +24,25 @@ class CallDelimiters(NamedTuple):
         return bool(self.before) and content.startswith(self.before) and content.endswith(self.after)
 
 
-def probe_call_delimiters(
-    render: RenderHistory, *, markers: tuple[str, str] | None, control: frozenset[str]
-) -> CallDelimiters:
-    """Return the delimiters of a turn that consists of a call; empty if the template writes no calls.
+def call_delimiters(context: BridgeContext) -> CallDelimiters:
+    """Return the delimiters of a turn that consists of a call; empty if the template writes no calls."""
+    return context.remember("call delimiters", lambda: _probe_call_delimiters(context))
 
-    `markers` enclose reasoning, `control` are the texts of special tokens.
-    """
+
+def _probe_call_delimiters(context: BridgeContext) -> CallDelimiters:
     question = next(sample_histories()).messages
-    turn = substitute_turn(Turn(Thought.NONE, "", (StateCall(None, None),)), ())
+    call = substitute_turn(Turn(ReasoningState.NONE, "", (CalledTool(None, None),)), ())
     try:
-        rendered = render([*question, turn], False)
+        turn = context.render([*question, call], turn=1, prompt=False)
     except REJECTIONS:
         return CallDelimiters()
-    start = min((label.start for label in rendered.labels if label.message == 1 and label.sampled), default=0)
-    end = end_of_turn(rendered, 1)
-    calls = [span for span in rendered.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
-    if end is None or not calls:
+    calls = [span for span in turn.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
+    if turn.end is None or not calls:
         return CallDelimiters()
-    before, after = rendered.trace.text[start : calls[0].start], rendered.trace.text[calls[-1].end : end]
+    start = min(label.start for label in turn.own_labels if label.sampled)
+    before, after = turn.trace.text[start : calls[0].start], turn.trace.text[calls[-1].end : turn.end]
+    markers = context.turn_format.think_markers
     # The template may write markers around empty reasoning.
     before = before.rpartition(markers[1])[2] if markers else before
     # The stop token is part of the content if the model is not known to stop with it.
-    return CallDelimiters(before.strip(), (after.strip(), after.removesuffix(stop_at(rendered, end, control)).strip()))
+    return CallDelimiters(before.strip(), (after.strip(), after.removesuffix(turn.stop).strip()))

@@ -6,23 +6,25 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from renderers.bridging.call_shape import CallDelimiters, probe_call_delimiters
-from renderers.bridging.last_speaker import RoleHeaders, probe_role_headers
 from renderers.bridging.message_kind import FieldRules
-from renderers.bridging.proofs import History, RenderedHistory, render_histories
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.text import compile_alternation
+from renderers.core.spans import Channel, LabelledSpan, Path, Trace
 from renderers.probing.turn_format import TurnFormat
-from renderers.rendering.pipeline import RenderPipeline
-
-__all__ = ["BridgeContext", "clear_proof_caches", "pipeline_key"]
+from renderers.rendering.pipeline import RenderedText, RenderPipeline
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 _CONTEXTS_KEPT = 128
 _PROOFS_KEPT = 64
 """How many proofs of a context are kept at least: one for each kind of turn and new messages."""
+_LONGEST_TOKEN = 256
+"""The length of the longest special token in characters."""
 
 Result = TypeVar("Result")
+Scaffold = tuple[tuple[int, Path | str], ...]
+"""The template text around bodies: the number of a message with a text, or with the path of a body."""
 _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=_CONTEXTS_KEPT)
 """The proofs of each context, by its key."""
 
@@ -45,6 +47,67 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
         vocab.stop_texts,
         vocab.fingerprint,
     )
+
+
+@dataclass(frozen=True)
+class RenderedTurn:
+    """A rendered conversation, and the index of the assistant message that a bridge follows."""
+
+    rendered: RenderedText
+    message: int
+    special_tokens: frozenset[str]
+
+    @property
+    def trace(self) -> Trace:
+        return self.rendered.trace
+
+    @lazy
+    def own_labels(self) -> list[LabelledSpan]:
+        """The labelled spans of the turn."""
+        return [label for label in self.rendered.labels if label.message == self.message]
+
+    @lazy
+    def end(self) -> int | None:
+        """The offset at which the turn ends; None if it is not rendered."""
+        return max((label.end for label in self.own_labels if label.sampled), default=None)
+
+    @lazy
+    def stop(self) -> str:
+        """The special token that ends the turn; empty if none does."""
+        return self.stop_among(self.special_tokens)
+
+    def stop_among(self, tokens: frozenset[str]) -> str:
+        """Return the one of some tokens that ends the turn; empty if none does."""
+        pattern, end = compile_alternation(tokens), self.end or 0
+        matches = pattern.finditer(self.trace.text, max(0, end - _LONGEST_TOKEN), end) if pattern else ()
+        return next((match[0] for match in matches if match.end() == end), "")
+
+    def bodies(self) -> list[LabelledSpan]:
+        """Return the fields of the turn. Later messages may repeat some, such as the name of a called tool."""
+        end = self.end or 0
+        return [
+            label
+            for label in self.own_labels
+            if label.start < label.end <= end and label.channel is not Channel.SCAFFOLD
+        ]
+
+    def scaffold(self) -> Scaffold:
+        """Return the scaffold of the turn, of the message before it, and of everything after it.
+
+        Bodies count by their place. Adjacent spans of the same field are one body.
+        """
+        text, end = self.trace.text, self.end or 0
+        entries: list[tuple[int, Path | str]] = []
+        for start, stop, owner, path in self.trace.spans:
+            if stop <= end and (owner not in (self.message - 1, self.message) or start == end):
+                continue
+            if not path:
+                # A span that extends beyond the turn counts in both parts.
+                pieces = (text[start:end], text[end:stop]) if start < end < stop else (text[start:stop],)
+                entries += [(owner, piece) for piece in pieces]
+            elif not entries or entries[-1] != (owner, path):
+                entries.append((owner, path))
+        return tuple(entries)
 
 
 @dataclass(frozen=True)
@@ -73,24 +136,27 @@ class BridgeContext:
         """Return a result that depends on this context and on `key` alone, computed once."""
         return cast(Result, self._proofs.get(key, compute))
 
-    def render(self, messages: Sequence[JsonObject], add_generation_prompt: bool) -> RenderedHistory:
-        """Render messages with the tools of this context."""
-        run = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=add_generation_prompt)
-        return RenderedHistory(run.trace, lambda: run.labels)
+    def render(self, messages: Sequence[JsonObject], *, turn: int, prompt: bool) -> RenderedTurn:
+        """Render messages with these tools, with a generation prompt if `prompt` is True. Raises as `render` does."""
+        rendered = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
+        return RenderedTurn(rendered, turn, self.special_tokens)
+
+    @property
+    def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
+        return self.pipeline.settings.tokenizer
+
+    @property
+    def special_tokens(self) -> frozenset[str]:
+        return self.tokenizer.vocab.reserved_texts
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text, without special tokens around it."""
-        return self.pipeline.settings.tokenizer.encode(text, add_special_tokens=False)
+        return self.tokenizer.encode(text, add_special_tokens=False)
 
     @lazy
     def turn_format(self) -> TurnFormat:
         """The delimiters of turns with these tools."""
         return self.pipeline.turn_format(with_tools=self.tools is not None)
-
-    @property
-    def think_markers(self) -> tuple[str, str] | None:
-        """The markers around reasoning; None if the template writes no reasoning."""
-        return self.turn_format.think_markers
 
     @lazy
     def field_rules(self) -> FieldRules:
@@ -99,49 +165,13 @@ class BridgeContext:
 
     def _find_field_rules(self) -> FieldRules:
         program = self.turn_format.key.program
-        arguments = {**self.pipeline.settings.tokenizer.special_tokens_map, **self.pipeline.arguments}
-        literals = program.literals.with_texts(frozenset(_texts_in(arguments)))
-        return FieldRules(program.readable_fields, literals)
-
-    @property
-    def histories(self) -> tuple[History, ...]:
-        """The sample histories as the template renders them."""
-        return self.remember(
-            "histories",
-            lambda: render_histories(self.render, control=self.pipeline.settings.tokenizer.vocab.reserved_texts),
-        )
-
-    @property
-    def role_headers(self) -> RoleHeaders | None:
-        """The headers of messages; None if they are not determined."""
-        return self.remember(
-            "role headers",
-            lambda: probe_role_headers(
-                self.render,
-                header=self.header,
-                control=self.pipeline.settings.tokenizer.vocab.reserved_texts,
-                encode=self.encode,
-            ),
-        )
-
-    @property
-    def call_delimiters(self) -> CallDelimiters:
-        """The delimiters of a turn that consists of tool calls."""
-        return self.remember(
-            "call delimiters",
-            lambda: probe_call_delimiters(
-                self.render, markers=self.think_markers, control=self.pipeline.settings.tokenizer.vocab.reserved_texts
-            ),
-        )
+        arguments = {**self.tokenizer.special_tokens_map, **self.pipeline.arguments}
+        return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in the values of nested data."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _texts_in(item)

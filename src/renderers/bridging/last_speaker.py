@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renderers.bridging.proofs import RenderHistory, end_of_turn, stop_at
+from renderers.bridging.context import BridgeContext
 from renderers.bridging.sample_histories import HistoryFeature, sample_histories
 from renderers.core.spans import Path
 from renderers.core.text import compile_alternation
 from renderers.programs.base import REJECTIONS
-
-__all__ = ["RoleHeaders", "ends_with_assistant_message", "probe_role_headers"]
 
 _CHUNK = 512
 """How many ids of a prompt are searched at a time, from its end on."""
@@ -27,37 +25,33 @@ class RoleHeaders(NamedTuple):
     """The headers of user messages and tool results."""
 
 
-def probe_role_headers(
-    render: RenderHistory, *, header: str, control: frozenset[str], encode: Callable[[str], Sequence[int]]
-) -> RoleHeaders | None:
-    """Return the headers of messages; None if no special token begins them or two of them are equal.
+def role_headers(context: BridgeContext) -> RoleHeaders | None:
+    """Return the headers of messages; None if no special token begins them or two of them are equal."""
+    return context.remember("role headers", lambda: _probe_role_headers(context))
 
-    `header` is the text that an assistant turn begins with.
-    """
-    pattern = compile_alternation(control)
-    first_token = pattern.search(header) if pattern else None
+
+def _probe_role_headers(context: BridgeContext) -> RoleHeaders | None:
+    pattern = compile_alternation(context.special_tokens)
+    first_token = pattern.search(context.header) if pattern else None
     if pattern is None or first_token is None:
         return None
-    texts = []
+    texts = [context.header[first_token.start() :]]
     for history in sample_histories():
-        if history.features in ({HistoryFeature.TURN}, {HistoryFeature.RESULT}):
-            try:
-                rendered = render(history.messages, False)
-            except REJECTIONS:
-                continue
-            end = end_of_turn(rendered, 1)
-            bodies = [
-                span.start
-                for span in rendered.trace.spans
-                if span.path not in _HEADER_PATHS and span.start >= (end or 0)
-            ]
-            if end is not None and bodies:
-                following = rendered.trace.text[end : bodies[0]]
-                token = pattern.search(following)
-                # The token that ends the turn may begin the next message as well.
-                texts.append(following[token.start() :] if token else stop_at(rendered, end, control) + following)
+        if history.features not in ({HistoryFeature.TURN}, {HistoryFeature.RESULT}):
+            continue
+        try:
+            turn = context.render(history.messages, turn=1, prompt=False)
+        except REJECTIONS:
+            continue
+        spans, end = turn.trace.spans, turn.end or 0
+        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= end]
+        if turn.end is not None and bodies:
+            following = turn.trace.text[end : bodies[0]]
+            token = pattern.search(following)
+            # The token that ends the turn may begin the next message as well.
+            texts.append(following[token.start() :] if token else turn.stop + following)
     # Whitespace at the end may be in a token with the text after it.
-    assistant, *others = (tuple(encode(text.rstrip())) for text in (header[first_token.start() :], *texts))
+    assistant, *others = (tuple(context.encode(text.rstrip())) for text in texts)
     others = [_certain_part(other, assistant) for other in others]
     return RoleHeaders(assistant, tuple(others)) if all(others) and assistant not in others else None
 
@@ -99,7 +93,6 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
 
 
 def _header_places(ids: Sequence[Any], headers: RoleHeaders) -> set[int]:
-    """Return the positions of all headers."""
     places = set()
     for header in {headers.assistant, *headers.others}:
         place = -1

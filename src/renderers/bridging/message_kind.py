@@ -1,4 +1,4 @@
-"""`MessageKind`: a message reduced to the values that can change how a template renders it.
+"""Reduce a message to its kind: the values that can change how a template renders it.
 
 A kind is a sample message. Fields that the template cannot read are left out, and free text that no test of the
 template may match is replaced with a probe word. All other values stay: roles, flags, numbers, enum-like texts, and
@@ -9,16 +9,13 @@ the same for all messages of these kinds.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renderers.core.completions import StateCall
+from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import REASONING_NAMES
 from renderers.core.probe_words import PROBE_ID, PROBE_TEXT
 from renderers.templating.literals import TemplateLiterals
-
-__all__ = ["FieldRules", "MessageKind", "SampleTexts", "classify_call", "classify_message"]
 
 _ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})
 """The fields that are read outside the template as well, to adapt a message and to match results with calls."""
@@ -40,18 +37,6 @@ class FieldRules(NamedTuple):
         return self.fields is None or field in self.fields or field in _ALWAYS_READ
 
 
-class MessageKind(NamedTuple):
-    """Everything in a message that can change the output of a template."""
-
-    sample: JsonObject
-    """A message of this kind."""
-
-    @property
-    def key(self) -> str:
-        """A text that is equal for equal kinds alone: `True`, `1` and `1.0` are different values."""
-        return repr(self.sample)
-
-
 class SampleTexts:
     """The probe words that replace texts: equal texts get the same word, so that comparisons of texts stay."""
 
@@ -64,23 +49,19 @@ class SampleTexts:
         return self._words.setdefault(text, f"{PROBE_ID}{number:02}" if is_id else f"{PROBE_TEXT}{number}")
 
 
-def classify_message(message: JsonObject, rules: FieldRules, texts: SampleTexts) -> MessageKind:
-    """Return the kind of a message. The messages of one bridge share `texts`."""
-    return MessageKind(
-        {
-            field: value if field == "role" else _sample_value(value, field, rules, texts)
-            for field, value in message.items()
-            if rules.reads(field)
-        }
-    )
+def classify_message(message: JsonObject, rules: FieldRules, texts: SampleTexts) -> JsonObject:
+    """Return the sample of a message's kind. The messages of one bridge share `texts`."""
+    return {
+        field: value if field == "role" else _sample_value(value, field, rules, texts)
+        for field, value in message.items()
+        if rules.reads(field)
+    }
 
 
-def classify_call(call: StateCall, rules: FieldRules, texts: SampleTexts) -> StateCall:
+def classify_call(call: CalledTool, rules: FieldRules, texts: SampleTexts) -> CalledTool:
     """Return a call with the words for its name and its id that its result has in its sample."""
-    name, number = (
-        value and _sample_text(value, field, rules, texts) for field, value in (("name", call.name), ("id", call.id))
-    )
-    return call._replace(id=number, name=name)
+    name = call.name and _sample_text(call.name, "name", rules, texts)
+    return CalledTool(call.id and _sample_text(call.id, "id", rules, texts), name)
 
 
 def _sample_value(value: Any, field: str, rules: FieldRules, texts: SampleTexts) -> Any:
@@ -88,13 +69,7 @@ def _sample_value(value: Any, field: str, rules: FieldRules, texts: SampleTexts)
         return _sample_text(value, field, rules, texts)
     if isinstance(value, dict):
         return {key: _sample_value(item, key, rules, texts) for key, item in value.items()}
-    if isinstance(value, list):
-        return _sample_items(value, field, rules, texts)
-    return value
-
-
-def _sample_items(items: Sequence[Any], field: str, rules: FieldRules, texts: SampleTexts) -> list[Any]:
-    return [_sample_value(item, field, rules, texts) for item in items]
+    return [_sample_value(item, field, rules, texts) for item in value] if isinstance(value, list) else value
 
 
 def _sample_text(text: str, field: str, rules: FieldRules, texts: SampleTexts) -> str:

@@ -6,8 +6,6 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["BridgeEvidence", "BridgeReason", "BridgeRefusal", "Evidence"]
-
 
 class BridgeReason(enum.StrEnum):
     """The reason for which a rollout is not extended."""

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.completions import StateCall, Thought
+from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import (
     PROBE_EARLIER_CONTENT,
@@ -19,21 +19,20 @@ from renderers.core.probe_words import (
     PROBE_RESULT,
     PROBE_SYSTEM,
 )
+from renderers.core.probes import ARGUMENTS, chat_message, reasoning_fields, tool_call
 
-__all__ = ["HistoryFeature", "SampleHistory", "Turn", "sample_histories", "substitute_turn", "substitute_turns"]
-
-_RESULT_ROLE = "tool"
 _CALL_ID = "x7k2m9q4w"
 """Nine letters and digits, which all templates accept as the id of a call."""
+_ARGUMENTS = ARGUMENTS[0]
 
 
 class Turn(NamedTuple):
     """The properties of a completion that a proof depends on."""
 
-    thought: Thought
+    reasoning: ReasoningState
     content: str
     """The content beside reasoning and calls, or a probe word in its place."""
-    calls: tuple[StateCall, ...]
+    calls: tuple[CalledTool, ...]
 
 
 class HistoryFeature(enum.StrEnum):
@@ -60,18 +59,18 @@ class SampleHistory(NamedTuple):
 
 @functools.cache
 def _describe_features(features: frozenset[HistoryFeature]) -> str:
-    """Return the features of a history in words. Each bridge lists all histories that it was proven with."""
+    # Cached, as each bridge lists all histories that it was proven with.
     return ", ".join(sorted(features)) or "a question"
 
 
 def sample_histories() -> Iterator[SampleHistory]:
     """Yield histories before a turn, beginning with the one that has no features."""
-    question, follow_up = _message("user", PROBE_QUESTION), _message("user", PROBE_FOLLOW_UP)
-    system, answer = _message("system", PROBE_SYSTEM), _message("assistant", PROBE_EARLIER_CONTENT)
-    thoughtful = {**answer, **_reasoning(PROBE_EARLIER_REASONING)}
-    call = {**_message("assistant", ""), "tool_calls": [_call("f", _CALL_ID)]}
-    planned = {**call, **_reasoning(PROBE_PLAN)}
-    result = {"role": _RESULT_ROLE, "tool_call_id": _CALL_ID, "name": "f", "content": PROBE_RESULT}
+    question, follow_up = chat_message("user", PROBE_QUESTION), chat_message("user", PROBE_FOLLOW_UP)
+    system, answer = chat_message("system", PROBE_SYSTEM), chat_message("assistant", PROBE_EARLIER_CONTENT)
+    thoughtful = {**answer, **reasoning_fields(PROBE_EARLIER_REASONING)}
+    call = chat_message("assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=_CALL_ID)])
+    planned = {**call, **reasoning_fields(PROBE_PLAN)}
+    result = {"role": "tool", "tool_call_id": _CALL_ID, "name": "f", "content": PROBE_RESULT}
     led, turn, thought, tools, last, plan, own = HistoryFeature
     histories: dict[tuple[HistoryFeature, ...], tuple[JsonObject, ...]] = {
         (): (question,),
@@ -102,60 +101,46 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
     its id, or with its name if no other call has it, or to the only call that is left. The second message differs in
     everything that is not determined by this: other names, other ids, results in reverse order, one call more.
 
-    >>> turn = Turn(Thought.NONE, content="Hm", calls=(StateCall(None, "get"),))
+    >>> turn = Turn(ReasoningState.NONE, content="Hm", calls=(CalledTool(None, "get"),))
     >>> result = {"role": "tool", "tool_call_id": "c7", "content": "x"}
     >>> [message["tool_calls"][0]["id"] for message in substitute_turns(turn, [result])]
     ['c7']
     """
-    message = _message("assistant", turn.content)
-    if turn.thought is not Thought.NONE:
-        message |= _reasoning(PROBE_REASONING if turn.thought is Thought.SOME else "")
-    results = [other for other in new if other["role"] == _RESULT_ROLE]
-    made = [*turn.calls, *[StateCall(None, None)] * (len(results) - len(turn.calls))]
+    message = chat_message("assistant", turn.content)
+    if turn.reasoning is not ReasoningState.NONE:
+        message |= reasoning_fields(PROBE_REASONING if turn.reasoning is ReasoningState.SOME else "")
+    results = [other for other in new if other["role"] == "tool"]
+    made = [*turn.calls, *[CalledTool(None, None)] * (len(results) - len(turn.calls))]
     matched = _matched_results(made, results)
-    open_calls = [at for at in range(len(made)) if at not in matched]
-    left = [result for at, result in enumerate(results) if at not in matched.values()]
+    open_calls = [call for call in range(len(made)) if call not in matched]
+    left = [result for index, result in enumerate(results) if index not in matched.values()]
     first: list[JsonObject] | None = None
-    for name, number, order in (("f", "call", 1), ("g", "made", -1)):
-        result_of = {at: results[result] for at, result in matched.items()}
+    for name, prefix, order in (("f", "call", 1), ("g", "made", -1)):
+        result_of = {call: results[result] for call, result in matched.items()}
         result_of |= zip(open_calls[::order], left, strict=False)
-        calls = [
-            _call(
-                call.name or result_of.get(at, {}).get("name") or name,
-                call.id or result_of.get(at, {}).get("tool_call_id") or f"{number}{at:05}",
-            )
-            for at, call in enumerate(made)
-        ]
+        calls = []
+        for index, call in enumerate(made):
+            result = result_of.get(index, {})
+            call_id = call.id or result.get("tool_call_id") or f"{prefix}{index:05}"
+            calls.append(tool_call(call.name or result.get("name") or name, _ARGUMENTS, call_id=call_id))
         if first is not None and results and not turn.calls:
             # The turn may contain more calls than results.
-            calls.insert(0, _call(name, f"{number}{len(made):05}"))
+            calls.insert(0, tool_call(name, _ARGUMENTS, call_id=f"{prefix}{len(made):05}"))
         if calls != first:
             yield {**message, "tool_calls": calls} if calls else message
         first = calls
 
 
-def _matched_results(calls: Sequence[StateCall], results: Sequence[JsonObject]) -> dict[int, int]:
+def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
     """Return the positions of the results that certainly belong to a call, by the position of the call."""
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
         references = [result.get(key) for result in results]
-        for at, value in enumerate(values):
-            if value and at not in matched and values.count(value) == references.count(value) == 1:
+        for index, value in enumerate(values):
+            if value and index not in matched and values.count(value) == references.count(value) == 1:
                 result = references.index(value)
                 if result not in matched.values():
-                    matched[at] = result
-    left = [at for at in range(len(calls)) if at not in matched]
-    others = [at for at in range(len(results)) if at not in matched.values()]
+                    matched[index] = result
+    left = [call for call in range(len(calls)) if call not in matched]
+    others = [result for result in range(len(results)) if result not in matched.values()]
     return matched | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else matched
-
-
-def _message(role: str, content: str) -> JsonObject:
-    return {"role": role, "content": content}
-
-
-def _reasoning(text: str) -> JsonObject:
-    return {"reasoning_content": text, "thinking": text}
-
-
-def _call(name: str, number: str) -> JsonObject:
-    return {"id": number, "type": "function", "function": {"name": name, "arguments": {"x": "y"}}}

@@ -1,21 +1,21 @@
 """`PrefixStability`: whether the token ids of a conversation stay the same if messages are appended.
 
-The result is found with sample conversations: each sample history with each kind of turn, and the
-messages that may follow it. Each conversation is rendered without and with the messages that follow,
-and the ids are compared.
+Each sample history with each kind of turn is rendered without and with the messages that may follow, and the ids are
+compared.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
 from renderers.core.bounded_table import BoundedTable
-from renderers.core.completions import StateCall, Thought
+from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_messages
 from renderers.core.probe_words import (
@@ -26,16 +26,13 @@ from renderers.core.probe_words import (
     PROBE_NEXT_QUESTION,
     PROBE_REASONING,
 )
-from renderers.core.probes import TOOL
+from renderers.core.probes import CALL_ID, TOOL, chat_message
 from renderers.core.text import first_difference, quote_short
 from renderers.programs.base import REJECTIONS
 
-__all__ = ["PrefixStability", "RenderSample", "learn_prefix_stability", "prefix_stability"]
-
 _CONTEXT = 60
 """The number of characters that are quoted on each side of a boundary."""
-_KEPT = 64
-_LEARNED: BoundedTable[PrefixStability] = BoundedTable(keep=_KEPT)
+_LEARNED: BoundedTable[PrefixStability] = BoundedTable(keep=64)
 """The results of this process, by everything that determines them."""
 
 
@@ -89,14 +86,14 @@ def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> Prefi
     >>> prefix_stability(render).stable
     True
     """
-    rendered: dict[tuple[str, bool, int], tuple[str, list[int]] | str] = {}
+    rendered: dict[tuple[str, bool, str], tuple[str, list[int]] | str] = {}
 
-    def render_once(pair: _Pair, *, new: int) -> tuple[str, list[int]] | str:
-        """Return the text and the ids of a pair with its first new messages, or the error of the template."""
-        key = pair.name, reads_tools and pair.tools is not None, pair.number if new else -1
+    def render_once(pair: _Pair, *, new: tuple[JsonObject, ...]) -> tuple[str, list[int]] | str:
+        """Return the text and the ids of a pair with its new messages, or the error of the template."""
+        key = pair.name, reads_tools and pair.tools is not None, _roles(new)
         if key not in rendered:
             try:
-                rendered[key] = render([*pair.before, *pair.new[:new]], pair.tools)
+                rendered[key] = render([*pair.before, *new], pair.tools)
             except REJECTIONS as error:
                 rendered[key] = str(error)
         return rendered[key]
@@ -104,8 +101,8 @@ def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> Prefi
     tried: list[str] = []
     errors: list[str] = []
     for pair in _sample_pairs():
-        shorter = render_once(pair, new=0)
-        longer = render_once(pair, new=len(pair.new)) if not isinstance(shorter, str) else shorter
+        shorter = render_once(pair, new=())
+        longer = render_once(pair, new=pair.new) if not isinstance(shorter, str) else shorter
         if isinstance(shorter, str) or isinstance(longer, str):
             errors.append(str(longer))
             continue
@@ -114,19 +111,13 @@ def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> Prefi
         if longer_ids[: len(ids)] != ids:
             # The samples are shared, so the record gets a copy.
             before, after, tools = copy.deepcopy((list(pair.before), [*pair.before, *pair.new], pair.tools))
-            return PrefixStability(
-                stable=False,
-                before=before,
-                after=after,
-                tools=tools,
-                change=_describe_change(text, longer_text),
-                tried=tuple(tried),
-                refused=len(errors),
-            )
-    if not tried:
-        change = f"the template rejects all sample conversations: {errors[0]}"
-        return PrefixStability(stable=False, change=change, refused=len(errors))
-    return PrefixStability(stable=True, tried=tuple(tried), refused=len(errors))
+            change = _describe_change(text, longer_text)
+            result = PrefixStability(stable=False, before=before, after=after, tools=tools, change=change)
+            break
+    else:
+        change = "" if tried else f"the template rejects all sample conversations: {errors[0]}"
+        result = PrefixStability(stable=bool(tried), change=change)
+    return replace(result, tried=tuple(tried), refused=len(errors))
 
 
 class _Pair(NamedTuple):
@@ -134,22 +125,23 @@ class _Pair(NamedTuple):
 
     name: str
     before: tuple[JsonObject, ...]
-    number: int
-    """The number of `new` among the messages that may follow."""
     new: tuple[JsonObject, ...]
     tools: list[JsonObject] | None
 
     def __str__(self) -> str:
         name = f"{self.name}, with a tool" if self.tools is not None else self.name
-        return f"{name}, then {', '.join(message['role'] for message in self.new)}"
+        return f"{name}, then {_roles(self.new)}"
 
     @property
     def size(self) -> tuple[int, int]:
         return len(self.before) + len(self.new), _text_length([self.before, self.new, self.tools])
 
 
+def _roles(messages: tuple[JsonObject, ...]) -> str:
+    return ", ".join(message["role"] for message in messages)
+
+
 def _text_length(data: Any) -> int:
-    """Return the number of characters in the texts of nested data."""
     if isinstance(data, dict):
         data = list(data.values())
     return sum(map(_text_length, data)) if isinstance(data, list | tuple) else len(data or "")
@@ -157,48 +149,39 @@ def _text_length(data: Any) -> int:
 
 @functools.cache
 def _sample_pairs() -> tuple[_Pair, ...]:
-    """Return all pairs, smallest first."""
     return tuple(sorted(_make_pairs(), key=lambda pair: pair.size))
 
 
 def _make_pairs() -> Iterator[_Pair]:
-    call = (StateCall(None, "f"),)
+    call = (CalledTool(None, "f"),)
     inline_reasoning = f"<think>\n{PROBE_REASONING}\n</think>\n\n{PROBE_CONTENT}"
     kinds = {
-        "a turn": Turn(Thought.NONE, PROBE_CONTENT, ()),
-        "a turn with reasoning": Turn(Thought.SOME, PROBE_CONTENT, ()),
-        "a turn with reasoning in its text": Turn(Thought.NONE, inline_reasoning, ()),
-        "a call": Turn(Thought.NONE, "", call),
-        "a call with text": Turn(Thought.NONE, PROBE_CONTENT, call),
-        "a call with reasoning": Turn(Thought.SOME, "", call),
+        "a turn": Turn(ReasoningState.NONE, PROBE_CONTENT, ()),
+        "a turn with reasoning": Turn(ReasoningState.SOME, PROBE_CONTENT, ()),
+        "a turn with reasoning in its text": Turn(ReasoningState.NONE, inline_reasoning, ()),
+        "a call": Turn(ReasoningState.NONE, "", call),
+        "a call with text": Turn(ReasoningState.NONE, PROBE_CONTENT, call),
+        "a call with reasoning": Turn(ReasoningState.SOME, "", call),
     }
-    question = {"role": "user", "content": PROBE_NEXT_QUESTION}
-    answer = {"role": "assistant", "content": PROBE_NEXT_CONTENT}
-    system = {"role": "system", "content": PROBE_LATE_SYSTEM}
-    result = {"role": "tool", "tool_call_id": "call00000", "name": "f", "content": PROBE_LATE_RESULT}
-    after_turn = (
-        (question,),
-        (question, answer),
-        (question, answer, question),
-        (answer,),
-        (system,),
-        (system, question),
-    )
+    question, answer = chat_message("user", PROBE_NEXT_QUESTION), chat_message("assistant", PROBE_NEXT_CONTENT)
+    system = chat_message("system", PROBE_LATE_SYSTEM)
+    result = {"role": "tool", "tool_call_id": CALL_ID, "name": "f", "content": PROBE_LATE_RESULT}
+    questions = (question,), (question, answer), (question, answer, question)
+    after_turn = *questions, (answer,), (system,), (system, question)
     after_call = (result,), (result, question), (result, answer), (result, answer, question), (question,)
     for history in sample_histories():
         for kind, turn in kinds.items():
             name = f"after {history}: {kind}"
             before = (*history.messages, substitute_turn(turn, (result,) if turn.calls else ()))
             plain = tuple(normalise_messages(before))
-            for number, new in enumerate(after_call if turn.calls else after_turn):
-                for tools in (None, [TOOL]):
-                    yield _Pair(name, plain, number, new, tools)
+            for new, tools in itertools.product(after_call if turn.calls else after_turn, (None, [TOOL])):
+                yield _Pair(name, plain, new, tools)
 
 
 def _describe_change(before: str, after: str) -> str:
     """Return in words how the second text does not begin with the first."""
-    at = first_difference(before, after)
-    lost, new = before[at:], after[at:]
+    start = first_difference(before, after)
+    lost, new = before[start:], after[start:]
     if not lost:
         return f"{quote_short(before[-_CONTEXT:])} ends with other tokens where {quote_short(new[:_CONTEXT])} follows"
     dropped = next((size for size in range(len(lost)) if new.startswith(lost[size:])), None)

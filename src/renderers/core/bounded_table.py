@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["BoundedTable"]
-
 V = TypeVar("V")
 _MISSING: Any = object()
 

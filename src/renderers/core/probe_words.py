@@ -8,62 +8,40 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "PROBE_CONTENT",
-    "PROBE_EARLIER_CONTENT",
-    "PROBE_EARLIER_REASONING",
-    "PROBE_FOLLOW_UP",
-    "PROBE_ID",
-    "PROBE_LATE_RESULT",
-    "PROBE_LATE_SYSTEM",
-    "PROBE_NEXT_CONTENT",
-    "PROBE_NEXT_QUESTION",
-    "PROBE_PLAN",
-    "PROBE_QUESTION",
-    "PROBE_REASONING",
-    "PROBE_RESULT",
-    "PROBE_SYSTEM",
-    "PROBE_TEXT",
-    "PROBE_WORDS",
-    "redact_probe_words",
-]
-
-PROBE_CONTENT = "probecontent"
-PROBE_REASONING = "probereason"
+PROBE_CONTENT, PROBE_NEXT_CONTENT = "probecontent", "probereply"
 PROBE_EARLIER_CONTENT = "probeanswer"
-PROBE_EARLIER_REASONING = "probeearlierreasoning"
-PROBE_PLAN = "probeplan"
-PROBE_QUESTION = "probequestion"
-PROBE_FOLLOW_UP = "probefollowup"
-PROBE_SYSTEM = "probesystem"
-PROBE_RESULT = "proberesult"
-PROBE_NEXT_QUESTION = "probenext"
-PROBE_NEXT_CONTENT = "probereply"
-PROBE_LATE_SYSTEM = "probelatesystem"
-PROBE_LATE_RESULT = "probelateresult"
+PROBE_REASONING = "probereason"
+PROBE_EARLIER_REASONING, PROBE_PLAN = "probeearlierreasoning", "probeplan"
+PROBE_QUESTION, PROBE_FOLLOW_UP, PROBE_NEXT_QUESTION = "probequestion", "probefollowup", "probenext"
+PROBE_SYSTEM, PROBE_LATE_SYSTEM = "probesystem", "probelatesystem"
+PROBE_RESULT, PROBE_LATE_RESULT = "proberesult", "probelateresult"
 PROBE_TEXT = "probetext"
 """Replaces the text of a caller's message. A number follows it."""
 PROBE_ID = "probeid"
 """Replaces the id of a call. Two digits follow it: some templates accept only ids of nine letters and digits."""
+PROBE_VALUE = "Probevalue"
+"""A value that has to be in the output unchanged. A template that changes its case does not accept its format."""
+PROBE_KEY = "probekey"
+"""A key with a value that is not text. If it is in the output, the template serialises the part as data."""
+PROBE_CAPTIONS = ("probebefore", "probeafter")
+"""Texts before and after a media part."""
 
-_PLACEHOLDERS = {
-    PROBE_CONTENT: "{content}",
-    PROBE_REASONING: "{reasoning}",
-    PROBE_EARLIER_CONTENT: "{earlier content}",
-    PROBE_EARLIER_REASONING: "{earlier reasoning}",
-    PROBE_PLAN: "{earlier reasoning}",
-    PROBE_QUESTION: "{question}",
-    PROBE_FOLLOW_UP: "{question}",
-    PROBE_SYSTEM: "{system message}",
-    PROBE_RESULT: "{tool result}",
-    PROBE_NEXT_QUESTION: "{question}",
-    PROBE_NEXT_CONTENT: "{content}",
-    PROBE_LATE_SYSTEM: "{system message}",
-    PROBE_LATE_RESULT: "{tool result}",
-    PROBE_TEXT: "{text}",
-    PROBE_ID: "{call id}",
+_WORDS_BY_PLACEHOLDER = {
+    "{content}": (PROBE_CONTENT, PROBE_NEXT_CONTENT),
+    "{earlier content}": (PROBE_EARLIER_CONTENT,),
+    "{reasoning}": (PROBE_REASONING,),
+    "{earlier reasoning}": (PROBE_EARLIER_REASONING, PROBE_PLAN),
+    "{question}": (PROBE_QUESTION, PROBE_FOLLOW_UP, PROBE_NEXT_QUESTION),
+    "{system message}": (PROBE_SYSTEM, PROBE_LATE_SYSTEM),
+    "{tool result}": (PROBE_RESULT, PROBE_LATE_RESULT),
+    "{text}": (PROBE_TEXT, *PROBE_CAPTIONS),
+    "{call id}": (PROBE_ID,),
+    "{value}": (PROBE_VALUE.lower(),),
+    "{key}": (PROBE_KEY,),
 }
+_PLACEHOLDERS = {word: placeholder for placeholder, words in _WORDS_BY_PLACEHOLDER.items() for word in words}
 PROBE_WORDS = tuple(_PLACEHOLDERS)
+"""All probe words in lower case."""
 _PATTERN = re.compile(rf"({'|'.join(PROBE_WORDS)})\d*", re.IGNORECASE)
 
 

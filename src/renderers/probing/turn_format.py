@@ -12,18 +12,24 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.probes import ASK, TOOL, conversations_with, tool_call
-from renderers.core.spans import Channel, Trace
-from renderers.core.text import LEXEME, common_prefix_length, compile_alternation
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.programs.base import Program
+from renderers.core.text import compile_alternation
+from renderers.core.probe_words import PROBE_CAPTIONS
+from renderers.core.probes import (
+    ARGUMENTS,
+    ASK,
+    PROBE_TIME,
+    TOOL,
+    chat_message,
+    conversations_with,
+    reasoning_fields,
+    tool_call,
+)
+from renderers.core.spans import Channel, Span, Trace
+from renderers.core.text import LEXEME, common_prefix_length
+from renderers.programs.base import REJECTIONS, Program
 
 THINKING_SWITCHES = ("enable_thinking", "thinking")
 """The names that templates use for the argument that turns reasoning on."""
-_FIXED_TIME = datetime.datetime(2026, 1, 1)
-"""The time for programs that do not read it, so that all of their renders share one key."""
-_CAPTIONS = ("Kiesel", "Wolke")
-"""Texts before and after a media part."""
 
 
 class ProbeKey(NamedTuple):
@@ -46,7 +52,7 @@ def probe_key(
     special_tokens: frozenset[str],
 ) -> ProbeKey:
     """Return the key of a turn format. The time counts only if the program reads it."""
-    time = now if program.mentions("strftime_now") else _FIXED_TIME
+    time = now if program.mentions("strftime_now") else PROBE_TIME
     return ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
 
 
@@ -94,15 +100,11 @@ class TurnFormat:
     def end_token(self) -> str | None:
         """The special token that ends a turn when another message follows; None if there is none."""
         pattern = compile_alternation(self.key.special_tokens)
-        conversation = [ASK, {"role": "assistant", "content": "A"}, ASK]
+        conversation = [ASK, chat_message("assistant", "A"), ASK]
         trace = self.render(conversation)
         if trace is None or pattern is None:
             return None
-        bodies = [
-            span.end
-            for span in trace.spans
-            if span.message == 1 and span_channel(span, conversation) is not Channel.SCAFFOLD
-        ]
+        bodies = [span.end for span in _bodies(trace, conversation) if span.message == 1]
         following = [span.start for span in trace.spans if span.message == 2]
         tokens = pattern.findall(trace.text, bodies[-1], following[0]) if bodies and following else []
         return str(tokens[-1]) if tokens else None
@@ -156,9 +158,7 @@ class TurnFormat:
                 arguments=dict(default) if arguments is None else arguments,
                 now=now,
             ).trace
-        except TemplateLimitError:
-            raise
-        except (MessageError, TemplateError):
+        except REJECTIONS:
             return None
 
 
@@ -182,14 +182,15 @@ def _probe_headers(turns: TurnFormat, previous_role: str) -> tuple[TurnHeader, .
         for index, arguments in enumerate((default, *switched)):
             trace = turns.render(conversation, arguments=arguments, add_generation_prompt=True)
             if trace is not None:
-                text, prompt = trace.text[_last_body(trace, conversation) :], trace.text[_prompt_start(trace) :]
-                headers.append(TurnHeader(text, prompt, is_default=not index))
+                last_body = max((span.end for span in _bodies(trace, conversation)), default=0)
+                prompt_start = max((span.end for span in trace.spans if span.message >= 0), default=0)
+                headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not index))
     return tuple(dict.fromkeys(headers))
 
 
 @functools.lru_cache(maxsize=256)
 def _probe_placeholder(turns: TurnFormat, role: str, kind: str) -> str | None:
-    first, last = ({"type": "text", "text": caption} for caption in _CAPTIONS)
+    first, last = ({"type": "text", "text": caption} for caption in PROBE_CAPTIONS)
     without_media = conversations_with({"role": role, "content": [first, last]})
     with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
     for conversation, other in zip(without_media, with_media, strict=True):
@@ -210,11 +211,10 @@ def _inserted_placeholder(text: str, media_text: str, special_tokens: frozenset[
     return tokens[-2 if len(tokens) > 2 else 0] if tokens else inserted.strip()
 
 
-_CALL = tool_call("f", {"x": "y"})
-_REASONING = {"reasoning_content": "Thought", "thinking": "Thought"}
+_CALL = tool_call("f", ARGUMENTS[0])
 _TURNS: tuple[JsonObject, ...] = (
-    {"content": "Said", **_REASONING, "tool_calls": [_CALL]},
-    {"content": "Said", **_REASONING},
+    {"content": "Said", **reasoning_fields("Thought"), "tool_calls": [_CALL]},
+    {"content": "Said", **reasoning_fields("Thought")},
     {"content": "", "tool_calls": [_CALL]},
     {"content": "Said"},
 )
@@ -222,7 +222,7 @@ _TURNS: tuple[JsonObject, ...] = (
 
 def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Channel, FieldDelimiters]:
     turn = [span for span in trace.spans if span.message == 1 and span.start < span.end]
-    bodies = [span for span in turn if span_channel(span, conversation) is not Channel.SCAFFOLD]
+    bodies = [span for span in _bodies(trace, conversation) if span in turn]
     delimiters: dict[Channel, FieldDelimiters] = {}
     for index, span in enumerate(bodies):
         before = bodies[index - 1].end if index else turn[0].start
@@ -233,24 +233,18 @@ def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Cha
 
 
 def _adjacent_lexemes(delimiters: FieldDelimiters) -> tuple[str, str]:
-    """Return the last lexeme before a field and the first one after it."""
     before, after = LEXEME.findall(delimiters.before.rstrip()), LEXEME.findall(delimiters.after.lstrip())
     return before[-1] if before else "", after[0] if after else ""
 
 
-def _last_body(trace: Trace, messages: Sequence[JsonObject]) -> int:
-    return max((span.end for span in trace.spans if span_channel(span, messages) is not Channel.SCAFFOLD), default=0)
-
-
-def _prompt_start(trace: Trace) -> int:
-    """Return the start of the text that belongs to no message at the end of a trace."""
-    return max((span.end for span in trace.spans if span.message >= 0), default=0)
+def _bodies(trace: Trace, messages: Sequence[JsonObject]) -> list[Span]:
+    return [span for span in trace.spans if span_channel(span, messages) is not Channel.SCAFFOLD]
 
 
 def _ending_with(role: str) -> list[list[JsonObject]]:
-    """Return conversations that end with a message of a role."""
     if role == "tool":
         return conversations_with({"role": role, "content": "R"})
     if role in ("", "user"):
         return [[ASK]]
-    return [[{"role": role, "content": "A"}], [ASK, {"role": role, "content": "A"}]]
+    message = chat_message(role, "A")
+    return [[message], [ASK, message]]

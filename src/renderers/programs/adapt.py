@@ -7,10 +7,9 @@ writes JSON; otherwise they become an object.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
@@ -32,140 +31,233 @@ def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, argume
     >>> adapt_messages(template, [{"role": "user", "content": parts}], arguments=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    accepts = functools.partial(accepts_format, template, arguments)
-    mentions = functools.partial(_mentions, template.source)
-    return [_adapt_message(message, index, accepts, mentions) for index, message in enumerate(messages)]
+    return [
+        _MessageAdapter(template, arguments, index, _accepted_role(template, arguments, message["role"])).adapt(message)
+        for index, message in enumerate(messages)
+    ]
+
+
+def _accepted_role(template: ChatTemplate, arguments: Arguments, role: str) -> str:
+    """Return the role of a message: `system` for a developer message that the template accepts only as this."""
+    if role == "developer":
+        for choice in ("developer", "system"):
+            if any(accepts_format(template, arguments, choice, name) for name in ("text", "parts")):
+                return choice
+    return role
 
 
 def adapt_tools(
     template: ChatTemplate, tools: list[JsonObject] | None, *, arguments: Arguments
 ) -> list[JsonObject] | None:
     """Wrap tools in `{"type": "function", "function": ...}` or unwrap them, as a template accepts them."""
-    if tools is None:
-        return None
-    accepts = functools.partial(accepts_format, template, arguments)
-    return [_adapt_tool(tool, accepts) for tool in tools]
+    return None if tools is None else [_adapt_tool(tool, template, arguments) for tool in tools]
 
 
-_Accepts = Callable[[str, str], bool]
-"""Takes a role and the name of a format. Returns True if the template accepts it."""
-
-_Mentions = Callable[[str], bool]
-"""Takes a type of content parts. Returns True if the template mentions it."""
-
-
-def _mentions(source: str, part_type: str) -> bool:
-    return part_type in source
-
-
-def _adapt_message(message: JsonObject, index: int, accepts: _Accepts, mentions: _Mentions) -> JsonObject:
-    if message["role"] == "developer" and not _accepts_role("developer", accepts) and _accepts_role("system", accepts):
-        message = {**message, "role": "system"}
-    message = _adapt_reasoning(_adapt_thinking(message, index, accepts), accepts)
-    message = _adapt_empty(message, accepts)
-    message = _adapt_content(message, index, accepts, mentions)
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        adapted = [_adapt_call(call, index, ("tool_calls", number), accepts) for number, call in enumerate(calls)]
-        message = {**message, "tool_calls": adapted}
-    return message
+def _adapt_tool(tool: JsonObject, template: ChatTemplate, arguments: Arguments) -> JsonObject:
+    bare, wrapped = (accepts_format(template, arguments, "user", name) for name in ("bare tool", "wrapped tool"))
+    if bare == wrapped:
+        return tool
+    function = tool.get("function")
+    if bare and isinstance(function, dict):
+        return function
+    if wrapped and "function" not in tool and "name" in tool and tool.get("type", "function") == "function":
+        return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+    return tool
 
 
-def _accepts_role(role: str, accepts: _Accepts) -> bool:
-    return accepts(role, "text") or accepts(role, "parts")
+@dataclass(frozen=True, slots=True)
+class _MessageAdapter:
+    """Converts one message to the accepted formats of its role."""
 
+    template: ChatTemplate
+    arguments: Arguments
+    index: int
+    role: str
 
-def _adapt_empty(message: JsonObject, accepts: _Accepts) -> JsonObject:
-    """Remove empty optional keys that change the output of the template."""
-    reasoning = message.get("reasoning_content")
-    if reasoning is not None and message.get("thinking", reasoning) is None:
-        message = {**message, "thinking": reasoning}
-    misleading = [
-        key
-        for key in OPTIONAL_KEYS
-        if key in message and message[key] in EMPTY_VALUES and not accepts(message["role"], f"{key} {message[key]}")
-    ]
-    return {key: value for key, value in message.items() if key not in misleading} if misleading else message
+    def accepts(self, name: str) -> bool:
+        return accepts_format(self.template, self.arguments, self.role, name)
 
-
-# ==================
-# Content
-# ==================
-
-
-def _adapt_thinking(message: JsonObject, index: int, accepts: _Accepts) -> JsonObject:
-    """Move thinking parts out of the content if the template does not accept them there."""
-    role, content = message["role"], message.get("content")
-    if not isinstance(content, list):
+    def adapt(self, message: JsonObject) -> JsonObject:
+        if message["role"] != self.role:
+            message = {**message, "role": self.role}
+        message = self._adapt_content(self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message))))
+        calls = message.get("tool_calls")
+        if isinstance(calls, list) and calls:
+            adapted = [self._adapt_call(call, ("tool_calls", number)) for number, call in enumerate(calls)]
+            message = {**message, "tool_calls": adapted}
         return message
-    texts = _thinking_texts(content, index)
-    if not texts:
-        return message
-    if accepts(role, "thinking part"):
-        if accepts(role, "thinking in parts"):
+
+    def _error(self, fault: str, path: Path) -> MessageError:
+        return MessageError(fault, message=self.index, path=path)
+
+    def _adapt_empty(self, message: JsonObject) -> JsonObject:
+        """Remove empty optional keys that change the output of the template."""
+        reasoning = message.get("reasoning_content")
+        if reasoning is not None and message.get("thinking", reasoning) is None:
+            message = {**message, "thinking": reasoning}
+        misleading = [
+            key
+            for key in OPTIONAL_KEYS
+            if key in message and message[key] in EMPTY_VALUES and not self.accepts(f"{key} {message[key]}")
+        ]
+        return {key: value for key, value in message.items() if key not in misleading} if misleading else message
+
+    def _adapt_thinking(self, message: JsonObject) -> JsonObject:
+        """Move thinking parts out of the content if the template does not accept them there."""
+        content = message.get("content")
+        texts = self._thinking_texts(content) if isinstance(content, list) else {}
+        if not isinstance(content, list) or not texts:
             return message
-        plain = [{**part, "thinking": texts[n]} if n in texts else part for n, part in enumerate(content)]
-        return {**message, "content": plain}
-    reasoning = "".join(texts.values())
-    if message.get("reasoning_content") not in (None, reasoning):
-        return message
-    rest = [part for n, part in enumerate(content) if n not in texts]
-    return {"thinking": reasoning, **message, "content": rest, "reasoning_content": reasoning}
+        if self.accepts("thinking part"):
+            if self.accepts("thinking in parts"):
+                return message
+            plain = [{**part, "thinking": texts[n]} if n in texts else part for n, part in enumerate(content)]
+            return {**message, "content": plain}
+        reasoning = "".join(texts.values())
+        if message.get("reasoning_content") not in (None, reasoning):
+            return message
+        rest = [part for n, part in enumerate(content) if n not in texts]
+        return {"thinking": reasoning, **message, "content": rest, "reasoning_content": reasoning}
 
+    def _adapt_reasoning(self, message: JsonObject) -> JsonObject:
+        """Move reasoning into a thinking part if the template accepts it only there."""
+        reasoning, content = message.get("reasoning_content"), message.get("content")
+        parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
+        if not isinstance(reasoning, str) or not reasoning.strip() or not isinstance(parts, list):
+            return message
+        if self.accepts("reasoning") or not self.accepts("thinking part") or any(map(_is_thinking, parts)):
+            return message
+        return {**message, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
 
-def _adapt_reasoning(message: JsonObject, accepts: _Accepts) -> JsonObject:
-    """Move reasoning into a thinking part if the template accepts it only there."""
-    role, reasoning, content = message["role"], message.get("reasoning_content"), message.get("content")
-    parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
-    if not isinstance(reasoning, str) or not reasoning.strip() or not isinstance(parts, list):
+    def _thinking_texts(self, parts: list[Any]) -> dict[int, str]:
+        """Return the texts of thinking parts by index. A text may itself be a list of parts."""
+        texts = {}
+        for number, part in enumerate(parts):
+            if _is_thinking(part):
+                thinking, path = part.get("thinking"), ("content", number, "thinking")
+                if not isinstance(thinking, str | list | None):
+                    raise self._error(f"is of type {type(thinking).__name__} and must be a string", path)
+                texts[number] = self._join_parts(thinking, path) if isinstance(thinking, list) else thinking or ""
+        return texts
+
+    def _adapt_content(self, message: JsonObject) -> JsonObject:
+        content = message.get("content")
+        if isinstance(content, str):
+            if not self.accepts("text") and self.accepts("parts"):
+                return {**message, "content": [{"type": "text", "text": content}]}
+        elif isinstance(content, list) and (not content or any(map(_is_part, content))):
+            if self.accepts("parts"):
+                parts = [self._adapt_part(part, ("content", number)) for number, part in enumerate(content)]
+                return {**message, "content": parts}
+            if self.accepts("text"):
+                return {**message, "content": self._join_parts(content, ("content",))}
+        elif content is None:
+            form = "none" if "content" in message else "missing"
+            form += " beside calls" if message.get("tool_calls") else ""
+            if self.accepts(form):
+                return message
+            if form == "missing beside calls" and self.accepts("none beside calls"):
+                return {**message, "content": None}
+            if self.accepts("text"):
+                return {**message, "content": ""}
+        elif not isinstance(content, bool):
+            form = "number" if isinstance(content, int | float) else "object"
+            if not self.accepts(form) and self.accepts("text"):
+                return {**message, "content": json.dumps(content, ensure_ascii=False)}
         return message
-    if accepts(role, "reasoning") or not accepts(role, "thinking part") or any(map(_is_thinking, parts)):
-        return message
-    return {**message, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
+
+    def _adapt_part(self, part: Any, path: Path) -> Any:
+        """Convert a part to a format that the template does not drop."""
+        if isinstance(part, str):
+            return part if self.accepts("string among parts") else {"type": "text", "text": part}
+        if not _is_part(part):
+            raise self._rejected_part(part, path)
+        if media_kind(part) is not None:
+            part = self._adapt_media(part, path)
+        elif "text" in part and part.get("type") in (None, *TEXT_PART_TYPES):
+            part = part if self.accepts("part of another type") else {**part, "type": "text"}
+        elif str(part["type"]) not in self.template.source or (
+            part["type"] == "text" and not isinstance(part.get("text"), str)
+        ):
+            raise self._rejected_part(part, path)
+        if None in part.values() and not self.accepts("part with nulls"):
+            part = {key: value for key, value in part.items() if value is not None}
+        return part
+
+    def _adapt_media(self, part: JsonObject, path: Path) -> JsonObject:
+        """Give a media part the type that the template accepts."""
+        kind = str(media_kind(part))
+        if part.get("type") is None and self.accepts(f"{kind} alone"):
+            return part
+        for type_ in (kind, kind.removesuffix("_url").removeprefix("input_")):
+            if self.accepts(f"{type_} part"):
+                return {**part, "type": type_}
+        raise self._rejected_part(part, path)
+
+    def _rejected_part(self, part: Any, path: Path) -> MessageError:
+        fault = f"is {_describe_part(part)}, which this chat template does not accept for the role {self.role!r}"
+        return self._error(fault, path)
+
+    def _join_parts(self, parts: list[Any], path: Path) -> str:
+        texts = []
+        for number, part in enumerate(parts):
+            text = part.get("text") if isinstance(part, dict) and media_kind(part) is None else part
+            if not isinstance(text, str):
+                fault = f"is {_describe_part(part)}, and this chat template accepts only text"
+                raise self._error(fault, (*path, number))
+            texts.append(text)
+        return "".join(texts)
+
+    def _adapt_call(self, call: Any, path: Path) -> Any:
+        if not isinstance(call, dict):
+            raise self._error("must be a dict with the called function", path)
+        bare = call.get("function") is None and "name" in call
+        if bare and not self._accepts_call("bare call") and self._accepts_call("call"):
+            called = {key: call[key] for key in ("name", "arguments") if key in call}
+            around = {key: value for key, value in call.items() if key not in (*called, "function")}
+            call = {"type": "function", **around, "function": called}
+        if isinstance(call.get("function"), dict):
+            path = (*path, "function", "arguments")
+            return {**call, "function": self._adapt_arguments(call["function"], path)}
+        return self._adapt_arguments(call, (*path, "arguments"))
+
+    def _accepts_call(self, name: str) -> bool:
+        """Return True if the template accepts a format of calls. Calls are probed in messages of the assistant."""
+        return accepts_format(self.template, self.arguments, "assistant", name)
+
+    def _adapt_arguments(self, called: JsonObject, path: Path) -> JsonObject:
+        arguments, accepts = called.get("arguments"), self._accepts_call
+        if isinstance(arguments, str) and not arguments.strip() and accepts("arguments within JSON"):
+            # An empty text would break the JSON around it, so it means no arguments.
+            arguments = None
+        as_object = accepts("arguments")
+        if isinstance(arguments, dict):
+            if as_object or not accepts("arguments as text"):
+                return called
+            return {**called, "arguments": json.dumps(arguments, ensure_ascii=False)}
+        as_text = accepts("arguments as text")
+        if arguments is None:
+            return {**called, "arguments": {} if as_object else "{}"} if as_object or as_text else called
+        as_json = accepts("arguments as JSON")
+        if not isinstance(arguments, str):
+            if as_json or not (as_object or as_text):
+                return called
+            type_ = type(arguments).__name__
+            fault = f"must be a dict or its JSON, not a {type_}: this chat template does not write arguments as JSON"
+            raise self._error(fault, path)
+        if not as_object or (as_text and as_json):
+            return called
+        parsed = _parse_object(arguments)
+        if parsed is not None:
+            return {**called, "arguments": normalise_data(parsed, message=self.index, path=path)}
+        if as_text:
+            return called
+        fault = "is not the JSON of an object, and this chat template needs arguments to be an object"
+        raise self._error(f"{fault}: pass a dict or its JSON", path)
 
 
 def _is_thinking(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") == "thinking"
-
-
-def _thinking_texts(parts: list[Any], index: int) -> dict[int, str]:
-    """Return the texts of thinking parts by index. A text may itself be a list of parts."""
-    texts = {}
-    for number, part in enumerate(parts):
-        if _is_thinking(part):
-            thinking, path = part.get("thinking"), ("content", number, "thinking")
-            if not isinstance(thinking, str | list | None):
-                fault = f"is of type {type(thinking).__name__} and must be a string"
-                raise MessageError(fault, message=index, path=path)
-            texts[number] = _join_parts(thinking, index, path) if isinstance(thinking, list) else thinking or ""
-    return texts
-
-
-def _adapt_content(message: JsonObject, index: int, accepts: _Accepts, mentions: _Mentions) -> JsonObject:
-    role, content = message["role"], message.get("content")
-    if isinstance(content, str):
-        if not accepts(role, "text") and accepts(role, "parts"):
-            return {**message, "content": [{"type": "text", "text": content}]}
-    elif isinstance(content, list) and (not content or any(map(_is_part, content))):
-        if accepts(role, "parts"):
-            places = enumerate(content)
-            parts = [_adapt_part(part, role, index, ("content", number), accepts, mentions) for number, part in places]
-            return {**message, "content": parts}
-        if accepts(role, "text"):
-            return {**message, "content": _join_parts(content, index, ("content",))}
-    elif content is None:
-        form = ("none" if "content" in message else "missing") + (" beside calls" if message.get("tool_calls") else "")
-        if accepts(role, form):
-            return message
-        if form == "missing beside calls" and accepts(role, "none beside calls"):
-            return {**message, "content": None}
-        if accepts(role, "text"):
-            return {**message, "content": ""}
-    elif not isinstance(content, bool):
-        form = "number" if isinstance(content, int | float) else "object"
-        if not accepts(role, form) and accepts(role, "text"):
-            return {**message, "content": json.dumps(content, ensure_ascii=False)}
-    return message
 
 
 def _is_part(item: Any) -> bool:
@@ -175,116 +267,11 @@ def _is_part(item: Any) -> bool:
     )
 
 
-def _adapt_part(part: Any, role: str, index: int, path: Path, accepts: _Accepts, mentions: _Mentions) -> Any:
-    """Convert a part to a format that the template does not drop."""
-    if isinstance(part, str):
-        return part if accepts(role, "string among parts") else {"type": "text", "text": part}
-    if not _is_part(part):
-        raise _rejected_part(part, role, index, path)
-    kind = media_kind(part)
-    if kind is not None:
-        part = _adapt_media(part, kind, role, index, path, accepts)
-    elif "text" in part and part.get("type") in (None, *TEXT_PART_TYPES):
-        part = part if accepts(role, "part of another type") else {**part, "type": "text"}
-    elif (part["type"] == "text" and not isinstance(part.get("text"), str)) or not mentions(str(part["type"])):
-        raise _rejected_part(part, role, index, path)
-    if None in part.values() and not accepts(role, "part with nulls"):
-        part = {key: value for key, value in part.items() if value is not None}
-    return part
-
-
-def _adapt_media(part: JsonObject, kind: str, role: str, index: int, path: Path, accepts: _Accepts) -> JsonObject:
-    """Give a media part the type that the template accepts."""
-    plain = kind.removesuffix("_url").removeprefix("input_")
-    if part.get("type") is None and accepts(role, f"{kind} alone"):
-        return part
-    for type_ in (kind, plain):
-        if accepts(role, f"{type_} part"):
-            return {**part, "type": type_}
-    raise _rejected_part(part, role, index, path)
-
-
-def _rejected_part(part: Any, role: str, index: int, path: Path) -> MessageError:
-    fault = f"is {_describe_part(part)}, which this chat template does not accept for the role {role!r}"
-    return MessageError(fault, message=index, path=path)
-
-
-def _join_parts(parts: list[Any], index: int, path: Path) -> str:
-    return "".join(_text_of(part, index, (*path, number)) for number, part in enumerate(parts))
-
-
-def _text_of(part: Any, index: int, path: Path) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, dict) and isinstance(part.get("text"), str) and media_kind(part) is None:
-        text: str = part["text"]
-        return text
-    raise MessageError(f"is {_describe_part(part)}, and this chat template accepts only text", message=index, path=path)
-
-
 def _describe_part(part: Any) -> str:
     if not isinstance(part, dict):
         return f"of type {type(part).__name__}"
     kind = part.get("type") or media_kind(part)
     return "a part without a text" if kind in (None, "text", *TEXT_PART_TYPES) else f"a part of type {kind!r}"
-
-
-# ==================
-# Calls and tools
-# ==================
-
-
-def _adapt_call(call: Any, index: int, path: Path, accepts: _Accepts) -> Any:
-    if not isinstance(call, dict):
-        raise MessageError("must be a dict with the called function", message=index, path=path)
-    bare = call.get("function") is None and "name" in call
-    if bare and not accepts("assistant", "bare call") and accepts("assistant", "call"):
-        around = {key: value for key, value in call.items() if key not in ("name", "arguments", "function")}
-        called = {key: call[key] for key in ("name", "arguments") if key in call}
-        call = {"type": "function", **around, "function": called}
-    if isinstance(call.get("function"), dict):
-        return {
-            **call,
-            "function": _adapt_arguments(call["function"], index, (*path, "function", "arguments"), accepts),
-        }
-    return _adapt_arguments(call, index, (*path, "arguments"), accepts)
-
-
-def _adapt_arguments(called: JsonObject, index: int, path: Path, accepts: _Accepts) -> JsonObject:
-    arguments = called.get("arguments")
-    if isinstance(arguments, str) and not arguments.strip() and accepts("assistant", "arguments within JSON"):
-        # An empty text would break the JSON around it, so it means no arguments.
-        arguments = None
-    as_object = accepts("assistant", "arguments")
-    if isinstance(arguments, dict):
-        if as_object or not accepts("assistant", "arguments as text"):
-            return called
-        return {**called, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    as_text = accepts("assistant", "arguments as text")
-    if arguments is None:
-        return {**called, "arguments": {} if as_object else "{}"} if as_object or as_text else called
-    as_json = accepts("assistant", "arguments as JSON")
-    if not isinstance(arguments, str):
-        if as_json or not (as_object or as_text):
-            return called
-        raise MessageError(
-            f"must be a dict or its JSON, not a {type(arguments).__name__}: this chat template does not write "
-            "arguments as JSON",
-            message=index,
-            path=path,
-        )
-    if not as_object or (as_text and as_json):
-        return called
-    parsed = _parse_object(arguments)
-    if parsed is not None:
-        return {**called, "arguments": normalise_data(parsed, message=index, path=path)}
-    if as_text:
-        return called
-    raise MessageError(
-        "is not the JSON of an object, and this chat template needs arguments to be an object: pass a dict or its JSON",
-        message=index,
-        path=path,
-    )
 
 
 def _parse_object(text: str) -> JsonObject | None:
@@ -296,9 +283,7 @@ def _parse_object(text: str) -> JsonObject | None:
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_float=_finite) if text.strip() else None
     except (ValueError, RecursionError):
         return None
-    if value is None:
-        return {}
-    return value if isinstance(value, dict) else None
+    return {} if value is None else value if isinstance(value, dict) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -312,13 +297,3 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text} is too large")
     return number
-
-
-def _adapt_tool(tool: JsonObject, accepts: _Accepts) -> JsonObject:
-    if "function" not in tool:
-        bare = "name" in tool and tool.get("type", "function") == "function"
-        if bare and not accepts("user", "bare tool") and accepts("user", "wrapped tool"):
-            return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
-    elif isinstance(tool["function"], dict) and not accepts("user", "wrapped tool") and accepts("user", "bare tool"):
-        return tool["function"]
-    return tool

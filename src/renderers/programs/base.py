@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.spans import Trace
@@ -19,20 +19,13 @@ REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
 """The errors of a program that does not accept some messages. Probes expect them."""
 
 
-class ProgramRun(Protocol):
+class ProgramRun(NamedTuple):
     """The result of one run of a program."""
 
-    @property
-    def text(self) -> str:
-        """The text of the conversation."""
-
-    @property
-    def trace(self) -> Trace:
-        """The text with the origin of every character, computed on first access."""
-
-    @property
-    def messages(self) -> Sequence[JsonObject]:
-        """The messages in the format that the program read. Paths in the trace refer to these."""
+    trace: Trace
+    """The text with the origin of every character."""
+    messages: Sequence[JsonObject]
+    """The messages in the format that the program read. Paths in the trace refer to these."""
 
 
 class Program(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
@@ -23,40 +23,30 @@ class ProgramTokenizer(Protocol):
     def special_tokens_map(self) -> Mapping[str, str]: ...
 
 
-class BuildProgram(Protocol):
-    """Builds a program for a tokenizer."""
+class ProgramRequest(NamedTuple):
+    """Everything that a program is built from."""
 
-    def __call__(
-        self,
-        tokenizer: ProgramTokenizer,
-        *,
-        chat_template: str | None,
-        with_tools: bool,
-        limits: Limits,
-        verify: bool,
-    ) -> Program:
-        """Return the program that renders conversations with or without tools."""
+    tokenizer: ProgramTokenizer
+    chat_template: str | None
+    """The source of the template that the caller passed; None for the tokenizer's own."""
+    with_tools: bool
+    """True for the program of conversations with tools."""
+    limits: Limits
+    verify: bool
 
 
-def build_template_program(
-    tokenizer: ProgramTokenizer,
-    *,
-    chat_template: str | None,
-    with_tools: bool,
-    limits: Limits,
-    verify: bool,
-) -> TemplateProgram:
-    """Build the program of a chat template, or of the tokenizer's own if none is passed.
+def build_template_program(request: ProgramRequest) -> TemplateProgram:
+    """Build the program of a chat template.
 
     Raises:
         TemplateMissingError: The tokenizer has no chat template.
         TemplateSourceError: The template is not valid.
     """
-    source = chat_template
+    tokenizer, source = request.tokenizer, request.chat_template
     if source is None:
-        source = choose_template(tokenizer.chat_templates, tools=with_tools, name=tokenizer.name_or_path)
-    template = ChatTemplate(source, limits=limits, verify=verify)
+        source = choose_template(tokenizer.chat_templates, tools=request.with_tools, name=tokenizer.name_or_path)
+    template = ChatTemplate(source, limits=request.limits, verify=request.verify)
     return TemplateProgram(template, tuple(tokenizer.special_tokens_map.items()))
 
 
-PROGRAMS: Mapping[str, BuildProgram] = MappingProxyType({"template": build_template_program})
+PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType({"template": build_template_program})

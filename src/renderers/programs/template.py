@@ -8,26 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.spans import Trace
 from renderers.core.text import digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.base import ProgramRun
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import TemplateLiterals, template_literals
-
-
-@dataclass(frozen=True)
-class TemplateRun:
-    """The result of one run of a chat template."""
-
-    trace: Trace
-    messages: list[JsonObject]
-
-    @property
-    def text(self) -> str:
-        return self.trace.text
 
 
 @dataclass(frozen=True)
@@ -38,7 +26,7 @@ class TemplateProgram:
     special_tokens: tuple[tuple[str, str], ...]
 
     @property
-    def digest(self) -> str:
+    def digest_of(self) -> str:
         return digest_of(self.template.source)
 
     def run(
@@ -50,7 +38,7 @@ class TemplateProgram:
         continue_final_message: bool | str = False,
         arguments: Mapping[str, Any],
         now: datetime.datetime,
-    ) -> TemplateRun:
+    ) -> ProgramRun:
         """Convert messages and tools to formats that the template accepts, and run it."""
         probed = probe_arguments(self.template, self.special_tokens, arguments)
         adapted = adapt_messages(self.template, messages, arguments=probed)
@@ -63,7 +51,7 @@ class TemplateProgram:
             now=now,
             arguments={**dict(self.special_tokens), **arguments},
         )
-        return TemplateRun(trace, adapted)
+        return ProgramRun(trace, adapted)
 
     def mentions(self, name: str) -> bool:
         return mentions_variable(self.template.source, name)

@@ -44,12 +44,11 @@ def label(
     `inline_reasoning`, markers inside the content count as well.
     """
     channels = [span_channel(span, messages) for span in trace.spans]
-    placeholders = {
-        index: _placeholders(turn_format, message) for index, message in enumerate(messages) if media_parts(message)
-    }
     finder = _TurnFinder(trace, channels, turn_format, stop_tokens)
-    turns = {}
+    turns, placeholders = {}, {}
     for index, message in enumerate(messages):
+        if media_parts(message):
+            placeholders[index] = _placeholders(turn_format, message)
         if message["role"] == "assistant":
             turn = finder.find(index, turn_format.headers(messages[index - 1]["role"] if index else ""))
             if turn is not None:
@@ -89,7 +88,6 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
 def _label_spans(
     trace: Trace, messages: Sequence[JsonObject], channels: list[Channel], turns: dict[int, _Turn]
 ) -> Iterator[LabelledSpan]:
-    """Yield the spans, split where sampled text starts and ends."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = sorted(set(itertools.chain.from_iterable(pairs)))
     ends = {turn.end: index for index, turn in turns.items()}
@@ -116,8 +114,8 @@ def _split_media(
 ) -> Iterator[LabelledSpan]:
     """Yield the labels, with template text split at media placeholders."""
     for span in labels:
-        pattern = compile_alternation(placeholders.get(span.message, frozenset())) if not span.path else None
-        if pattern is None:
+        pattern = compile_alternation(placeholders.get(span.message, frozenset()))
+        if pattern is None or span.path:
             yield span
             continue
         matches = [match.span() for match in pattern.finditer(trace.text, span.start, span.end)]
@@ -131,7 +129,6 @@ def _split_media(
 
 
 def _placeholders(turn_format: TurnFormat, message: JsonObject) -> frozenset[str]:
-    """Return the placeholders of the media parts of a message."""
     texts = (turn_format.placeholder(message["role"], kind) for kind in set(media_parts(message).values()))
     return frozenset(text for text in texts if text)
 
@@ -198,11 +195,9 @@ class _TurnFinder:
     def __init__(
         self, trace: Trace, channels: list[Channel], turn_format: TurnFormat, stop_tokens: frozenset[str]
     ) -> None:
-        self._text = trace.text
-        self._spans = trace.spans
+        self._text, self._spans = trace.text, trace.spans
         self._special_tokens = compile_alternation(turn_format.key.special_tokens)
-        self._end_token = turn_format.end_token
-        self._stop_tokens = stop_tokens
+        self._end_token, self._stop_tokens = turn_format.end_token, stop_tokens
         self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]
         self._first: dict[int, int] = {}
         for number, span in enumerate(trace.spans):
@@ -212,44 +207,45 @@ class _TurnFinder:
         """Return the turn of a message; None if the template does not write the message."""
         if message not in self._first:
             return None
-        own = list(self._spans_of(message))
-        bodies = [number for number in own if self._is_body[number]]
+        spans, own = self._spans, self._spans_of(message)
+        own_end = spans[own[-1]].end
+        bodies = [spans[number] for number in own if self._is_body[number]]
         # An empty body may be inside the header: reasoning that is switched off.
-        filled = (self._spans[number].start for number in bodies if self._spans[number].start < self._spans[number].end)
-        first = next(filled, self._spans[own[-1]].end)
-        start = self._start(own[0], first, self._spans[own[-1]].end, headers)
-        last = max(self._spans[bodies[-1]].end if bodies else start, start)
-        later = (self._spans[number] for number in range(own[-1] + 1, len(self._spans)))
+        first_body = next((span.start for span in bodies if span.start < span.end), own_end)
+        start = self._start(own[0], first_body, own_end, headers)
+        last = max(bodies[-1].end if bodies else start, start)
+        later = (spans[number] for number in range(own[-1] + 1, len(spans)))
         follows = next((span for span in later if span.start < span.end), None)
-        end = self._end(last, max(self._spans[own[-1]].end, last), follows)
-        return _Turn(self._spans[own[0]].start, start, end)
+        return _Turn(spans[own[0]].start, start, self._end(last, max(own_end, last), follows))
 
-    def _spans_of(self, message: int) -> Iterator[int]:
-        """Yield the indices of the spans of a message, up to the first span of a later message."""
+    def _spans_of(self, message: int) -> list[int]:
+        """Return the indices of the spans of a message, up to the first span of a later message."""
+        indices = []
         for number in range(self._first[message], len(self._spans)):
             if self._spans[number].message == message:
-                yield number
+                indices.append(number)
             elif self._spans[number].message > message:
-                return
+                break
+        return indices
 
-    def _start(self, first_span: int, first: int, last: int, headers: tuple[TurnHeader, ...]) -> int:
+    def _start(self, first_span: int, first_body: int, last: int, headers: tuple[TurnHeader, ...]) -> int:
         before = next((number for number in range(first_span - 1, -1, -1) if self._is_body[number]), None)
         end = self._spans[before].end if before is not None else 0
         for header in headers:
             # Reasoning that the prompt opens may be part of the content.
-            limit = last if header.is_default else first
+            limit = last if header.is_default else first_body
             if header.text and self._text.startswith(header.text, end) and end + len(header.text) <= limit:
                 return end + len(header.text)
+        prompts = [header.generation_prompt for header in headers]
         # A media placeholder may be between the last body and the header, or the previous message has no body.
-        for text in (*(header.text for header in headers), *(header.generation_prompt for header in headers)):
-            position = self._text.rfind(text, end, first) if text else -1
+        for text in (*(header.text for header in headers), *prompts):
+            position = self._text.rfind(text, end, first_body) if text else -1
             if position >= 0:
                 return position + len(text)
-        ends = (self._end_of_prefix(header.generation_prompt, end, first) for header in headers)
         # Without a generation prompt, the model samples all text of the message. If there is one and no part of it is
         # in the text, only the bodies are certain to be sampled.
-        prompted = any(header.generation_prompt for header in headers) or not headers
-        default = first if prompted else self._spans[first_span].start
+        default = first_body if any(prompts) or not headers else self._spans[first_span].start
+        ends = (self._end_of_prefix(prompt, end, first_body) for prompt in prompts)
         return max((position for position in ends if position is not None), default=default)
 
     def _end_of_prefix(self, prompt: str, begin: int, end: int) -> int | None:
@@ -267,12 +263,11 @@ class _TurnFinder:
             # If the template does not end the turn, the token that opens the next message stops it.
             answered = follows is not None and follows.message >= 0 and not follows.path
             following = self._special_tokens.match(self._text, end) if answered and not end_tokens else None
-            if following is not None and self._is_stop(following[0]):
+            # Any token can stop the turn if no stop token is known.
+            if following is not None and (
+                following[0] in self._stop_tokens if self._stop_tokens else self._end_token is None
+            ):
                 return following.end()
             if tokens:
                 return (end_tokens or tokens)[-1].end()
         return last + len(self._text[last:end].rstrip())
-
-    def _is_stop(self, following: str) -> bool:
-        """Return True if a token of the next message can stop a turn: a known stop token, or any if none is known."""
-        return following in self._stop_tokens if self._stop_tokens else self._end_token is None

@@ -16,7 +16,7 @@ from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
 from renderers.programs.base import Program, ProgramRun
-from renderers.programs.registry import PROGRAMS
+from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from renderers.rendering.label import label
 from renderers.rendering.prefill import keep_prefill
@@ -80,22 +80,14 @@ class RenderPipeline:
 
     settings: RenderSettings
 
-    def program(self, *, with_tools: bool) -> Program:
-        """Return the program for conversations with or without tools."""
-        return self._build(with_tools=with_tools, verify=bool(self.settings.verify))
-
-    def _build(self, *, with_tools: bool, verify: bool) -> Program:
+    def program(self, *, with_tools: bool, verify: bool | None = None) -> Program:
+        """Return the program for conversations with or without tools, by default with the setting of `verify`."""
+        settings = self.settings
+        verify = bool(settings.verify) if verify is None else verify
         program = self._programs.get((with_tools, verify))
         if program is None:
-            settings = self.settings
-            program = PROGRAMS[settings.program](
-                settings.tokenizer,
-                chat_template=settings.chat_template,
-                with_tools=with_tools,
-                limits=settings.limits,
-                verify=verify,
-            )
-            self._programs[with_tools, verify] = program
+            request = ProgramRequest(settings.tokenizer, settings.chat_template, with_tools, settings.limits, verify)
+            program = self._programs[with_tools, verify] = PROGRAMS[settings.program](request)
         return program
 
     @lazy
@@ -110,7 +102,7 @@ class RenderPipeline:
     def turn_format(self, *, with_tools: bool, arguments: Mapping[str, Any] | None = None) -> TurnFormat:
         """Return the delimiters of turns, with the arguments of every render or with those of one render."""
         key = probe_key(
-            self._build(with_tools=with_tools, verify=False),
+            self.program(with_tools=with_tools, verify=False),
             arguments=self.arguments if arguments is None else arguments,
             with_tools=with_tools,
             now=self.settings.date,
@@ -181,17 +173,13 @@ class RenderPipeline:
 
 @contextlib.contextmanager
 def _naming_fields(trace: Trace) -> Iterator[None]:
-    """Name the field in the error for a text that cannot be encoded."""
+    """Name the field in the error for a lone surrogate, which cannot be encoded."""
     try:
         yield
     except UnencodableTextError:
-        raise _surrogate_error(trace) from None
-
-
-def _surrogate_error(trace: Trace) -> UnencodableTextError:
-    """Return the error for the first lone surrogate of a text, with its field."""
-    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-    (span,) = trace.spans_in(position, position + 1)
-    field = ".".join(map(str, span.path))
-    place = f"message {span.message}: {field or 'the text around it'}" if span.message >= 0 else field
-    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])
+        position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+        (span,) = trace.spans_in(position, position + 1)
+        field = ".".join(map(str, span.path))
+        place = f"message {span.message}: {field or 'the text around it'}" if span.message >= 0 else field
+        character = f"{place or 'the chat template'}: a character"
+        raise UnencodableTextError.at(character, trace.text[position]) from None

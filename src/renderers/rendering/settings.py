@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -48,24 +49,22 @@ class RenderSettings:
         self._check_tokenizer()
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         plain = normalise_template_kwargs(self.chat_template_kwargs)
-        object.__setattr__(self, "chat_template_kwargs", freeze_json(plain))
+        object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
 
     def _check_tokenizer(self) -> None:
-        tokenizer = self.tokenizer
+        tokenizer, fault = self.tokenizer, None
         if isinstance(tokenizer, LoadedTokenizer):
             if self.content_tokens == "text":
                 # Raises if the vocabulary cannot encode special tokens as text.
                 _ = tokenizer.vocab.plain
-        elif self.content_tokens == "text":
-            raise TypeError(
-                f'content_tokens="text" needs a tokenizer from load_tokenizer, or one with a Rust backend. '
-                f"{type(tokenizer.wrapped).__name__} encodes special tokens itself."
-            )
+            return
+        wrapped = type(tokenizer.wrapped).__name__
+        if self.content_tokens == "text":
+            fault = f"from load_tokenizer, or one with a Rust backend. {wrapped} encodes special tokens itself."
         elif self.content_tokens == "refuse" and not tokenizer.lists_added_tokens:
-            raise TypeError(
-                f'content_tokens="refuse" needs a tokenizer that lists its special tokens. '
-                f"{type(tokenizer.wrapped).__name__} has no get_added_vocab."
-            )
+            fault = f"that lists its special tokens. {wrapped} has no get_added_vocab."
+        if fault is not None:
+            raise TypeError(f'content_tokens="{self.content_tokens}" needs a tokenizer {fault}')
 
     def __hash__(self) -> int:
         # Without the template arguments, which may contain mappings. Equal settings still have equal hashes.
@@ -74,15 +73,10 @@ class RenderSettings:
     def __reduce__(self) -> tuple[Any, ...]:
         state = {item.name: getattr(self, item.name) for item in fields(self)}
         state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
-        return _restore, (type(self), state)
+        return functools.partial(type(self), **state), ()
 
 
-def _restore(settings_class: type[RenderSettings], state: Mapping[str, Any]) -> RenderSettings:
-    return settings_class(**state)
-
-
-def freeze_json(value: Any) -> Any:
-    """Return JSON data in immutable containers."""
+def _freeze_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return MappingProxyType({name: freeze_json(item) for name, item in value.items()})
-    return tuple(map(freeze_json, value)) if isinstance(value, list) else value
+        return MappingProxyType({name: _freeze_json(item) for name, item in value.items()})
+    return tuple(map(_freeze_json, value)) if isinstance(value, list) else value

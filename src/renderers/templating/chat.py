@@ -16,14 +16,12 @@ from renderers.errors import MessageError, TemplateMissingError
 from renderers.templating import ChatTemplate
 
 _RENDER_OPTIONS = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
-_RESERVED = {
-    **dict.fromkeys(_RENDER_OPTIONS, "render"),
-    **dict.fromkeys(("chat_template", "chat_template_kwargs", "content_tokens", "conventions"), "create_renderer"),
-    **dict.fromkeys(("config", "limits", "verify"), "create_renderer"),
-}
+_OPTIONS = ("chat_template", "chat_template_kwargs", "config", "content_tokens", "conventions", "limits", "verify")
+_RESERVED = dict.fromkeys(_RENDER_OPTIONS, "render") | dict.fromkeys(_OPTIONS, "create_renderer")
 """Names that cannot be template arguments, with the function that has an option of this name."""
 
-_TAG = "THE_MESSAGE_GOES_ON_HERE "
+_TAG = "THE_MESSAGE_GOES_ON_HERE"
+"""Marks the end of the field to continue. A space follows it, which a template that trims the field removes."""
 
 
 def read_template(template: str | os.PathLike[str], *, named: Mapping[str, str]) -> str:
@@ -146,24 +144,18 @@ def run_chat(
         return template.run(messages, tools=tools, add_generation_prompt=add_generation_prompt, now=now, **arguments)
     if add_generation_prompt:
         raise MessageError("add_generation_prompt and continue_final_message exclude each other")
-    field = "content" if continue_final_message is True else continue_final_message
+    field, last = "content" if continue_final_message is True else continue_final_message, len(messages) - 1
     value, tagged = _tag_last_message(messages, field)
     trace = template.run([*messages[:-1], tagged], tools=tools, now=now, **arguments)
-    end = trace.text.rfind(_TAG.strip())
+    end = trace.text.rfind(_TAG)
     if end < 0 or value.strip() not in trace.text:
-        raise MessageError(
-            f"cannot be continued: the chat template does not write all of its {field}", message=len(messages) - 1
-        )
+        raise MessageError(f"cannot be continued: the chat template does not write all of its {field}", message=last)
     before = trace.text[:end]
-    if _TAG.strip() in before:
-        # A message contains the text of the tag, or the template writes this field twice.
-        plain = template.run(messages, tools=tools, now=now, **arguments)
-        if not plain.text.startswith(before):
-            raise MessageError(
-                f"cannot be continued: the chat template writes its {field} twice", message=len(messages) - 1
-            )
-    if not trace.text.startswith(_TAG, end):
-        # The template trimmed the space after the tag, so it trims the field.
+    # A message may contain the text of the tag.
+    if _TAG in before and not template.run(messages, tools=tools, now=now, **arguments).text.startswith(before):
+        raise MessageError(f"cannot be continued: the chat template writes its {field} twice", message=last)
+    if not trace.text.startswith(f"{_TAG} ", end):
+        # The template trims the field.
         end = len(before.rstrip())
     return trace.truncate(end)
 
@@ -175,11 +167,10 @@ def _tag_last_message(messages: list[dict[str, Any]], field: str) -> tuple[str, 
     if isinstance(value, str):
         # Reasoning has several names, and the template reads one of them.
         same = {name for name in REASONING_NAMES if message.get(name) == value} if field in REASONING_NAMES else {field}
-        return value, {**message, **dict.fromkeys(same, value + _TAG)}
+        return value, {**message, **dict.fromkeys(same, f"{value}{_TAG} ")}
     parts = list(value) if isinstance(value, list) else []
-    for index in reversed(range(len(parts))):
-        part = parts[index]
+    for index, part in reversed(list(enumerate(parts))):
         if isinstance(part, dict) and isinstance(part.get("text"), str):
-            tagged = {**part, "text": part["text"] + _TAG}
-            return part["text"], {**message, field: [*parts[:index], tagged, *parts[index + 1 :]]}
+            parts[index] = {**part, "text": f"{part['text']}{_TAG} "}
+            return part["text"], {**message, field: parts}
     raise MessageError("cannot be continued: it has no text", message=len(messages) - 1, path=(field,))

@@ -14,15 +14,19 @@ from jinja2 import nodes
 from renderers.templating.literals import Variables, template_variables
 from renderers.templating.sandbox import ChatEnvironment
 
-__all__ = ["readable_fields"]
-
-_LIST, _MESSAGE = "list of messages", "message"
+_LIST, _MESSAGE, _VALUE = "list of messages", "message", "value"
+_NOTHING: frozenset[str] = frozenset()
 _NEIGHBOURS = frozenset({"previtem", "nextitem"})
 _SHAPE_TESTS = frozenset({"defined", "undefined", "none", "mapping", "string", "sequence", "iterable", "boolean"})
-_LIST_TO_LIST = frozenset({"list", "reverse", "select", "reject", "selectattr", "rejectattr", "default", "d"})
-_LIST_TO_MESSAGE = frozenset({"first", "last", "random"})
-_LIST_TO_VALUE = frozenset({"length", "count"})
-_MESSAGE_TO_MESSAGE = frozenset({"default", "d"})
+_FILTERS = {
+    _LIST: {
+        **dict.fromkeys(("list", "reverse", "select", "reject", "selectattr", "rejectattr", "default", "d"), _LIST),
+        **dict.fromkeys(("first", "last", "random"), _MESSAGE),
+        **dict.fromkeys(("length", "count"), _VALUE),
+    },
+    _MESSAGE: dict.fromkeys(("default", "d"), _MESSAGE),
+}
+"""The filters of each shape that read no field by themselves, and the shapes of their results."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -39,13 +43,9 @@ def readable_fields(source: str) -> frozenset[str] | None:
     if any(map(flow.reads_any_field, tree.find_all(nodes.Node))):
         return None
     attributes = {node.attr for node in tree.find_all(nodes.Getattr)}
-    texts = {text for node in tree.find_all(nodes.Const) if isinstance(node.value, str) for text in _names(node.value)}
-    return frozenset(attributes | texts)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Return a text and its parts between dots: `selectattr("a.b")` reads the field `a`."""
-    return text, *text.split(".")
+    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+    # `selectattr("a.b")` reads the field `a`.
+    return frozenset(attributes.union(texts, *(text.split(".") for text in texts)))
 
 
 class _Flow:
@@ -84,35 +84,24 @@ class _Flow:
 
     def held(self, node: nodes.Node) -> frozenset[str]:
         """Return whether an expression may be the list of messages, a message, or both."""
-        nothing: frozenset[str] = frozenset()
         if isinstance(node, nodes.Name):
-            return self._held.get(node.name, nothing)
+            return self._held.get(node.name, _NOTHING)
         if isinstance(node, nodes.Getattr):
-            return frozenset({_MESSAGE}) if node.attr in _NEIGHBOURS else self._held.get(f".{node.attr}", nothing)
+            return frozenset({_MESSAGE}) if node.attr in _NEIGHBOURS else self._held.get(f".{node.attr}", _NOTHING)
         if isinstance(node, nodes.Getitem):
             if _LIST not in self.held(node.node):
-                return nothing
+                return _NOTHING
             return frozenset({_LIST if isinstance(node.arg, nodes.Slice) else _MESSAGE})
         if isinstance(node, nodes.Filter):
-            return self._filtered(node)
+            shapes = self.held(node.node) if node.node else _NOTHING
+            return frozenset(_FILTERS[shape].get(node.name, _VALUE) for shape in shapes) - {_VALUE}
         if isinstance(node, nodes.CondExpr):
-            return self.held(node.expr1) | (self.held(node.expr2) if node.expr2 else nothing)
+            return self.held(node.expr1) | (self.held(node.expr2) if node.expr2 else _NOTHING)
         if isinstance(node, nodes.And | nodes.Or | nodes.Add):
             return self.held(node.left) | self.held(node.right)
         if isinstance(node, nodes.List | nodes.Tuple):
-            return frozenset({_LIST}) if any(map(self.held, node.items)) else nothing
-        return nothing
-
-    def _filtered(self, node: nodes.Filter) -> frozenset[str]:
-        held = self.held(node.node) if node.node else frozenset()
-        results = set()
-        if _LIST in held and node.name in _LIST_TO_LIST:
-            results.add(_LIST)
-        if _LIST in held and node.name in _LIST_TO_MESSAGE:
-            results.add(_MESSAGE)
-        if _MESSAGE in held and node.name in _MESSAGE_TO_MESSAGE:
-            results.add(_MESSAGE)
-        return frozenset(results)
+            return frozenset({_LIST}) if any(map(self.held, node.items)) else _NOTHING
+        return _NOTHING
 
     def reads_any_field(self, node: nodes.Node) -> bool:
         """Return True if an expression or a statement may read any field of a message that is an operand of it."""
@@ -121,6 +110,10 @@ class _Flow:
             return self._call_reads(node, operands)
         if isinstance(node, nodes.Macro):
             return any(map(self.held, node.defaults))
+        if isinstance(node, nodes.Compare):
+            # Only `"name" in message` reads a single field.
+            is_key_test = all(operand.op in ("in", "notin") for operand in node.ops) and self._is_constant(node.expr)
+            return not is_key_test and any(map(self.held, (node.expr, *(operand.expr for operand in node.ops))))
         if not operands or isinstance(node, nodes.If | nodes.CondExpr | nodes.And | nodes.Or | nodes.Not):
             return False
         held = frozenset().union(*(held for _, held in operands))
@@ -137,24 +130,21 @@ class _Flow:
             return self._filter_reads(node, held)
         if isinstance(node, nodes.Test):
             return node.name not in _SHAPE_TESTS or not node.node or not self.held(node.node)
-        if isinstance(node, nodes.Compare | nodes.Operand):
-            return not self._is_key_test(node)
-        if isinstance(node, nodes.Add | nodes.List | nodes.Tuple):
-            return _MESSAGE in held and isinstance(node, nodes.Add)
-        # A keyword is checked with its call.
-        return not isinstance(node, nodes.Keyword)
+        # Operands are checked with their comparison, and keywords with their call. A list of messages is a list.
+        is_checked = isinstance(node, nodes.Operand | nodes.Keyword | nodes.List | nodes.Tuple)
+        return not is_checked and not (isinstance(node, nodes.Add) and _MESSAGE not in held)
 
     def _call_reads(self, call: nodes.Call, operands: list[tuple[nodes.Node, frozenset[str]]]) -> bool:
         function = call.node
         if isinstance(function, nodes.Getattr) and self.held(function.node):
             return function.attr != "get" or not call.args or not self._is_constant(call.args[0])
-        passed = [*operands, *(keyword for keyword in call.kwargs if self.held(keyword.value))]
-        if not passed:
+        if not operands and not any(self.held(keyword.value) for keyword in call.kwargs):
             return False
-        known = isinstance(function, nodes.Name) and (function.name in self._macros or function.name == "namespace")
-        macro = self._macros.get(function.name) if isinstance(function, nodes.Name) else None
+        if not isinstance(function, nodes.Name) or function.name not in {*self._macros, "namespace"}:
+            return True
+        macro = self._macros.get(function.name)
         surplus = macro is not None and len(call.args) > len(macro.args)
-        return not known or surplus or bool(call.dyn_args or call.dyn_kwargs)
+        return surplus or bool(call.dyn_args or call.dyn_kwargs)
 
     def _filter_reads(self, node: nodes.Filter, held: frozenset[str]) -> bool:
         if not node.node or not self.held(node.node) or any(map(self.held, node.args)):
@@ -162,20 +152,9 @@ class _Flow:
         if node.name == "map" and held == {_LIST}:
             # An attribute is a constant in the template; a filter may read any field.
             return not any(keyword.key == "attribute" and self._is_constant(keyword.value) for keyword in node.kwargs)
-        of_list = _LIST_TO_LIST | _LIST_TO_MESSAGE | _LIST_TO_VALUE
         attributes = node.args[:1] if node.name in ("selectattr", "rejectattr") else []
-        allowed = (_LIST not in held or node.name in of_list) and (
-            _MESSAGE not in held or node.name in _MESSAGE_TO_MESSAGE
-        )
+        allowed = all(node.name in _FILTERS[shape] for shape in held)
         return not allowed or not all(map(self._is_constant, attributes))
-
-    def _is_key_test(self, node: nodes.Node) -> bool:
-        """Return True if a comparison is `"name" in message`; its operands are checked with it."""
-        if isinstance(node, nodes.Operand):
-            return True
-        assert isinstance(node, nodes.Compare)
-        keys = all(operand.op in ("in", "notin") for operand in node.ops) and self._is_constant(node.expr)
-        return keys or not (self.held(node.expr) or any(self.held(operand.expr) for operand in node.ops))
 
     def _is_constant(self, node: nodes.Node) -> bool:
         """Return True if an expression can only be one of the constants in the template."""
@@ -185,7 +164,7 @@ class _Flow:
             return all(map(self._is_constant, node.items))
         if isinstance(node, nodes.Name):
             values = self._constants.get(node.name, ())
-            return bool(values) and all(
-                not isinstance(value, nodes.Name) and self._is_constant(value) for value in values
+            return bool(values) and not any(
+                isinstance(value, nodes.Name) or not self._is_constant(value) for value in values
             )
         return False

@@ -13,8 +13,6 @@ from jinja2 import nodes
 
 from renderers.templating.sandbox import ChatEnvironment
 
-__all__ = ["TemplateLiterals", "constant_texts", "template_literals", "template_variables"]
-
 _COMPARED = frozenset({"in", "notin", "eq", "ne"})
 _CONTAINMENT = frozenset({"in", "notin"})
 _TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
@@ -41,9 +39,8 @@ class TemplateLiterals(NamedTuple):
         TemplateLiterals(within=frozenset({'<s>'}), whole=frozenset({'Ada'}))
         """
         names = frozenset(text for text in texts if text.isidentifier())
-        return TemplateLiterals(
-            self.within | {text for text in texts - names if text.strip()}, self.whole | (names - self.within)
-        )
+        others = frozenset(text for text in texts - names if text.strip())
+        return TemplateLiterals(self.within | others, self.whole | (names - self.within))
 
 
 @functools.lru_cache(maxsize=256)
@@ -56,12 +53,7 @@ def template_literals(source: str) -> TemplateLiterals:
     """
     tree = ChatEnvironment().parse(source)
     variables = template_variables(tree)
-    literals = {
-        (text, within)
-        for node in tree.find_all(_TESTING)
-        for text, within in _literals_of(node, variables)
-        if text.strip()
-    }
+    literals = {pair for node in tree.find_all(_TESTING) for pair in _literals_of(node, variables) if pair[0].strip()}
     fields = frozenset(_read_fields(tree))
     within = {text for text, partial in literals if not text.isidentifier() or (partial and text not in fields)}
     return TemplateLiterals(frozenset(within), frozenset(text for text, _ in literals) - within)
@@ -70,12 +62,11 @@ def template_literals(source: str) -> TemplateLiterals:
 def template_variables(tree: nodes.Template) -> Variables:
     """Return the expressions that each variable of a template is set to, or iterates over."""
     variables: dict[str, list[nodes.Node]] = {}
-    for assign in tree.find_all(nodes.Assign):
-        if isinstance(assign.target, nodes.Name):
-            variables.setdefault(assign.target.name, []).append(assign.node)
-    for loop in tree.find_all(nodes.For):
-        if isinstance(loop.target, nodes.Name):
-            variables.setdefault(loop.target.name, []).append(loop.iter)
+    pairs: list[tuple[nodes.Node, nodes.Node]] = [(node.target, node.node) for node in tree.find_all(nodes.Assign)]
+    pairs += [(node.target, node.iter) for node in tree.find_all(nodes.For)]
+    for target, value in pairs:
+        if isinstance(target, nodes.Name):
+            variables.setdefault(target.name, []).append(value)
     return variables
 
 
@@ -91,13 +82,13 @@ def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
 
 
 def _read_fields(tree: nodes.Template) -> Iterator[str]:
-    """Yield the names of the fields that a template reads."""
-    yield from (node.attr for node in tree.find_all(nodes.Getattr))
-    for item in tree.find_all(nodes.Getitem):
-        yield from constant_texts(item.arg, {})
-    for call in tree.find_all(nodes.Call):
-        if _is_get(call) and call.args:
-            yield from constant_texts(call.args[0], {})
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Call)):
+        if isinstance(node, nodes.Getattr):
+            yield node.attr
+        elif isinstance(node, nodes.Getitem):
+            yield from constant_texts(node.arg, {})
+        elif isinstance(node, nodes.Call) and _is_get(node) and node.args:
+            yield from constant_texts(node.args[0], {})
 
 
 def _is_get(node: nodes.Node) -> bool:
@@ -110,18 +101,15 @@ def _literals_of(node: nodes.Node, variables: Variables) -> Iterator[tuple[str, 
         operands = [operand for operand in node.ops if operand.op in _COMPARED]
         parts: list[nodes.Node] = [node.expr, *(operand.expr for operand in operands)] if operands else []
         # A text in a list equals one of its items. In anything else it may be a part.
-        within = any(
-            operand.op in _CONTAINMENT and not isinstance(operand.expr, nodes.List | nodes.Tuple)
-            for operand in operands
-        ) or any(_is_part_of_text(part, variables) for part in parts)
+        containers = [operand.expr for operand in operands if operand.op in _CONTAINMENT]
+        in_text = not all(isinstance(container, nodes.List | nodes.Tuple) for container in containers)
+        within = in_text or any(_is_part_of_text(part, variables) for part in parts)
     elif isinstance(node, nodes.Dict):
         parts, within = [pair.key for pair in node.items], False
     else:
         parts = [*(getattr(node, "args", None) or ()), *(getattr(node, "kwargs", None) or ())]
         within = not _is_get(node) and not isinstance(node, nodes.Test)
-    for part in parts:
-        for text in constant_texts(part, variables):
-            yield text, within
+    yield from ((text, within) for part in parts for text in constant_texts(part, variables))
 
 
 def _is_part_of_text(node: nodes.Node, variables: Variables) -> bool:
