@@ -60,7 +60,7 @@ class PlainProgram:
             pieces += _pieces_of(index, message)
         if add_generation_prompt:
             pieces.append(("<|turn|>assistant\n", -1, ()))
-        return ProgramRun(_trace_of(pieces), messages)
+        return ProgramRun("".join(text for text, _, _ in pieces), messages, lambda: _trace_of(pieces))
 
     def mentions(self, name: str) -> bool:
         return name in ("tools", "role", "content", "tool_calls")

@@ -10,8 +10,8 @@ from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.text import compile_alternation
 from renderers.core.spans import Channel, LabelledSpan, Path, Trace
+from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer

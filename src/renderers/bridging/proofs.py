@@ -28,7 +28,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
 from renderers.core.spans import Channel, Path
-from renderers.core.text import first_difference, quote_short
+from renderers.core.text import compile_alternation, first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.programs.base import REJECTIONS
 

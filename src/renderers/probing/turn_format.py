@@ -12,7 +12,6 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.text import compile_alternation
 from renderers.core.probe_words import PROBE_CAPTIONS
 from renderers.core.probes import (
     ARGUMENTS,
@@ -25,7 +24,7 @@ from renderers.core.probes import (
     tool_call,
 )
 from renderers.core.spans import Channel, Span, Trace
-from renderers.core.text import LEXEME, common_prefix_length
+from renderers.core.text import LEXEME, common_prefix_length, compile_alternation
 from renderers.programs.base import REJECTIONS, Program
 
 THINKING_SWITCHES = ("enable_thinking", "thinking")

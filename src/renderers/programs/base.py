@@ -7,10 +7,12 @@ A program turns messages into text and records the origin of every character. A 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
 from renderers.templating.literals import TemplateLiterals
@@ -19,13 +21,19 @@ REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
 """The errors of a program that does not accept some messages. Probes expect them."""
 
 
-class ProgramRun(NamedTuple):
-    """The result of one run of a program."""
+@dataclass(frozen=True)
+class ProgramRun:
+    """The result of one run of a program: the text, and its trace on request."""
 
-    trace: Trace
-    """The text with the origin of every character."""
+    text: str
     messages: Sequence[JsonObject]
     """The messages in the format that the program read. Paths in the trace refer to these."""
+    compute_trace: Callable[[], Trace]
+
+    @lazy
+    def trace(self) -> Trace:
+        """The text with the origin of every character, computed on first access."""
+        return self.compute_trace()
 
 
 class Program(Protocol):

@@ -26,7 +26,7 @@ class TemplateProgram:
     special_tokens: tuple[tuple[str, str], ...]
 
     @property
-    def digest_of(self) -> str:
+    def digest(self) -> str:
         return digest_of(self.template.source)
 
     def run(
@@ -51,7 +51,7 @@ class TemplateProgram:
             now=now,
             arguments={**dict(self.special_tokens), **arguments},
         )
-        return ProgramRun(trace, adapted)
+        return ProgramRun(trace.text, adapted, lambda: trace)
 
     def mentions(self, name: str) -> bool:
         return mentions_variable(self.template.source, name)
