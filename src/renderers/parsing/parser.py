@@ -91,13 +91,12 @@ def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first
 def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
     """Return a scanner that has read the part of the turn that is in the prompt."""
     scanner = new_scanner(compiled, tools, first_token=-len(prefill))
-    if not prefill:
-        return scanner
-    scanner.feed(Pieces.of(prefill))
-    if scanner.state.stop_token_id is not None:
-        # The prompt ends that turn, so the completion begins another one.
-        return new_scanner(compiled, tools)
-    scanner.calls.forget()
+    if prefill:
+        scanner.feed(Pieces.of(prefill))
+        if scanner.state.stop_token_id is not None:
+            # The prompt ends that turn, so the completion begins another one.
+            return new_scanner(compiled, tools)
+        scanner.calls.forget()
     return scanner
 
 
