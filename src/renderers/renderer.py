@@ -410,6 +410,7 @@ class ChatRenderer:
             self._pipeline.turn_format(with_tools=True),
             family_match=self.family_match,
             parsers=self.settings.parsers,
+            program_name=self.settings.program,
         )
 
     def get_stop_token_ids(self) -> list[int]:

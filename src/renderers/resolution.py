@@ -60,6 +60,7 @@ def resolve(
     *,
     family_match: FamilyMatch = NO_MATCH,
     parsers: ParserOverrides = NO_OVERRIDES,
+    program_name: str = "template",
 ) -> Resolution:
     """Resolve the stop tokens and the grammar of a model from its files, its family and its format.
 
@@ -97,7 +98,7 @@ def resolve(
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:
         conflicts.append(family_match.warning)
-    if family.program is not None:
+    if family.program not in (None, program_name):
         conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
     end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
     if probe_error is None:

@@ -22,6 +22,7 @@ from renderers.errors import TemplateMissingError, UnknownTemplateWarning, Unrea
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
+from renderers.programs.registry import PROGRAMS
 from renderers.rendering.settings import RenderSettings
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import mentions_variable, read_template
@@ -98,7 +99,9 @@ def resolve_settings(
         raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
     templates = list(adopted.chat_templates.values()) if source is None else [source]
     match = find_family(key=families[0] if families else requested, name=adopted.name_or_path, templates=templates)
-    if not templates and match.family.program is not None:
+    # A template that the caller passes takes precedence over the family's program.
+    program = match.family.program if source is None and match.family.program in PROGRAMS else "template"
+    if not templates and match.family.program not in (None, program):
         raise TemplateMissingError(
             f"{adopted.name_or_path} has no chat template, and the program {match.family.program!r} that renders "
             f"{match.family.key} without one is not in this release. Pass a template as chat_template=."
@@ -127,8 +130,9 @@ def resolve_settings(
     return RendererSettings(
         tokenizer=adopted,
         date=DEFAULT_DATE if config.date is None else to_datetime(config.date),
+        program=program,
         chat_template=source,
-        chat_template_kwargs={**_template_kwargs(templates, match.family, config), **containers},
+        chat_template_kwargs={**_template_kwargs(templates, match.family, config, program=program), **containers},
         limits=limits,
         verify=verify,
         content_tokens=config.content_tokens,
@@ -164,7 +168,9 @@ def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererC
     return config_class(**{name: getattr(config, name) for name in shared})
 
 
-def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
+def _template_kwargs(
+    templates: Sequence[str], family: Family, config: BaseRendererConfig, *, program: str
+) -> dict[str, Any]:
     """Return the template arguments of a config.
 
     Warn about an argument that was set and that no template reads. Leave out the default value of an argument that
@@ -173,6 +179,8 @@ def _template_kwargs(templates: Sequence[str], family: Family, config: BaseRende
     Raises:
         ValueError: An argument that only the program reads has another value.
     """
+    if program != "template":
+        return switches_of(config)
     kwargs, defaults = switches_of(config), {switch.name: switch.default for switch in family.switches}
     read = {name for name in defaults if any(mentions_variable(source, name) for source in templates)}
     unread = kwargs.keys() & (defaults.keys() - read)

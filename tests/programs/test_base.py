@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from renderers import EXAMPLE_MODEL, Bridge, BridgeRefusal, Channel, ChatRenderer, create_renderer, load_tokenizer
+from renderers import (
+    EXAMPLE_MODEL,
+    Bridge,
+    BridgeRefusal,
+    Channel,
+    ChatRenderer,
+    GptOssRendererConfig,
+    create_renderer,
+    load_tokenizer,
+    settings,
+)
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
@@ -179,3 +189,17 @@ def test_a_message_that_it_rejects_is_refused_with_its_reason(renderer: ChatRend
 def test_it_has_no_template(renderer: ChatRenderer) -> None:
     with pytest.raises(TypeError, match="not a chat template"):
         renderer.template()
+
+
+def test_a_family_uses_its_program_unless_the_caller_passes_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = {**registry.PROGRAMS, "harmony": lambda _: PlainProgram()}
+    for module in (pipeline, settings):
+        monkeypatch.setattr(module, "PROGRAMS", programs)
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    renderer = create_renderer(tokenizer, GptOssRendererConfig(knowledge_cutoff="2025-01"))
+    assert renderer.settings.program == "harmony"
+    assert renderer.chat_template_kwargs["knowledge_cutoff"] == "2025-01"
+    assert not any("not in this release" in conflict for conflict in renderer.resolution.conflicts)
+    template = create_renderer(tokenizer, GptOssRendererConfig(), chat_template=tokenizer.chat_template)
+    assert template.settings.program == "template"
+    assert any("not in this release" in conflict for conflict in template.resolution.conflicts)
