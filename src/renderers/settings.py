@@ -100,10 +100,11 @@ def resolve_settings(
     templates = list(adopted.chat_templates.values()) if source is None else [source]
     match = find_family(key=families[0] if families else requested, name=adopted.name_or_path, templates=templates)
     # A template that the caller passes takes precedence over the family's program.
-    program = match.family.program if source is None and match.family.program in PROGRAMS else "template"
-    if not templates and match.family.program not in (None, program):
+    own = match.family.program
+    program = own if source is None and own is not None and own in PROGRAMS else "template"
+    if not templates and own not in (None, program):
         raise TemplateMissingError(
-            f"{adopted.name_or_path} has no chat template, and the program {match.family.program!r} that renders "
+            f"{adopted.name_or_path} has no chat template, and the program {own!r} that renders "
             f"{match.family.key} without one is not in this release. Pass a template as chat_template=."
         )
     if match.warning is not None and (match.conflicts or (source is None and match.matched_by != "config")):
