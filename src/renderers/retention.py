@@ -42,7 +42,7 @@ def find_contradiction(
 def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -> ThinkingRetention | None:
     """Return which reasoning a bridge keeps with some switches; None for the reasoning that the template keeps.
 
-    `silent` is True if the prompt disables thinking, which counts if no switch sets it.
+    `silent` is True if the prompt disables thinking, used only if no switch turns thinking on or off.
 
     >>> from renderers.families import FAMILIES
     >>> retention_of(FAMILIES["qwen3"], {"enable_thinking": False}, silent=True)

@@ -166,7 +166,7 @@ class _Extension:
         suffix = self._suffix_by_proof(turn, sample, proof)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
-        # The template renders these messages otherwise than the samples, or a refusal has to quote the real messages.
+        # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
         real = Sample(turn, list(self.new), None)
         return self._suffix_by_proof(turn, real, prove(context, real)) or BridgeRefusal(
             BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"

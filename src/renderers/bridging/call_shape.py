@@ -1,6 +1,6 @@
 """`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
 
-If the calls of a turn cannot be parsed, they show whether it consists of calls alone.
+If the calls of a turn cannot be parsed, used to find out whether an unparsable turn contains only calls.
 """
 
 from __future__ import annotations

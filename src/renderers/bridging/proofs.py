@@ -256,7 +256,7 @@ def choose_outcome(
 def _absent_features(
     outcomes: Sequence[Outcome], has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
 ) -> frozenset[HistoryFeature]:
-    """Return the features that the real history cannot have, as a token is missing that they always leave."""
+    """Return the features that the real history cannot have, because a token that they always produce is absent."""
     required = {
         outcome.history.features: outcome.required
         for outcome in outcomes

@@ -48,7 +48,7 @@ class HistoryFeature(enum.StrEnum):
 
 
 class SampleHistory(NamedTuple):
-    """A history, and its features beside a question."""
+    """A history, and its features, apart from the question that each history has."""
 
     features: frozenset[HistoryFeature]
     messages: tuple[JsonObject, ...]

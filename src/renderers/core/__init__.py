@@ -1,1 +1,1 @@
-"""Shapes that every layer agrees on."""
+"""Types and helpers that every layer uses."""

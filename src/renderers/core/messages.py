@@ -136,7 +136,7 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def list_messages(messages: Iterable[Any]) -> list[Any]:
-    """Return messages as a list, without a look at any of them.
+    """Return messages as a list, without inspecting them.
 
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.

@@ -82,7 +82,7 @@ class Family:
     """The digest of each template that the record was verified with: 16 hex digits of its SHA-256."""
     verified: Verified = "none"
     stop_tokens: tuple[str, ...] = ()
-    """The tokens that end a turn, in order. The first one closes a truncated turn."""
+    """The tokens that end a turn, in order. `ensure_final_stop` appends the first one."""
     switches: tuple[TemplateSwitch, ...] = ()
     """The variables of its templates besides the messages and tools."""
     retains: tuple[RetentionRule, ...] = ()
@@ -92,7 +92,7 @@ class Family:
     program: str | None = None
     """The key of the program that replaces the template. None if the template is correct."""
     normalisations: tuple[str, ...] = ()
-    """The losses of a message that is rendered and parsed back, by their names in the tests."""
+    """Known losses of a message that is rendered and parsed back, by the names that the tests define."""
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
     """Which tokens count as sampled in release 0.1, where that differs from the exact rule."""
     media: tuple[Media, ...] = ()

@@ -168,7 +168,7 @@ class GLM53RendererConfig(BaseRendererConfig, family=_GLM53):
 _GLM53_FLASH = _glm(
     key="glm-5.3-flash",
     format="""
-    As glm-5.3, with images of systems, users and tools.
+    As glm-5.3, with images in system, user and tool messages.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
     switches=(_KEEPING, _EFFORT),

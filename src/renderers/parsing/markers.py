@@ -72,7 +72,7 @@ class MarkerText:
             self._foreign_texts, self._foreign_characters = texts, characters
         else:
             self._size = max((len(texts), *(token_id + 1 for token_id in characters)))
-            # One more id than the vocabulary has stands for every id that is not a token.
+            # An extra id after the vocabulary stands for every invalid id.
             gaps = dict.fromkeys(range(len(texts), self._size + 1), UNKNOWN)
             self._joiner = ByteTextJoiner(texts, gaps | characters)
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)

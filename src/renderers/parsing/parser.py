@@ -26,10 +26,10 @@ _SCANNERS: dict[TurnLayout, type[Scanner]] = {
 
 
 class ResponseParser:
-    """Parse one completion in chunks of any size. Created by `ChatRenderer.stream`.
+    """Parse one completion in chunks of any size. Created by `ChatRenderer.parser`.
 
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
     >>> parser = renderer.stream()
     >>> parser.feed(renderer.tokenizer.encode("<|think|>They greet.<|/think|>He"))[1].text
     'They greet.'

@@ -212,7 +212,7 @@ def _unescaped(match: re.Match[str]) -> str:
 def _fits(
     value: Any, schema: Any, root: Mapping[str, Any], known: dict[tuple[int | str, int], bool], steps: int = 0
 ) -> bool:
-    """Return True if a value has the types that a schema requires. Cases that cannot be decided fit.
+    """Return True if a value has the types that a schema requires. Undecidable cases count as fitting.
 
     `known` holds the results so far, by the schema and the value, or the type of a value that is not
     a container.

@@ -84,7 +84,7 @@ class TurnFormat:
     def headers(self, previous_role: str) -> tuple[TurnHeader, ...]:
         """Return the headers of a turn that follows a message of a role, the default header first.
 
-        The header of a program without a generation prompt may be empty. The role of a turn at the start is "".
+        The header of a program without a generation prompt may be empty. Pass "" if no message precedes the turn.
         """
         return _probe_headers(self, previous_role)
 

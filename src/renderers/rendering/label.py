@@ -1,7 +1,7 @@
 """Label rendered text: which channel each span is in, and whether the model samples it.
 
-A turn starts after its header: the text that a render with a generation prompt writes after the last body before the
-turn. It ends with its stop token. `label` is the only code that sets `sampled` and `channel`.
+A turn starts after its header: the template text between the body of the previous message and the first sampled
+token. It ends with its stop token. `label` decides which text of a render is sampled.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class _TurnFinder:
         if self._special_tokens is not None:
             tokens = list(self._special_tokens.finditer(self._text, last, end))
             end_tokens = [match for match in tokens if match[0] == self._end_token]
-            # If the template does not end the turn, the token that opens the next message stops it.
+            # Without an end token, the model stops by emitting the token that opens the next message.
             answered = follows is not None and follows.message >= 0 and not follows.path
             following = self._special_tokens.match(self._text, end) if answered and not end_tokens else None
             # Any token can stop the turn if no stop token is known.

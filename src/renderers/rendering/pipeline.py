@@ -44,7 +44,7 @@ class RenderedText:
     run: ProgramRun
     pipeline: RenderPipeline
     roles: list[str]
-    """The roles of the caller's messages. The program may have read others."""
+    """The roles of the caller's messages. The program may convert them."""
     arguments: Mapping[str, Any]
     with_tools: bool
 

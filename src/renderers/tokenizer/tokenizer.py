@@ -61,8 +61,8 @@ class LoadedTokenizer:
     It cannot be changed, so threads share it without a lock. It pickles by name if it was loaded from files and
     by content if it was adopted from an object. Two tokenizers are equal if their name, revision and digest are.
 
-    >>> from renderers import EMBEDDED, load_tokenizer
-    >>> tokenizer = load_tokenizer(EMBEDDED)
+    >>> from renderers import EXAMPLE_MODEL, load_tokenizer
+    >>> tokenizer = load_tokenizer(EXAMPLE_MODEL)
     >>> tokenizer.decode(tokenizer.encode("Hello, world!"))
     'Hello, world!'
     """
@@ -218,8 +218,8 @@ class LoadedTokenizer:
         Raises:
             TypeError: An argument of the method of transformers is not supported here, such as `return_tensors`.
 
-        >>> from renderers import EMBEDDED, load_tokenizer
-        >>> load_tokenizer(EMBEDDED).apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
+        >>> from renderers import EXAMPLE_MODEL, load_tokenizer
+        >>> load_tokenizer(EXAMPLE_MODEL).apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
         '<|turn|>user\\nHi<|end|>\\n'
         """
         # A higher layer, needed only by this method.

@@ -85,7 +85,7 @@ class Vocab:
 
     @lazy
     def plain(self) -> PlainEncoder:
-        """An encoder with the same vocabulary that encodes no text to a special token.
+        """An encoder with the same vocabulary that encodes the empty string to a special token.
 
         `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """

@@ -83,8 +83,8 @@ def build_training_sample(
         MessageError: A message or a tool has a wrong shape.
         ValueError: An option is invalid, or the renderer lacks the attribution that it needs.
 
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
     >>> messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
     >>> sample = build_training_sample(renderer, messages, weights={"scaffold": 0.5})
     >>> trained = [token for token, trained in zip(sample.token_ids, sample.loss_mask) if trained]

@@ -62,8 +62,8 @@ def build_trajectory_step(
     mask covers the whole completion, sampled or not. Logprobs are 0.0. The key `multi_modal_data` is only there if
     there are media.
 
-    >>> from renderers import EMBEDDED, create_renderer, load_tokenizer
-    >>> renderer = create_renderer(load_tokenizer(EMBEDDED))
+    >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+    >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
     >>> prompt, completion = [{"role": "user", "content": "Hi"}], [{"role": "assistant", "content": "Hello!"}]
     >>> renderer.tokenizer.decode(build_trajectory_step(renderer, prompt, completion)["completion_ids"])
     'Hello!<|end|>\\n'

@@ -197,7 +197,7 @@ def test_equal_tokenizers_share_a_clone_whatever_is_switched_on_for_the_moment()
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"), [(AlwaysStarts, r"encodes no text to \[1\]"), (Loses, "back as 'is it all there")]
+    ("kind", "says"), [(AlwaysStarts, r"encodes the empty string to \[1\]"), (Loses, "back as 'is it all there")]
 )
 def test_a_tokenizer_that_adds_or_loses_is_refused(kind: type[Letters], says: str) -> None:
     with pytest.raises(TokenizerCheckError, match=f"{kind.__name__} .*{says}"):

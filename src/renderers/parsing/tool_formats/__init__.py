@@ -14,8 +14,10 @@ from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minimax import MINIMAX
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 
-__all__ = ["TOOL_FORMATS", "MarkerPair", "Payload", "ReadCall", "ToolFormat", "TurnLayout"]
+__all__ = ["SYNTAXES", "TOOL_FORMATS", "MarkerPair", "Payload", "ReadCall", "ToolFormat", "TurnLayout"]
 
 # The order matters: a template's calls are attributed to the first format that parses them.
 _FORMATS = (HERMES, SEED_XML, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX, LLAMA, HARMONY)
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})
+SYNTAXES = TOOL_FORMATS
+"""The old name of `TOOL_FORMATS`."""

@@ -36,8 +36,8 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
         TokenizerLoadError: A method fails, or decoding does not restore the encoded text.
 
     >>> from tokenizers import Tokenizer
-    >>> from renderers import EMBEDDED
-    >>> adopt_tokenizer(Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))).byte_level
+    >>> from renderers import EXAMPLE_MODEL
+    >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).byte_level
     True
     """
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
@@ -115,6 +115,6 @@ def _wrap(tokenizer: Any) -> ForeignTokenizer:
     added = foreign.encode("", add_special_tokens=False)
     decoded = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
     if added or decoded != _PROBE:
-        fault = f"encodes no text to {added}" if added else f"gives {_PROBE!r} back as {decoded!r}"
-        raise TokenizerCheckError(f"{fault}. Its encode must add nothing and lose nothing.")
+        fault = f"encodes the empty string to {added}" if added else f"gives {_PROBE!r} back as {decoded!r}"
+        raise TokenizerCheckError(f"{fault}. encode() must be lossless and add no tokens.")
     return foreign

@@ -115,7 +115,8 @@ def digest(contents: Mapping[str, bytes]) -> str:
 
 def with_place(error: TokenizerLoadError, *, name: str = "", file: str = "") -> TokenizerLoadError:
     """Return a load error that also names the tokenizer and the file, unless it names them already."""
-    placed = type(error)(str(error), name="" if error.name else name, file="" if error.file else file)
+    named = bool(error.name) or str(error).startswith((name, repr(name)))
+    placed = type(error)(str(error), name="" if named else name, file="" if error.file else file)
     placed.name, placed.file = error.name or name, error.file or file
     placed.__cause__ = error.__cause__
     return placed.with_traceback(error.__traceback__)

@@ -46,8 +46,8 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     Raises:
         TokenizerLoadError: An `OSError`. The message names the missing or damaged file and a remedy.
 
-    >>> from renderers import EMBEDDED
-    >>> load_tokenizer(EMBEDDED).eos_token
+    >>> from renderers import EXAMPLE_MODEL
+    >>> load_tokenizer(EXAMPLE_MODEL).eos_token
     '<|end|>'
     """
     name = os.fspath(model_name_or_path)

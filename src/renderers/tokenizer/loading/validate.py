@@ -58,7 +58,7 @@ def check_tokenizer(
         )
     framed = tokenizer.encode(probe, add_special_tokens=True).ids
     if None in map(tokenizer.id_to_token, framed):
-        raise TokenizerCheckError(f"adds tokens that it does not have when it frames a text: {framed}.")
+        raise TokenizerCheckError(f"has a post-processor that adds ids which are not in the vocabulary: {framed}.")
 
 
 def find_isolating_tokens(tokenizer: Tokenizer) -> frozenset[int]:

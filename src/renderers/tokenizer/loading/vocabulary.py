@@ -128,7 +128,7 @@ def _from_ranks(content: bytes, model_files: ModelFiles) -> Vocabulary:
     layout = _RANKS_FORMATS.get(model_files.tokenizer_class or "")
     if layout is None:
         raise TokenizerFileError(
-            f"holds ranks, which do not say how text is split; tokenizer_config.json must name a tokenizer_class "
+            f"contains only ranks, so the split pattern is unknown; tokenizer_config.json must name a tokenizer_class "
             f"that is known ({', '.join(_RANKS_FORMATS)}), and it names {model_files.tokenizer_class}."
         )
     ranks = _parse_ranks(content)
