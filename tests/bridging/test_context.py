@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -159,6 +160,27 @@ def test_a_thousand_messages_that_differ_in_an_unread_field_need_one_proof(mark:
     completion = renderer.tokenizer.encode("Hello<|end|>")
     for number in range(1000):
         message = {**BYE, "content": f"text {number}", "timestamp": number, "trace": {"id": f"t{number}"}}
+        assert isinstance(renderer.bridge(prompt, completion, [message]), Bridge)
+    assert len(proofs) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lambda number: [{"type": "text", "text": f"text {number}", "timestamp": number}],
+        lambda number: number,
+        lambda number: {"temperature": number, "place": f"place {number}"},
+    ],
+    ids=["content parts", "numbers", "data"],
+)
+def test_messages_that_differ_in_the_values_of_their_content_need_one_proof(
+    content: Callable[[int], Any], proofs: list[Any]
+) -> None:
+    renderer = renderer_for(URGENT, verify=False)
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("Hello<|end|>")
+    for number in range(100):
+        message = {"role": "user", "content": content(number)}
         assert isinstance(renderer.bridge(prompt, completion, [message]), Bridge)
     assert len(proofs) == 1
 

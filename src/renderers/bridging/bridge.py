@@ -168,7 +168,8 @@ class _Extension:
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
         real = Sample(turn, list(self.new), None)
-        return self._suffix_by_proof(turn, real, prove(context, real)) or BridgeRefusal(
+        proof = context.remember(("real proof", repr(turn), repr(self.new)), lambda: prove(context, real))
+        return self._suffix_by_proof(turn, real, proof) or BridgeRefusal(
             BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
         )
 

@@ -1,8 +1,9 @@
 """Reduce a message to its kind: the values that can change how a template renders it.
 
 A kind is a sample message. Fields that the template cannot read are left out, and free text that no test of the
-template may match is replaced with a probe word. All other values stay: roles, flags, numbers, enum-like texts, and
-the structure of lists and objects. A proof that is made with the samples is a function of the kinds alone, so it is
+template may match is replaced with a probe word. Numbers inside the content are data, such as a tool result, and are
+replaced as well. All other values stay: roles, flags, numbers, enum-like texts, and the structure of lists and objects.
+A proof that is made with the samples is a function of the kinds alone, so it is
 the same for all messages of these kinds.
 """
 
@@ -13,13 +14,16 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
-from renderers.core.messages import REASONING_NAMES
+from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.probe_words import PROBE_ID, PROBE_TEXT
 from renderers.templating.literals import TemplateLiterals
 
 _ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})
 """The fields that are read outside the template as well, to adapt a message and to match results with calls."""
 _FREE_TEXT = frozenset({"content", "text", "name", "tool_call_id", "id", *REASONING_NAMES})
+_PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
+"""The fields of a content part that are read outside the template, to adapt a message."""
+_SAMPLE_NUMBER = 7
 _IDS = frozenset({"tool_call_id", "id"})
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
@@ -64,12 +68,22 @@ def classify_call(call: CalledTool, rules: FieldRules, texts: SampleTexts) -> Ca
     return CalledTool(call.id and _sample_text(call.id, "id", rules, texts), name)
 
 
-def _sample_value(value: Any, field: str, rules: FieldRules, texts: SampleTexts) -> Any:
+def _sample_value(value: Any, field: str, rules: FieldRules, texts: SampleTexts, *, in_content: bool = False) -> Any:
+    in_content = in_content or field == "content"
     if isinstance(value, str):
         return _sample_text(value, field, rules, texts)
     if isinstance(value, dict):
-        return {key: _sample_value(item, key, rules, texts) for key, item in value.items()}
-    return [_sample_value(item, field, rules, texts) for item in value] if isinstance(value, list) else value
+        is_part = in_content and ("type" in value or "text" in value)
+        return {
+            key: _sample_value(item, key, rules, texts, in_content=in_content)
+            for key, item in value.items()
+            if not is_part or key in _PART_FIELDS or rules.reads(key)
+        }
+    if isinstance(value, list):
+        return [_sample_value(item, field, rules, texts, in_content=in_content) for item in value]
+    if in_content and isinstance(value, int | float) and not isinstance(value, bool):
+        return type(value)(_SAMPLE_NUMBER)
+    return value
 
 
 def _sample_text(text: str, field: str, rules: FieldRules, texts: SampleTexts) -> str:
