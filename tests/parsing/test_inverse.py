@@ -17,7 +17,7 @@ from tests.support.inverse import MODELS, Record, read_back
 
 @pytest.mark.parametrize("name", MODELS)
 def test_rendered_turns_are_parsed_back(name: str) -> None:
-    record, used = MODELS[name], read_back(name, examples=60)
+    record, used = MODELS[name], read_back(name, examples=100)
     assert used["read"] > 15
     assert not record.calls or "drops_calls" in record.normalisations or used["calls"] > 10
     assert {*record.normalisations} | {*record.once} <= {*used}
