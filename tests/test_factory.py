@@ -194,9 +194,7 @@ class Own(Qwen3Renderer):
 def test_arguments_besides_the_config_are_rejected_for_a_custom_class(arguments: dict[str, Any]) -> None:
     config = CustomRendererConfig(import_path=f"{__name__}:Own", enable_thinking=False)
     assert type(create_renderer(load_tokenizer(EMBEDDED), config)) is Own
-    with pytest.raises(
-        TypeError, match=f"{next(iter(arguments))} cannot be combined with the config of a custom renderer class"
-    ):
+    with pytest.raises(TypeError, match=f"{next(iter(arguments))} cannot be combined with a custom renderer class"):
         create_renderer(load_tokenizer(EMBEDDED), config, **arguments)
 
 
@@ -321,5 +319,5 @@ def test_options_besides_the_config_are_rejected_for_a_registered_custom_class(
     monkeypatch: pytest.MonkeyPatch, option: dict[str, Any]
 ) -> None:
     registered(monkeypatch, "default", Registered)
-    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be combined with the config"):
+    with pytest.raises(TypeError, match=f"^{next(iter(option))} cannot be combined with a custom"):
         create_renderer(load_tokenizer(EMBEDDED), **option)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     # Names outside of `__all__` are re-exported with `as`.
     # isort: off
     from renderers.bridging.bridge import Bridge
-    from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, Evidence as Evidence
+    from renderers.bridging.refusal import (
+        BridgeEvidence as BridgeEvidence, BridgeReason, BridgeRefusal, Evidence as Evidence,
+    )
     from renderers.bridging.stability import PrefixStability as PrefixStability
     from renderers.compat.bridge_helpers import (
         reject_assistant_in_extension as reject_assistant_in_extension,
@@ -39,23 +41,25 @@ if TYPE_CHECKING:
     )
     from renderers.core.importing import load_target as load_target
     from renderers.core.messages import (
-        Content as Content, ContentPart, ImagePart, Message, TextPart, ThinkingPart, ToolCall,
-        ToolCallFunction as ToolCallFunction, ToolSpec, VideoPart,
+        Content as Content, ContentPart as ContentPart, ImagePart as ImagePart, Message, TextPart as
+        TextPart, ThinkingPart as ThinkingPart, ToolCall as ToolCall,
+        ToolCallFunction as ToolCallFunction, ToolSpec, VideoPart as VideoPart,
         extract_message_tool_names as extract_message_tool_names,
     )
     from renderers.core.options import Conventions as Conventions, SamplingConventions as SamplingConventions
     from renderers.core.protocols import (
-        ChatTemplateTokenizer as ChatTemplateTokenizer, MultimodalRenderer,
+        ChatTemplateTokenizer as ChatTemplateTokenizer, MultimodalRenderer as MultimodalRenderer,
         OffsetTokenizer as OffsetTokenizer, Renderer, Tokenizer, is_multimodal,
     )
     from renderers.core.spans import Channel as Channel, Span as Span, Trace as Trace
     from renderers.core.tokens import (
-        InjectedText as InjectedText, MultiModalData, PlaceholderRange, RenderedTokens,
+        InjectedText as InjectedText, MultiModalData, PlaceholderRange as PlaceholderRange, RenderedTokens,
     )
     from renderers.errors import *
     from renderers.factory import create_renderer
     from renderers.families import (
-        FAMILIES as FAMILIES, MODEL_RENDERER_MAP, MULTIMODAL_MODELS as MULTIMODAL_MODELS, Family as Family,
+        FAMILIES as FAMILIES, MODEL_RENDERER_MAP as MODEL_RENDERER_MAP, MULTIMODAL_MODELS as
+        MULTIMODAL_MODELS, Family as Family,
     )
     from renderers.families.config import (
         custom_renderer_config as custom_renderer_config, load_custom_renderer as load_custom_renderer,
@@ -63,15 +67,16 @@ if TYPE_CHECKING:
     from renderers.family_renderers import *
     from renderers.parsing.parser import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.renderer import ChatRenderer, MultimodalChatRenderer
+    from renderers.renderer import ChatRenderer, MultimodalChatRenderer as MultimodalChatRenderer
     from renderers.resolution import Resolution
     from renderers.templating import (
         ChatTemplate as ChatTemplate, Limits as Limits, TemplateLimits as TemplateLimits,
     )
     from renderers.tokenizer import (
         MIRRORS as MIRRORS, TRUSTED_REVISIONS as TRUSTED_REVISIONS, Encoded as Encoded,
-        ForeignTokenizer as ForeignTokenizer, LoadedTokenizer, Source as Source, TokenizerOutput,
-        TokenizerSource, adopt_tokenizer as adopt_tokenizer, load_tokenizer,
+        ForeignTokenizer as ForeignTokenizer, LoadedTokenizer, Source as Source, TokenizerOutput as
+        TokenizerOutput,
+        TokenizerSource as TokenizerSource, adopt_tokenizer as adopt_tokenizer, load_tokenizer,
     )
     from renderers.training import (
         RenderedConversation as RenderedConversation, RenderedTrainingSample, build_training_sample,
@@ -80,19 +85,12 @@ if TYPE_CHECKING:
     # isort: on
 
 __all__ = [
-    "EXAMPLE_MODEL", "MODEL_RENDERER_MAP", "Bridge", "BridgeEvidence", "BridgeReason", "BridgeRefusal",
-    "ChatRenderer", "ContentPart", "ControlTextError", "ImagePart", "LoadedTokenizer", "MediaError",
-    "Message", "MessageError", "MultiModalData", "MultimodalChatRenderer", "MultimodalRenderer",
-    "ParsedResponse", "ParsedToolCall", "PlaceholderRange", "RenderedTokens", "RenderedTrainingSample",
-    "Renderer", "RendererConfig", "RendererPool", "RendererPoolError", "Resolution", "ResponseParser",
-    "TemplateError", "TemplateLimitError", "TemplateMissingError", "TemplateRefusalError",
-    "TemplateRunError", "TemplateSourceError", "TextPart", "ThinkingPart", "TokenIdError", "Tokenizer",
-    "TokenizerCheckError", "TokenizerFileError", "TokenizerLoadError", "TokenizerNotFoundError",
-    "TokenizerOutput", "TokenizerSource", "TokenizerUnreachableError", "ToolCall", "ToolCallParseStatus",
-    "ToolSpec", "TraceMismatchError", "UnencodableTextError", "UnknownFamilyError", "UnknownTemplateWarning",
-    "UnreadSwitchWarning", "UnsupportedModelError", "VideoPart", "__version__", "build_training_sample",
-    "build_trajectory_step", "config_from_name", "create_renderer", "create_renderer_pool", "is_multimodal",
-    "load_tokenizer",
+    "EXAMPLE_MODEL", "Bridge", "BridgeReason", "BridgeRefusal", "ChatRenderer", "ControlTextError",
+    "LoadedTokenizer", "MediaError", "Message", "MessageError", "MultiModalData", "ParsedResponse",
+    "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample", "Renderer", "RendererConfig",
+    "RendererPool", "Resolution", "ResponseParser", "TemplateError", "Tokenizer", "TokenizerLoadError",
+    "ToolCallParseStatus", "ToolSpec", "__version__", "build_training_sample", "build_trajectory_step",
+    "config_from_name", "create_renderer", "create_renderer_pool", "is_multimodal", "load_tokenizer",
 ]
 # fmt: on
 

@@ -15,4 +15,6 @@ from renderers.family_renderers import RENDERER_REGISTRY as RENDERER_REGISTRY
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(renderers, name)

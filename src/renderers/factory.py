@@ -115,7 +115,7 @@ def _create_custom(
     """
     if passed:
         raise TypeError(
-            f"{', '.join(passed)} cannot be combined with the config of a custom renderer class, which accepts only a "
+            f"{', '.join(passed)} cannot be combined with a custom renderer class, which accepts only a "
             "tokenizer and a config. Add a field to the config instead."
         )
     renderer: ChatRenderer = renderer_class(tokenizer, config)

@@ -230,6 +230,7 @@ class RenderedTokens:
         Raises:
             TypeError: `decode` is missing.
         """
+        # `explain` imports the type of a run from this module.
         from renderers.core.explain import explain_runs
 
         decode = decode or self.__dict__.get("_decode")

@@ -281,6 +281,7 @@ class LoadedTokenizer:
 
 
 def _load_again(name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
+    # The loader imports this class.
     from renderers.tokenizer.loading.load import load_tokenizer
 
     loaded = load_tokenizer(source.location, revision=source.commit)
