@@ -29,10 +29,10 @@ MESSAGES: dict[str, tuple[Any, str]] = {
     "calls are a string": (calling("abc"), "tool_calls must be a list of tool calls, not a str"),
     "calls are an empty string": (calling(""), "tool_calls must be a list of tool calls, not a str"),
     "calls are one call": (calling(call()), "tool_calls must be a list of tool calls, not a dict"),
-    "calls are a number": (calling(5), "tool_calls must be a list of tool calls, not a int"),
+    "calls are a number": (calling(5), "tool_calls must be a list of tool calls, not an int"),
     "calls are a flag": (calling(True), "tool_calls must be a list of tool calls, not a bool"),
     "a call is a string": (calling([call(), "f"]), "tool_calls.1 must be a dict with a function, not a str"),
-    "a call is None": (calling([None]), "tool_calls.0 must be a dict with a function, not a NoneType"),
+    "a call is None": (calling([None]), "tool_calls.0 must be a dict with a function, not None"),
     "a call is a list": (calling([[call()]]), "tool_calls.0 must be a dict with a function, not a list"),
     "a call is empty": (calling([{}]), "tool_calls.0 has neither a function nor a name"),
     "a call is an id": (calling([{"id": "1"}]), "tool_calls.0 has neither a function nor a name"),
@@ -42,11 +42,11 @@ MESSAGES: dict[str, tuple[Any, str]] = {
     "a name is missing": (calling([call(function={"arguments": {}})]), "tool_calls.0.function has no name"),
     "a name is None": (
         calling([call(function={"name": None})]),
-        "tool_calls.0.function.name must be a string, not a NoneType",
+        "tool_calls.0.function.name must be a string, not None",
     ),
     "a name is a number": (
         calling([call(function={"name": 5})]),
-        "tool_calls.0.function.name must be a string, not a int",
+        "tool_calls.0.function.name must be a string, not an int",
     ),
     "a bare name is a list": (calling([{"name": ["f"]}]), "tool_calls.0.name must be a string, not a list"),
     "an id is a list": (calling([call(id=["1"])]), "tool_calls.0.id must be a string, not a list"),
@@ -69,7 +69,7 @@ MESSAGES: dict[str, tuple[Any, str]] = {
     ),
     "the role is missing": ({"content": "R"}, "has no role: it must be a string, such as 'user'"),
     "the role is a list": ({"role": ["user"]}, "has the role ['user']: it must be a string, such as 'user'"),
-    "the message is None": (None, "must be a dict with a role and a content, not a NoneType"),
+    "the message is None": (None, "must be a dict with a role and a content, not None"),
 }
 TOOLS: dict[str, tuple[Any, str]] = {
     "a string": ("f", "tools.1 must be a dict with the tool's name and schema"),
@@ -79,8 +79,8 @@ TOOLS: dict[str, tuple[Any, str]] = {
     "a function that is a string": ({"function": "f"}, "tools.1.function must be a dict, not a str"),
     "a function that is None": ({"function": None}, "tools.1 has neither a function nor a name"),
     "a function without a name": ({"function": {"parameters": {}}}, "tools.1.function has no name"),
-    "a name that is a number": ({"function": {"name": 5}}, "tools.1.function.name must be a string, not a int"),
-    "a bare name that is None": ({"name": None}, "tools.1.name must be a string, not a NoneType"),
+    "a name that is a number": ({"function": {"name": 5}}, "tools.1.function.name must be a string, not an int"),
+    "a bare name that is None": ({"name": None}, "tools.1.name must be a string, not None"),
 }
 
 
@@ -134,7 +134,7 @@ def test_a_tool_of_a_wrong_shape_is_rejected_with_its_path(
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("messages", [5, "hello", ASK], ids=["a number", "a string", "a message"])
 def test_messages_that_are_not_a_list_are_rejected(method: Callable[..., object], messages: Any) -> None:
-    with pytest.raises(MessageError, match="messages must be a list of messages, not a "):
+    with pytest.raises(MessageError, match="messages must be a list of messages, not an? "):
         method(messages)
 
 

@@ -250,7 +250,7 @@ def test_a_date_can_be_a_string() -> None:
     with pytest.raises(ValueError, match="31 Jan"):
         create_renderer(tokenizer, date="31 Jan 2026")
     number: Any = 5
-    with pytest.raises(TypeError, match="date must be a date, a datetime or ISO text, not a int"):
+    with pytest.raises(TypeError, match="date must be a date, a datetime or ISO text, not an int"):
         create_renderer(tokenizer, date=number)
 
 

@@ -184,7 +184,7 @@ class ChatRenderer:
         text = self._run(
             messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
-        return self._pipeline.ids(text.trace)
+        return self._pipeline.ids(text)
 
     def trace(
         self,
@@ -237,7 +237,7 @@ class ChatRenderer:
     def _try_text(self, messages: list[JsonObject], arguments: Mapping[str, Any]) -> str | None:
         """Return the text of messages with other template arguments; None if the template rejects them."""
         try:
-            return self._pipeline.run(messages, tools=None, add_generation_prompt=True, arguments=arguments).trace.text
+            return self._pipeline.run(messages, tools=None, add_generation_prompt=True, arguments=arguments).text
         except (MessageError, TemplateError):
             return None
 
@@ -394,8 +394,8 @@ class ChatRenderer:
         return learn_prefix_stability(keys, self._render_sample, reads_tools=reads_tools)
 
     def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
-        trace = self._pipeline.run(messages, tools=tools, add_generation_prompt=False).trace
-        return trace.text, self._pipeline.ids(trace)
+        rendered = self._pipeline.run(messages, tools=tools, add_generation_prompt=False)
+        return rendered.text, self._pipeline.ids(rendered)
 
     # ==================
     # The model

@@ -20,7 +20,7 @@ from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 UNREAD_CALLS = "unknown tool-call format: calls are returned as content"
 """A conflict that is also logged when the first completion is parsed."""
 
-UNPROBED = "the template could not be probed: completions are returned as content"
+UNPROBED = "the template could not be probed, so completions are returned as content"
 """The start of a conflict that is also logged when the first completion is parsed."""
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
@@ -93,7 +93,7 @@ def resolve(
     if unread_calls:
         conflicts.append(UNREAD_CALLS)
     if probe_error is not None:
-        conflicts.append(f"{UNPROBED}: {probe_error}")
+        conflicts.append(f"{UNPROBED} ({probe_error})")
     if program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:

@@ -18,6 +18,7 @@ from renderers.configs import (
     switches_of,
 )
 from renderers.core.options import DEFAULT_DATE, ContentTokens, SamplingConventions, ThinkingRetention
+from renderers.core.text import describe_type
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
@@ -83,7 +84,7 @@ def resolve_settings(
     if config is not None and not isinstance(config, BaseRendererConfig):
         raise TypeError(
             f"config must be a renderer config, such as Qwen3RendererConfig() or config_from_name('qwen3'), "
-            f"not a {type(config).__name__}"
+            f"not {describe_type(config)}"
         )
     if config is not None and "name" not in type(config).model_fields:
         raise TypeError(
@@ -212,5 +213,5 @@ def to_datetime(date: datetime.date | str) -> datetime.datetime:
         except ValueError:
             raise ValueError(f"date {date!r} is not ISO text such as '2026-01-31'") from None
     if not isinstance(date, datetime.date):
-        raise TypeError(f"date must be a date, a datetime or ISO text, not a {type(date).__name__}")
+        raise TypeError(f"date must be a date, a datetime or ISO text, not {describe_type(date)}")
     return date if isinstance(date, datetime.datetime) else datetime.datetime(date.year, date.month, date.day)

@@ -248,7 +248,7 @@ for _ in range(200):
         ((), "there are no messages"),
         ("hello", "messages must be a list of messages, not a str"),
         ({"role": "user"}, "messages must be a list of messages, not a dict"),
-        (None, "messages must be a list of messages, not a NoneType"),
+        (None, "messages must be a list of messages, not None"),
         (["hi"], "message 0: must be a dict with a role and a content, not a str"),
         ([[{"role": "user"}]], "message 0: must be a dict with a role and a content, not a list"),
         ([{"role": "user"}, {"content": "x"}], "message 1: has no role: it must be a string, such as 'user'"),

@@ -32,7 +32,7 @@ def test_a_run_has_owners_and_ids() -> None:
     assert "".join(sampled) == "Yes?<|end|>"
     assert {label.channel for label in labels} == {Channel.SCAFFOLD, Channel.CONTENT}
     encoded, injected = render_pipeline.encode(run.trace, labels)
-    assert (list(encoded.ids), injected) == (render_pipeline.ids(run.trace), [])
+    assert (list(encoded.ids), injected) == (render_pipeline.ids(run), [])
     assert render_pipeline.settings.tokenizer.decode(encoded.ids) == run.trace.text
 
 
@@ -58,7 +58,7 @@ def test_an_error_names_the_refused_control_text() -> None:
     render_pipeline = pipeline(content_tokens="refuse")
     run = render_pipeline.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
     with pytest.raises(ControlTextError, match=r"message 0: content"):
-        render_pipeline.ids(run.trace)
+        render_pipeline.ids(run)
 
 
 class Small(Letters):
@@ -75,6 +75,6 @@ def test_a_tokenizer_without_offsets_gives_no_attribution(
     foreign = pipeline(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
     run = foreign.run([ASK], tools=None, add_generation_prompt=False)
     encoded, injected = foreign.encode(run.trace, run.labels)
-    assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run.trace), runs, [])
+    assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run), runs, [])
     warning = ["letters: tokens do not decode to their text, so they have no attribution"]
     assert caplog.messages == warning * (runs == 0)

@@ -31,7 +31,7 @@ def test_equal_templates_compare_equal_and_can_be_pickled() -> None:
 
 def test_a_source_that_is_not_a_string_is_rejected() -> None:
     source: Any = None
-    with pytest.raises(TemplateSourceError, match="a chat template must be a string, not a NoneType"):
+    with pytest.raises(TemplateSourceError, match="a chat template must be a string, not None"):
         ChatTemplate(source)
 
 
@@ -48,7 +48,7 @@ def test_messages_that_are_not_json_data_are_rejected_with_their_index() -> None
     with pytest.raises(MessageError, match=r"^tools contains itself"):
         template.run([{"role": "user"}], tools=loop)
     nothing: Any = None
-    with pytest.raises(MessageError, match=r"^messages must be a list of messages, not a NoneType$"):
+    with pytest.raises(MessageError, match=r"^messages must be a list of messages, not None$"):
         template.run(nothing)
     message: Any = {1: 2, "role": "user"}
     with pytest.raises(MessageError, match=r"^message 0: has the key 1, but JSON keys must be strings$"):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from renderers.core.spans import Path
+from renderers.core.text import describe_type
 from renderers.errors import MessageError
 
 
@@ -146,7 +147,7 @@ def list_messages(messages: Iterable[Any]) -> list[Any]:
 
 def _list_of(name: str, values: Any) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise MessageError(f"{name} must be a list of {name}, not a {type(values).__name__}")
+        raise MessageError(f"{name} must be a list of {name}, not {describe_type(values)}")
     return list(values)
 
 
@@ -278,7 +279,7 @@ def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -
 
 def _require(fits: bool, expected: str, value: object, message: int | None, path: Path) -> None:
     if not fits:
-        raise MessageError(f"must be {expected}, not a {type(value).__name__}", message=message, path=path)
+        raise MessageError(f"must be {expected}, not {describe_type(value)}", message=message, path=path)
 
 
 def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:

@@ -71,3 +71,13 @@ def _alternatives(texts: Iterable[str]) -> str:
     if len(patterns) == 1 and not optional:
         return patterns[0]
     return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""
+
+
+def describe_type(value: object) -> str:
+    """Return the type of a value for an error message.
+
+    >>> describe_type(3), describe_type("a"), describe_type(None)
+    ('an int', 'a str', 'None')
+    """
+    name = type(value).__name__
+    return "None" if value is None else f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -11,6 +11,7 @@ from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, mod
 
 from renderers.core.importing import load_target
 from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.core.text import describe_type
 from renderers.families.family import Family
 
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
@@ -277,7 +278,7 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     if not chat_template_kwargs:
         return config
     if not isinstance(chat_template_kwargs, Mapping):
-        raise TypeError(f"chat_template_kwargs must be a mapping, not a {type(chat_template_kwargs).__name__}")
+        raise TypeError(f"chat_template_kwargs must be a mapping, not {describe_type(chat_template_kwargs)}")
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
     accepts_any = isinstance(resolved, DefaultRendererConfig)

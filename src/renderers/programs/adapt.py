@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
 from renderers.core.spans import Path
+from renderers.core.text import describe_type
 from renderers.errors import MessageError
 from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, accepts_format
 from renderers.templating import ChatTemplate
@@ -65,13 +65,12 @@ def _adapt_tool(tool: JsonObject, template: ChatTemplate, arguments: Arguments) 
     return tool
 
 
-@dataclass(frozen=True, slots=True)
-class _MessageAdapter:
+class _MessageAdapter(NamedTuple):
     """Converts one message to the accepted formats of its role."""
 
     template: ChatTemplate
     arguments: Arguments
-    index: int
+    message_index: int
     role: str
 
     def accepts(self, name: str) -> bool:
@@ -88,7 +87,7 @@ class _MessageAdapter:
         return message
 
     def _error(self, fault: str, path: Path) -> MessageError:
-        return MessageError(fault, message=self.index, path=path)
+        return MessageError(fault, message=self.message_index, path=path)
 
     def _adapt_empty(self, message: JsonObject) -> JsonObject:
         """Remove empty optional keys that change the output of the template."""
@@ -242,14 +241,14 @@ class _MessageAdapter:
         if not isinstance(arguments, str):
             if as_json or not (as_object or as_text):
                 return called
-            type_ = type(arguments).__name__
-            fault = f"must be a dict or its JSON, not a {type_}: this chat template does not write arguments as JSON"
+            kind = describe_type(arguments)
+            fault = f"must be a dict or a JSON object string, not {kind}: this chat template cannot write other values"
             raise self._error(fault, path)
         if not as_object or (as_text and as_json):
             return called
         parsed = _parse_object(arguments)
         if parsed is not None:
-            return {**called, "arguments": normalise_data(parsed, message=self.index, path=path)}
+            return {**called, "arguments": normalise_data(parsed, message=self.message_index, path=path)}
         if as_text:
             return called
         fault = "is not the JSON of an object, and this chat template needs arguments to be an object"

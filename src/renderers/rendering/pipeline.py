@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ _LOG = logging.getLogger("renderers")
 
 @dataclass(frozen=True)
 class RenderedText:
-    """The text of a conversation, before it is labelled and encoded."""
+    """The text of a conversation. Its trace and labels are computed on first access."""
 
     run: ProgramRun
     pipeline: RenderPipeline
@@ -52,6 +52,11 @@ class RenderedText:
     def turn_format(self) -> TurnFormat:
         """The turn format of the arguments of this render."""
         return self.pipeline.turn_format(with_tools=self.with_tools, arguments=self.arguments)
+
+    @property
+    def text(self) -> str:
+        """The text. It needs no trace unless turns of the history keep the prefill of their prompt."""
+        return self.trace.text if self.pipeline.settings.prefill == "kept" else self.run.text
 
     @lazy
     def trace(self) -> Trace:
@@ -132,11 +137,15 @@ class RenderPipeline:
         roles = [message["role"] for message in messages]
         return RenderedText(run, self, roles, merged, tools is not None)
 
-    def ids(self, trace: Trace) -> list[int]:
-        """Encode a trace to token ids."""
-        cuts, _ = self._find_cuts(trace)
-        with _naming_fields(trace):
-            return encode_text(self.settings.tokenizer, trace.text, cuts)
+    def ids(self, rendered: RenderedText) -> list[int]:
+        """Encode a text to token ids. Only `content_tokens="text"` and `"refuse"` need its trace."""
+        tokenizer = self.settings.tokenizer
+        if self.settings.content_tokens == "template":
+            cuts = cut_at_isolating_tokens(tokenizer, self._find_special_tokens(rendered.text))
+        else:
+            cuts, _ = self._find_cuts(rendered.trace)
+        with _naming_fields(lambda: rendered.trace):
+            return encode_text(tokenizer, rendered.text, cuts)
 
     def encode(self, trace: Trace, labels: Sequence[LabelledSpan]) -> tuple[EncodedRuns, list[InjectedText]]:
         """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
@@ -146,7 +155,7 @@ class RenderPipeline:
         tokenizer, text = self.settings.tokenizer, trace.text
         cuts, injected = self._find_cuts(trace)
         try:
-            with _naming_fields(trace):
+            with _naming_fields(lambda: trace):
                 encoded = encode_labelled(tokenizer, text, cuts, labels)
                 places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
         except UnalignedError as error:
@@ -159,24 +168,27 @@ class RenderPipeline:
     def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
         """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
         tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
-        special_tokens = tokenizer.vocab.reserved_texts
-        tokens = find_special_tokens(trace.text, special_tokens)
+        tokens = self._find_special_tokens(trace.text)
         injected = find_injected(trace, tokens)
         if content_tokens == "refuse" and injected:
             token, span = injected[0]
             raise ControlTextError.at(token.text, message=span.message, path=span.path)
         if content_tokens == "text" and isinstance(tokenizer, LoadedTokenizer):
-            own = find_template_tokens(trace, special_tokens) if injected else tokens
+            own = find_template_tokens(trace, tokenizer.vocab.reserved_texts) if injected else tokens
             return cut_at_own(tokenizer, trace.text, own), injected
         return cut_at_isolating_tokens(tokenizer, tokens), injected
 
+    def _find_special_tokens(self, text: str) -> list[TokenMatch]:
+        return find_special_tokens(text, self.settings.tokenizer.vocab.reserved_texts)
+
 
 @contextlib.contextmanager
-def _naming_fields(trace: Trace) -> Iterator[None]:
+def _naming_fields(get_trace: Callable[[], Trace]) -> Iterator[None]:
     """Name the field in the error for a lone surrogate, which cannot be encoded."""
     try:
         yield
     except UnencodableTextError:
+        trace = get_trace()
         position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
         (span,) = trace.spans_in(position, position + 1)
         field = ".".join(map(str, span.path))

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions
+from renderers.core.text import describe_type
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify
@@ -45,7 +46,7 @@ class RenderSettings:
             choices = ", ".join(map(repr, get_args(ContentTokens)))
             raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
         if not isinstance(self.conventions, SamplingConventions):
-            raise TypeError(f"conventions must be SamplingConventions, not a {type(self.conventions).__name__}")
+            raise TypeError(f"conventions must be SamplingConventions, not {describe_type(self.conventions)}")
         self._check_tokenizer()
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         plain = normalise_template_kwargs(self.chat_template_kwargs)

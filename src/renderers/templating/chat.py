@@ -12,6 +12,7 @@ from typing import Any
 
 from renderers.core.messages import REASONING_NAMES, normalise_arguments, normalise_messages, normalise_tools
 from renderers.core.spans import Trace
+from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateMissingError
 from renderers.templating import ChatTemplate
 
@@ -38,7 +39,7 @@ def read_template(template: str | os.PathLike[str], *, named: Mapping[str, str])
     if isinstance(template, str) and ("{" in template or "\n" in template):
         return template
     if not isinstance(template, str | os.PathLike):
-        raise TypeError(f"chat_template must be a string or a path, not a {type(template).__name__}")
+        raise TypeError(f"chat_template must be a string or a path, not {describe_type(template)}")
     try:
         return Path(template).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -85,7 +86,7 @@ def normalise_template_kwargs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     {'enable_thinking': False}
     """
     if not isinstance(arguments, Mapping):
-        raise MessageError(f"template arguments must be a dict, not a {type(arguments).__name__}")
+        raise MessageError(f"template arguments must be a dict, not {describe_type(arguments)}")
     for name in arguments:
         if not isinstance(name, str):
             raise MessageError(f"{name!r} is not a template argument: names are strings")

@@ -14,6 +14,7 @@ from typing import Any
 import jinja2
 
 from renderers.core.spans import Trace
+from renderers.core.text import describe_type
 from renderers.errors import (
     MessageError,
     TemplateError,
@@ -67,7 +68,7 @@ class ChatTemplate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         if not isinstance(self.source, str):
-            raise TemplateSourceError(f"a chat template must be a string, not a {type(self.source).__name__}")
+            raise TemplateSourceError(f"a chat template must be a string, not {describe_type(self.source)}")
         # Raises errors of the source now, not on the first run.
         _compile(self.source, self.limits)
 
@@ -119,7 +120,7 @@ class ChatTemplate:
             for piece in compiled.root_render_func(context):
                 context.budget.tick()
                 if not isinstance(piece, str):
-                    raise TypeError(f"a filter block must return a string, not a {type(piece).__name__}")
+                    raise TypeError(f"a filter block must return a string, not {describe_type(piece)}")
                 context.budget.charge(len(piece))
                 pieces.append((piece, context.scopes.current))
         except Exception as error:
@@ -253,7 +254,7 @@ def _strftime_now(time: datetime.datetime, limits: TemplateLimits, format: str) 
 
 def _traced_messages(messages: Any) -> list[Any]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise MessageError(f"messages must be a list of messages, not a {type(messages).__name__}")
+        raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
     traced = [_traced_data(message, Owner(index, ())) for index, message in enumerate(messages)]
     for index, message in enumerate(traced):
         if not isinstance(message, dict):
