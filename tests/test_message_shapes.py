@@ -134,7 +134,7 @@ def test_a_tool_of_a_wrong_shape_is_rejected_with_its_path(
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("messages", [5, "hello", ASK], ids=["a number", "a string", "a message"])
 def test_messages_that_are_not_a_list_are_rejected(method: Callable[..., object], messages: Any) -> None:
-    with pytest.raises(MessageError, match="messages must be a list of messages, not an? "):
+    with pytest.raises(MessageError, match=r"messages must be a list of messages, not an? "):
         method(messages)
 
 

@@ -139,7 +139,6 @@ def test_arguments_that_are_neither_text_nor_an_object_are_passed_unchanged(raw:
 @pytest.mark.parametrize("raw", [[1], 3, False])
 @pytest.mark.parametrize("source", [DICT, TEXT])
 def test_arguments_of_another_type_are_rejected_if_the_template_writes_no_json(source: str, raw: Any) -> None:
-    kind = type(raw).__name__
     with pytest.raises(MessageError, match=r"arguments must be a dict or a JSON object string, not an? ") as caught:
         adapted(source, user("Q"), with_calls({}, raw))
     assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
