@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import gc
 import itertools
 import multiprocessing
 import pickle
@@ -291,3 +292,14 @@ def test_a_renderer_does_not_follow_later_changes_of_the_environment(monkeypatch
         assert renderer.template().verify is expected
         assert pickle.loads(pickle.dumps(renderer)).template().verify is expected
         assert create_renderer(tokenizer, verify=expected).template().verify is expected
+
+
+def test_an_unpickled_renderer_is_the_equal_one_of_the_process() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
+    other = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": True})
+    assert pickle.loads(pickle.dumps(renderer)) is renderer
+    assert pickle.loads(pickle.dumps(other)) is other
+    content = pickle.dumps(renderer)
+    del renderer
+    gc.collect()
+    assert pickle.loads(content).chat_template_kwargs == {"enable_thinking": False}

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from weakref import WeakValueDictionary
 
 from renderers.bridging.bridge import Bridge, Prior, extend
 from renderers.bridging.context import BridgeContext, pipeline_key
@@ -45,6 +46,8 @@ from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 _LOG = logging.getLogger("renderers")
 _MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
+_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings], ChatRenderer] = WeakValueDictionary()
+"""The renderers of this process, so that an unpickled one has nothing to learn again."""
 
 
 def _setting(name: str) -> Any:
@@ -82,6 +85,11 @@ class ChatRenderer:
     """The old name of `family_match`."""
 
     def __post_init__(self) -> None:
+        self._check()
+        if isinstance(self.tokenizer, LoadedTokenizer):
+            _LIVE.setdefault((type(self), self.settings), self)
+
+    def _check(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
         self._pipeline.program(with_tools=False)
         if self.family_match.family != UNKNOWN_FAMILY:
@@ -450,7 +458,7 @@ class ChatRenderer:
         return {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._from_settings, (self.settings,)
+        return _restore, (type(self), self.settings)
 
 
 class MultimodalChatRenderer(ChatRenderer):
@@ -487,6 +495,12 @@ class MultimodalChatRenderer(ChatRenderer):
         texts = {turns.placeholder("user", kind): number for kind, number in _MEDIA_TYPE_IDS.items()}
         ids = {number: self.tokenizer.encode(text, add_special_tokens=False) for text, number in texts.items() if text}
         return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
+
+
+def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
+    """Return the equal renderer of this process, with everything that it has learned, or a new one."""
+    live = _LIVE.get((renderer_class, settings)) if isinstance(settings.tokenizer, LoadedTokenizer) else None
+    return live or renderer_class._from_settings(settings)
 
 
 def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:
