@@ -377,7 +377,7 @@ class ChatRenderer:
         """True if appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
         Both conversations are rendered without a generation prompt. The result is learned once per template and
-        arguments, by rendering several hundred small conversations. `prefix_stability` returns those that were compared.
+        arguments, by rendering some hundred small conversations. `prefix_stability` returns those that were compared.
 
         Raises:
             TemplateLimitError: The template exceeds its limits.
