@@ -12,7 +12,6 @@ from tests.support.parity import CORPUS, HUB
 def test_no_template_contains_a_probe_word() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in (*HUB, *CORPUS)}
     texts["embedded"] = create_renderer(load_tokenizer(EMBEDDED)).template().source
-    assert len(texts) > 1
     for name, text in texts.items():
         assert not [word for word in PROBE_WORDS if word in text.lower()], name
 

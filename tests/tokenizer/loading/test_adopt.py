@@ -221,15 +221,18 @@ def test_a_caller_who_truncates_in_other_threads_cannot_change_our_ids(request: 
     texts = [text for text in nasty_texts(code_files=0, random_texts=150) if len(text) < 200]
     expected = [load_tokenizer(name).encode(text, add_special_tokens=False) for text in texts]
     done, hostile_calls = threading.Event(), itertools.count()
+    enough = threading.Event()
 
     def truncate() -> None:
         while not done.is_set():
             theirs("a longer text than two tokens", truncation=True, max_length=2, padding="max_length")
-            next(hostile_calls)
+            if next(hostile_calls) > 100:
+                enough.set()
 
     def work(worker: int) -> int:
         wrong = 0
-        for turn in range(ENCODES // THREADS):
+        turns = itertools.count()
+        while (turn := next(turns)) < ENCODES // THREADS or not enough.is_set():
             at = (worker + turn) % len(texts)
             wrong += adopted.encode(texts[at], add_special_tokens=False) != expected[at]
         return wrong
