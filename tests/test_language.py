@@ -20,8 +20,6 @@ BANNED = re.compile(
     r"|what is (?:written|given|said|found|told|read))\b",
     re.IGNORECASE,
 )
-PENDING: tuple[str, ...] = ()
-"""Files that still have such phrases."""
 
 
 def prose_of(path: Path) -> str:
@@ -36,9 +34,7 @@ def prose_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
-def test_text_has_no_banned_phrase(path: Path, request: pytest.FixtureRequest) -> None:
-    if str(path.relative_to(ROOT)) in PENDING:
-        request.applymarker(pytest.mark.xfail(strict=True))
+def test_text_has_no_banned_phrase(path: Path) -> None:
     assert BANNED.findall(" ".join(prose_of(path).split())) == []
 
 

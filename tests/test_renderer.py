@@ -299,6 +299,15 @@ def test_an_unpickled_renderer_is_the_equal_one_of_the_process() -> None:
     other = create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": True})
     assert pickle.loads(pickle.dumps(renderer)) is renderer
     assert pickle.loads(pickle.dumps(other)) is other
+    # Equal settings may still differ: 1 == True, and a template writes them differently.
+    numbers = [
+        create_renderer(
+            load_tokenizer(EMBEDDED), chat_template="{{ x }}{{ messages[0].content }}", chat_template_kwargs=x
+        )
+        for x in ({"x": 1}, {"x": True})
+    ]
+    texts = [pickle.loads(pickle.dumps(number)).trace(HI).text for number in numbers]
+    assert texts == [number.trace(HI).text for number in numbers]
     content = pickle.dumps(renderer)
     del renderer
     gc.collect()

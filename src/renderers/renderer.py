@@ -46,7 +46,7 @@ from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 _LOG = logging.getLogger("renderers")
 _MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
-_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings], ChatRenderer] = WeakValueDictionary()
+_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings, str], ChatRenderer] = WeakValueDictionary()
 """The renderers of this process, so that an unpickled one has nothing to learn again."""
 
 
@@ -87,7 +87,7 @@ class ChatRenderer:
     def __post_init__(self) -> None:
         self._check()
         if isinstance(self.tokenizer, LoadedTokenizer):
-            _LIVE.setdefault((type(self), self.settings), self)
+            _LIVE.setdefault(_live_key(type(self), self.settings), self)
 
     def _check(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
@@ -500,9 +500,16 @@ class MultimodalChatRenderer(ChatRenderer):
         return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
 
 
+def _live_key(
+    renderer_class: type[ChatRenderer], settings: RendererSettings
+) -> tuple[type[ChatRenderer], RendererSettings, str]:
+    # `repr` differs for `True`, `1` and `1.0`, which are equal and which a template writes differently.
+    return renderer_class, settings, repr(settings.chat_template_kwargs)
+
+
 def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
     """Return the equal renderer of this process, with everything that it has learned, or a new one."""
-    live = _LIVE.get((renderer_class, settings)) if isinstance(settings.tokenizer, LoadedTokenizer) else None
+    live = _LIVE.get(_live_key(renderer_class, settings)) if isinstance(settings.tokenizer, LoadedTokenizer) else None
     return live or renderer_class._from_settings(settings)
 
 

@@ -27,7 +27,7 @@ from renderers.core.probes import (
 )
 from renderers.errors import TemplateLimitError
 from renderers.programs.base import REJECTIONS
-from renderers.templating import ChatTemplate, Limits
+from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import mentions_variable
 
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
@@ -64,7 +64,7 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
 
 
 @functools.lru_cache(maxsize=256)
-def _runs(source: str, limits: Limits, arguments: Arguments) -> bool:
+def _runs(source: str, limits: TemplateLimits, arguments: Arguments) -> bool:
     render = _renderer(source, limits, arguments)
     try:
         return render([ASK], None) is not None or render([LEAD, ASK], None) is not None
@@ -76,7 +76,7 @@ _Render = Callable[[list[JsonObject], list[JsonObject] | None], str | None]
 """Renders messages and tools. Returns None if the template rejects them."""
 
 
-def _renderer(source: str, limits: Limits, arguments: Arguments) -> _Render:
+def _renderer(source: str, limits: TemplateLimits, arguments: Arguments) -> _Render:
     template = ChatTemplate(source, limits=limits, verify=False)
 
     def render(messages: list[JsonObject], tools: list[JsonObject] | None) -> str | None:
@@ -98,7 +98,7 @@ def accepts_format(template: ChatTemplate, arguments: Arguments, role: str, name
 
 
 @functools.lru_cache(maxsize=4096)
-def _probe(source: str, limits: Limits, arguments: Arguments, role: str, name: str) -> bool:
+def _probe(source: str, limits: TemplateLimits, arguments: Arguments, role: str, name: str) -> bool:
     render = _renderer(source, limits, arguments)
     # The template may require a system message.
     needs_lead = render([ASK], None) is None and role != "system" and render([LEAD, ASK], None) is not None

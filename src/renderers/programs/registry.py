@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
-from renderers.templating import ChatTemplate, Limits
+from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
 
 
@@ -31,7 +31,7 @@ class ProgramRequest(NamedTuple):
     """The source of the template that the caller passed; None for the tokenizer's own."""
     with_tools: bool
     """True for the program of conversations with tools."""
-    limits: Limits
+    limits: TemplateLimits
     verify: bool
 
 
