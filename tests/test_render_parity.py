@@ -28,7 +28,7 @@ from renderers.templating.chat import mentions_variable
 from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, user
 from tests.support.models import one_model_per_template
 from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
-from tests.support.reference import Reference, automatic, reference_of, reference_with, time_is
+from tests.support.reference import Reference, apply_chat_template, automatic, reference_of, reference_with, time_is
 from tests.support.standin import byte_tokenizer, stand_in
 
 WITH_TEMPLATE = one_model_per_template()
@@ -177,7 +177,7 @@ def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
     for (about, content), reasoning in itertools.product(BEGINNINGS.items(), (None, "They greet me.")):
         messages = [user("Hi"), assistant(content, reasoning)]
         expected = outcome(
-            reference_tokenizer.apply_chat_template, messages, continue_final_message=True, tokenize=False
+            apply_chat_template, reference_tokenizer, messages, continue_final_message=True, tokenize=False
         )
         got = outcome(tokenizer.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
@@ -212,7 +212,7 @@ def test_apply_chat_template_equals_that_of_transformers(hub: Path, name: str) -
     for conversation, arguments in rotated(turns=1):
         messages = CONVERSATIONS[conversation]
         for options in ({"tokenize": False}, {"return_dict": False}):
-            expected = outcome(reference_tokenizer.apply_chat_template, messages, **arguments, **options)
+            expected = outcome(apply_chat_template, reference_tokenizer, messages, **arguments, **options)
             got = outcome(tokenizer.apply_chat_template, messages, **arguments, **options)
             assert_same(got, expected, (conversation, arguments, options))
 

@@ -18,7 +18,7 @@ from transformers.utils import chat_template_utils
 
 from tests.support.models import KIMI_PATTERN, hub_models, snapshot_of
 
-__all__ = ["Reference", "automatic", "reference_of", "reference_with", "time_is"]
+__all__ = ["Reference", "apply_chat_template", "automatic", "reference_of", "reference_with", "time_is"]
 
 Data = dict[str, Any]
 
@@ -46,7 +46,34 @@ def automatic(name: str) -> Any:
 
 def reference_with(tokenizer: Any) -> Reference:
     """Return the reference for a tokenizer of transformers."""
-    return functools.partial(tokenizer.apply_chat_template, return_dict=False)
+    return functools.partial(apply_chat_template, tokenizer, return_dict=False)
+
+
+def apply_chat_template(
+    tokenizer: Any,
+    messages: list[Data],
+    *,
+    chat_template: str | None = None,
+    tools: list[Data] | None = None,
+    tokenize: bool = True,
+    **arguments: Any,
+) -> Any:
+    """Call `apply_chat_template` of transformers with the fields of messages that are None.
+
+    Transformers removes these fields since version 5.23. This package passes them to the template.
+    """
+    if all(None not in message.values() for message in messages):
+        return tokenizer.apply_chat_template(
+            messages, chat_template=chat_template, tools=tools, tokenize=tokenize, **arguments
+        )
+    options = {name: value for name, value in arguments.items() if name != "return_dict"}
+    texts, _ = chat_template_utils.render_jinja_template(
+        [messages],
+        tools=tools,
+        chat_template=tokenizer.get_chat_template(chat_template, tools),
+        **{**tokenizer.special_tokens_map, **options},
+    )
+    return tokenizer(texts[0], add_special_tokens=False)["input_ids"] if tokenize else texts[0]
 
 
 def kimi_reference(name: str) -> Reference:
