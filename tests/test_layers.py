@@ -30,6 +30,18 @@ TOP = LEVEL["renderer"]
 
 SIDEWAYS = {("tokenizer.tokenizer", "templating.chat")}
 """Imports between packages of one layer."""
+ALLOWED = {
+    "programs": "templating",
+    "probing": "programs",
+    "parsing": "tokenizer probing",
+    "rendering": "templating programs probing tokenizer",
+    "bridging": "programs probing rendering tokenizer",
+    "families": "",
+    "training": "",
+    "pool": "configs factory renderer tokenizer",
+    "cli": "families parsing",
+}
+"""The packages that some packages may import, besides `errors` and `core`. The command line lists tool formats."""
 IMPORTING_FUNCTIONS = {
     "core.tokens.explain",
     "tokenizer.tokenizer._load_again",
@@ -105,6 +117,17 @@ def test_packages_of_one_layer_do_not_import_each_other() -> None:
         and package(entry.module) != "errors"
     }
     assert sideways == SIDEWAYS
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_package_imports_only_allowed_packages(name: str) -> None:
+    imported = {package(entry.target) for entry in INSIDE if package(entry.module) == name}
+    assert imported <= {name, "errors", "core", *ALLOWED[name].split()}
+
+
+def test_only_grammar_inference_uses_probing_to_parse() -> None:
+    users = {entry.module for entry in INSIDE if package(entry.module) == "parsing" and "probing" in entry.target}
+    assert users == {"parsing.infer"}
 
 
 def test_modules_below_the_command_line_do_not_import_the_package_itself() -> None:

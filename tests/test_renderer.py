@@ -98,7 +98,7 @@ def test_a_renderer_is_immutable(renderer: ChatRenderer) -> None:
     with pytest.raises(AttributeError):
         renderer.date = datetime.datetime.now()
     with pytest.raises(TypeError):
-        renderer.chat_template_kwargs["x"] = 1
+        renderer.chat_template_kwargs["x"] = 1  # type: ignore[index]
     switches = {"l": [1, {"a": 2}]}
     changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=switches)
     with pytest.raises(AttributeError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from renderers.bridging.bridge import Bridge, Prior, extend
@@ -24,12 +25,13 @@ from renderers.core.messages import (
     normalise_messages,
     normalise_tools,
 )
-from renderers.core.options import ThinkingRetention
+from renderers.core.options import ContentTokens, Prefill, SamplingConventions, ThinkingRetention
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
+from renderers.parsing.grammar import ParserOverrides
 from renderers.parsing.markers import as_ids
 from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
@@ -40,7 +42,7 @@ from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, retention_of
 from renderers.settings import RendererSettings
-from renderers.templating import ChatTemplate
+from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
@@ -50,9 +52,21 @@ _LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings, str], Cha
 """The renderers of this process, so that an unpickled one has nothing to learn again."""
 
 
-def _setting(name: str) -> Any:
-    """Return a read-only property with the value of a setting."""
-    return property(operator.attrgetter(f"settings.{name}"), doc=f"The `{name}` of the settings.")
+T = TypeVar("T")
+
+
+class _Setting(Generic[T]):
+    """A read-only attribute with the value of the setting of the same name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, renderer: ChatRenderer, owner: type) -> T:
+        value: T = getattr(renderer.settings, self._name)
+        return value
+
+    def __set__(self, renderer: ChatRenderer, value: object) -> NoReturn:
+        raise AttributeError(f"{self._name} cannot be set: create another renderer")
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,18 +85,20 @@ class ChatRenderer:
 
     settings: RendererSettings
 
-    chat_template = _setting("chat_template")
-    chat_template_kwargs = _setting("chat_template_kwargs")
-    date = _setting("date")
-    limits = _setting("limits")
-    verify = _setting("verify")
-    content_tokens = _setting("content_tokens")
-    conventions = _setting("conventions")
-    thinking_retention = _setting("thinking_retention")
-    prefill = _setting("prefill")
-    parsers = _setting("parsers")
-    found = _setting("family_match")
-    """The old name of `family_match`."""
+    tokenizer = _Setting[LoadedTokenizer | ForeignTokenizer]()
+    config = _Setting[BaseRendererConfig | None]()
+    chat_template = _Setting[str | None]()
+    chat_template_kwargs = _Setting[Mapping[str, Any]]()
+    date = _Setting[datetime.datetime]()
+    limits = _Setting[TemplateLimits]()
+    verify = _Setting[bool | None]()
+    content_tokens = _Setting[ContentTokens]()
+    conventions = _Setting[SamplingConventions]()
+    thinking_retention = _Setting[ThinkingRetention | None]()
+    prefill = _Setting[Prefill]()
+    parsers = _Setting[ParserOverrides]()
+    family_match = _Setting[FamilyMatch]()
+    found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
 
     def __post_init__(self) -> None:
         self._check()
@@ -108,21 +124,6 @@ class ChatRenderer:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tokenizer.name_or_path!r}, family={self.family_match.family.key!r})"
-
-    @property
-    def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
-        """The tokenizer."""
-        return self.settings.tokenizer
-
-    @property
-    def config(self) -> BaseRendererConfig | None:
-        """The config, with the options that were passed beside it."""
-        return self.settings.config
-
-    @property
-    def family_match(self) -> FamilyMatch:
-        """The model's family and how it was matched."""
-        return self.settings.family_match
 
     # ==================
     # Rendering

@@ -23,10 +23,11 @@ from renderers.errors import TemplateMissingError, UnknownTemplateWarning, Unrea
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
-from renderers.programs.registry import PROGRAMS
+from renderers.programs.base import Program
+from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.settings import RenderSettings
 from renderers.templating import LIMITS, TemplateLimits
-from renderers.templating.chat import mentions_variable, read_template
+from renderers.templating.chat import read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 
@@ -127,6 +128,8 @@ def resolve_settings(
     parsers = NO_OVERRIDES
     if isinstance(config, DefaultRendererConfig):
         parsers = ParserOverrides(config.tool_parser, config.reasoning_parser)
+    requests = [ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True)]
+    programs = [PROGRAMS[program](request) for request in requests]
     if conventions is None:
         conventions = match.family.conventions if config.conventions == "0.1" else SamplingConventions()
     return RendererSettings(
@@ -134,7 +137,7 @@ def resolve_settings(
         date=DEFAULT_DATE if config.date is None else to_datetime(config.date),
         program=program,
         chat_template=source,
-        chat_template_kwargs={**_template_kwargs(templates, match.family, config, program=program), **containers},
+        chat_template_kwargs={**_template_kwargs(programs, match.family, config, program=program), **containers},
         limits=limits,
         verify=verify,
         content_tokens=config.content_tokens,
@@ -171,7 +174,7 @@ def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererC
 
 
 def _template_kwargs(
-    templates: Sequence[str], family: Family, config: BaseRendererConfig, *, program: str
+    programs: Sequence[Program], family: Family, config: BaseRendererConfig, *, program: str
 ) -> dict[str, Any]:
     """Return the template arguments of a config.
 
@@ -184,10 +187,10 @@ def _template_kwargs(
     if program != "template":
         return switches_of(config)
     kwargs, defaults = switches_of(config), {switch.name: switch.default for switch in family.switches}
-    read = {name for name in defaults if any(mentions_variable(source, name) for source in templates)}
+    read = {name for name in defaults if any(used.mentions(name) for used in programs)}
     unread = kwargs.keys() & (defaults.keys() - read)
     if family.program is None:
-        for name in sorted(unread & config.model_fields_set) if templates else ():
+        for name in sorted(unread & config.model_fields_set):
             if kwargs[name] != defaults[name]:
                 message = f"{name}={kwargs[name]!r} has no effect: the chat template does not read it"
                 warnings.warn(message, UnreadSwitchWarning, stacklevel=4)
