@@ -43,7 +43,7 @@ class RendererSettings(RenderSettings):
     family_match: FamilyMatch = NO_MATCH
     """The model's family and how it was matched."""
     config: BaseRendererConfig | None = None
-    """The config, with the options that were passed beside it; None if the renderer was made without one."""
+    """The config, including the options that were passed as arguments; None if the renderer was made without one."""
     thinking_retention: ThinkingRetention | None = None
     """The reasoning that a bridge keeps although the template drops it; None for the family's default."""
     parsers: ParserOverrides = NO_OVERRIDES

@@ -44,6 +44,11 @@ def test_a_string_that_is_no_template_file_or_name_is_rejected(template: Any) ->
         read_template(template, named={"tool_use": ""})
 
 
+def test_an_empty_template_is_rejected_with_advice() -> None:
+    with pytest.raises(TemplateMissingError, match="chat_template is empty. Pass None"):
+        read_template("", named={})
+
+
 def test_a_value_that_is_neither_a_string_nor_a_path_is_rejected() -> None:
     template: Any = b"x"
     with pytest.raises(TypeError, match="chat_template must be a string or a path, not a bytes"):

@@ -38,6 +38,8 @@ def read_template(template: str | os.PathLike[str], *, named: Mapping[str, str])
         return named[template]
     if isinstance(template, str) and ("{" in template or "\n" in template):
         return template
+    if template == "":
+        raise TemplateMissingError("chat_template is empty. Pass None to use the template of the tokenizer.")
     if not isinstance(template, str | os.PathLike):
         raise TypeError(f"chat_template must be a string or a path, not {describe_type(template)}")
     try:
