@@ -48,6 +48,10 @@ class Bridge:
     exactly as the template would."""
     evidence: tuple[BridgeEvidence, ...]
 
+    def __repr__(self) -> str:
+        tokens, histories = len(self.tokens.token_ids), len(self.evidence)
+        return f"Bridge(<{tokens} tokens>, matches_rerender={self.matches_rerender}, evidence=<{histories} histories>)"
+
     @property
     def keeps(self) -> bool:
         """The name of `matches_rerender` in earlier releases."""
