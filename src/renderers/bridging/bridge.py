@@ -13,7 +13,6 @@ from renderers.bridging.last_speaker import ends_with_assistant_message, role_he
 from renderers.bridging.message_kind import SampleTexts, classify_call, classify_message
 from renderers.bridging.proofs import (
     Outcome,
-    Proof,
     Sample,
     choose_outcome,
     closing_text,
@@ -157,7 +156,7 @@ class _Extension:
         if not state.calls and self._has_result:
             # Calls that could not be parsed may be the whole turn, or follow other content.
             yield Turn(state.reasoning, "", ())
-            if not content.strip() or call_delimiters(self.context).encloses(content.strip()):
+            if not content.strip() or self.context.learn(call_delimiters).encloses(content.strip()):
                 return
         yield Turn(state.reasoning, content, state.calls)
 
@@ -165,15 +164,11 @@ class _Extension:
         context = self.context
         if not context.field_rules.literals.may_match(turn.content):
             turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
-        sample = self._sample_of(turn)
-        proof = context.remember(("proof", sample.key), lambda: prove(context, sample))
-        suffix = self._suffix_by_proof(turn, sample, proof)
+        suffix = self._suffix_by_proof(turn, self._sample_of(turn))
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        real = Sample(turn, list(self.new), None)
-        proof = context.remember(("real proof", repr(turn), repr(self.new)), lambda: prove(context, real))
-        return self._suffix_by_proof(turn, real, proof) or BridgeRefusal(
+        return self._suffix_by_proof(turn, Sample(turn, self.new)) or BridgeRefusal(
             BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
         )
 
@@ -181,13 +176,12 @@ class _Extension:
         """Return a turn and messages of the same kinds."""
         rules, texts = self.context.field_rules, SampleTexts()
         sample = turn._replace(calls=tuple(classify_call(call, rules, texts) for call in turn.calls))
-        new = [classify_message(message, rules, texts) for message in self.new]
-        # `repr` differs for `True`, `1` and `1.0`, which are equal.
-        return Sample(sample, new, (repr(sample), *map(repr, new)))
+        return Sample(sample, [classify_message(message, rules, texts) for message in self.new])
 
-    def _suffix_by_proof(self, turn: Turn, sample: Sample, proof: Proof) -> _Suffix | BridgeRefusal | None:
+    def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
         token_ids = self.context.tokenizer.added_tokens
+        proof = self.context.remember(("proof", sample.key), lambda: prove(self.context, sample))
         chosen = choose_outcome(
             proof,
             has_token=lambda text: self.prior.has(token_ids.get(text)),
@@ -208,7 +202,7 @@ class _Extension:
         return rendered and _Suffix(*rendered, outcome.stop in token_ids, evidence)
 
     def _follows_assistant(self) -> bool:
-        headers = role_headers(self.context)
+        headers = self.context.learn(role_headers)
         return headers is not None and ends_with_assistant_message(self.prior.prompt, headers)
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
@@ -252,11 +246,6 @@ class _Extension:
             return None
         # The tokens after a special token do not depend on the text before it.
         moved = len(lead) - end
-        spans = [
-            Span(max(span.start, end) + moved, span.end + moved, max(span.message - index - 1, -1), span.path)
-            for span in followed.trace.spans
-            if span.end > end
-        ]
         labels = [
             label._replace(
                 start=max(label.start, end) + moved,
@@ -269,9 +258,9 @@ class _Extension:
             if label.end > end
         ]
         if lead:
-            spans.insert(0, Span(0, len(lead), -1, ()))
             labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
-        return Trace(lead + followed.trace.text[end:], tuple(spans)), labels
+        spans = tuple(Span(*label[:4]) for label in labels)
+        return Trace(lead + followed.trace.text[end:], spans), labels
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""

@@ -1,6 +1,6 @@
 """`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
 
-If the calls of a turn cannot be parsed, used to find out whether an unparsable turn contains only calls.
+They tell whether a turn with calls that cannot be parsed contains only calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ class CallDelimiters(NamedTuple):
 
 def call_delimiters(context: BridgeContext) -> CallDelimiters:
     """Return the delimiters of a turn that consists of a call; empty if the template writes no calls."""
-    return context.remember("call delimiters", lambda: _probe_call_delimiters(context))
-
-
-def _probe_call_delimiters(context: BridgeContext) -> CallDelimiters:
-    question = next(sample_histories()).messages
+    question = sample_histories()[0].messages
     call = substitute_turn(Turn(ReasoningState.NONE, "", (CalledTool(None, None),)), ())
     try:
         turn = context.render([*question, call], turn=1, prompt=False)

@@ -10,7 +10,7 @@ from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.spans import Channel, LabelledSpan, Path, Trace
+from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
@@ -82,15 +82,6 @@ class RenderedTurn:
         matches = pattern.finditer(self.trace.text, max(0, end - _LONGEST_TOKEN), end) if pattern else ()
         return next((match[0] for match in matches if match.end() == end), "")
 
-    def bodies(self) -> list[LabelledSpan]:
-        """Return the fields of the turn. Later messages may repeat some, such as the name of a called tool."""
-        end = self.end or 0
-        return [
-            label
-            for label in self.own_labels
-            if label.start < label.end <= end and label.channel is not Channel.SCAFFOLD
-        ]
-
     def scaffold(self) -> Scaffold:
         """Return the scaffold of the turn, of the message before it, and of everything after it.
 
@@ -136,6 +127,10 @@ class BridgeContext:
         """Return a result that depends on this context and on `key` alone, computed once."""
         return cast(Result, self._proofs.get(key, compute))
 
+    def learn(self, probe: Callable[[BridgeContext], Result]) -> Result:
+        """Return the result of a function that depends on this context alone, computed once."""
+        return self.remember(probe, lambda: probe(self))
+
     def render(self, messages: Sequence[JsonObject], *, turn: int, prompt: bool) -> RenderedTurn:
         """Render messages with these tools, with a generation prompt if `prompt` is True. Raises as `render` does."""
         rendered = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
@@ -161,12 +156,13 @@ class BridgeContext:
     @lazy
     def field_rules(self) -> FieldRules:
         """The rules that reduce a new message to its kind."""
-        return self.remember("field rules", self._find_field_rules)
+        return self.learn(_find_field_rules)
 
-    def _find_field_rules(self) -> FieldRules:
-        program = self.turn_format.key.program
-        arguments = {**self.tokenizer.special_tokens_map, **self.pipeline.arguments}
-        return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
+
+def _find_field_rules(context: BridgeContext) -> FieldRules:
+    program = context.turn_format.key.program
+    arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
+    return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
 
 
 def _texts_in(value: Any) -> Iterator[str]:

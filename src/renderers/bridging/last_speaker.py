@@ -27,10 +27,6 @@ class RoleHeaders(NamedTuple):
 
 def role_headers(context: BridgeContext) -> RoleHeaders | None:
     """Return the headers of messages; None if no special token begins them or two of them are equal."""
-    return context.remember("role headers", lambda: _probe_role_headers(context))
-
-
-def _probe_role_headers(context: BridgeContext) -> RoleHeaders | None:
     pattern = compile_alternation(context.special_tokens)
     first_token = pattern.search(context.header) if pattern else None
     if pattern is None or first_token is None:
@@ -77,13 +73,12 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
         # A header that begins before the end of the chunk may extend beyond it.
         chunk = prompt[start : end + longest - 1]
         try:
-            places = _header_places(chunk, headers)
+            places = _find_headers(chunk, headers)
         except Exception:
             # An object that is not an id may raise anything when it is compared.
-            chunk = [token if type(token) is int else _NO_ID for token in chunk]
-            places = _header_places(chunk, headers)
+            places = _find_headers([token if type(token) is int else _NO_ID for token in chunk], headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
-            if not _begins_with(chunk, place, headers.assistant):
+            if not places[place]:
                 return False
             assistant_headers += 1
             if assistant_headers == 2:
@@ -92,16 +87,13 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
     return False
 
 
-def _header_places(ids: Sequence[Any], headers: RoleHeaders) -> set[int]:
-    places = set()
-    for header in {headers.assistant, *headers.others}:
+def _find_headers(ids: Sequence[Any], headers: RoleHeaders) -> dict[int, bool]:
+    """Return the places of headers, each with True if it is the assistant's."""
+    places = {}
+    for header in (*headers.others, headers.assistant):
         place = -1
         for _ in range(ids.count(header[0])):
             place = ids.index(header[0], place + 1)
-            if _begins_with(ids, place, header):
-                places.add(place)
+            if tuple(ids[place : place + len(header)]) == header:
+                places[place] = header is headers.assistant
     return places
-
-
-def _begins_with(ids: Sequence[Any], place: int, header: tuple[int, ...]) -> bool:
-    return tuple(ids[place : place + len(header)]) == header

@@ -37,9 +37,12 @@ class Sample(NamedTuple):
     """A turn and new messages as they are rendered in a proof."""
 
     turn: Turn
-    new: list[JsonObject]
-    key: tuple[str, ...] | None
-    """The key of the sample; None for the real messages: a proof with them is not kept."""
+    new: Sequence[JsonObject]
+
+    @property
+    def key(self) -> str:
+        """The key of a proof. `repr` differs for `True`, `1` and `1.0`, which are equal."""
+        return repr(self)
 
 
 class Outcome(NamedTuple):
@@ -103,8 +106,8 @@ def prove(context: BridgeContext, sample: Sample) -> Proof:
     """Render a turn and new messages after each sample history."""
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    histories = context.remember("histories", lambda: _render_histories(context))
-    for history, substitute in itertools.product(histories, tuple(substitute_turns(sample.turn, sample.new))):
+    substitutes = tuple(substitute_turns(sample.turn, sample.new))
+    for history, substitute in itertools.product(context.learn(_render_histories), substitutes):
         if history.error is not None:
             errors.append(history.error)
             continue
@@ -168,8 +171,11 @@ def _prove_history(
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
     """Return the last field of a turn, and the text between it and the stop token."""
-    bodies = turn.bodies()
-    return (bodies[-1].path, turn.trace.text[bodies[-1].end : turn.end].removesuffix(stop)) if bodies else ((), "")
+    for label in reversed(turn.own_labels):
+        # A later message may repeat a field, such as the name of a called tool.
+        if label.start < label.end <= (turn.end or 0) and label.channel is not Channel.SCAFFOLD:
+            return label.path, turn.trace.text[label.end : turn.end].removesuffix(stop)
+    return (), ""
 
 
 def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefusal | None:
@@ -244,9 +250,9 @@ def choose_outcome(
         return fault
     other = next((outcome for outcome in likely if (outcome.stop, outcome.suffix) != ends), None)
     if other is not None:
-        suffixes = [f"after {outcome.history}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
+        suffixes = [f"after {outcome.history.name}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, "; ".join(suffixes))
-    evidence = tuple(BridgeEvidence(str(outcome.history), outcome.change) for outcome in likely)
+    evidence = tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
         return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
@@ -276,8 +282,6 @@ def _absent_features(
 
 def closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, region: Region) -> str | None:
     """Return the text that closes a turn which was cut off in a region; None if the template renders no such turn."""
-    if sample.key is None:
-        return _closing_text(context, sample, outcome, region)
     key = "closing", sample.key, outcome.history.features, outcome.stop, region
     return context.remember(key, lambda: _closing_text(context, sample, outcome, region))
 

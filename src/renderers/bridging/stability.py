@@ -171,7 +171,7 @@ def _make_pairs() -> Iterator[_Pair]:
     after_call = (result,), (result, question), (result, answer), (result, answer, question), (question,)
     for history in sample_histories():
         for kind, turn in kinds.items():
-            name = f"after {history}: {kind}"
+            name = f"after {history.name}: {kind}"
             before = (*history.messages, substitute_turn(turn, (result,) if turn.calls else ()))
             plain = tuple(normalise_messages(before))
             for new, tools in itertools.product(after_call if turn.calls else after_turn, (None, [TOOL])):
