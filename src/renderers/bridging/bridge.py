@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.message_kind import SampleTexts, classify_call, classify_message
+from renderers.bridging.message_kind import ProbeWords, classify_call, classify_message
 from renderers.bridging.proofs import (
     Outcome,
     Sample,
@@ -174,9 +173,9 @@ class _Extension:
 
     def _sample_of(self, turn: Turn) -> Sample:
         """Return a turn and messages of the same kinds."""
-        rules, texts = self.context.field_rules, SampleTexts()
-        sample = turn._replace(calls=tuple(classify_call(call, rules, texts) for call in turn.calls))
-        return Sample(sample, [classify_message(message, rules, texts) for message in self.new])
+        rules, words = self.context.field_rules, ProbeWords()
+        sample = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
+        return Sample(sample, [classify_message(message, rules, words) for message in self.new])
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
@@ -196,10 +195,9 @@ class _Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            rendered = self._render_suffix(outcome, turn, outcome.stop + closing)
+            return self._render_suffix(outcome, turn, outcome.stop + closing, evidence)
         except REJECTIONS as error:
             return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
-        return rendered and _Suffix(*rendered, outcome.stop in token_ids, evidence)
 
     def _follows_assistant(self) -> bool:
         headers = self.context.learn(role_headers)
@@ -224,7 +222,10 @@ class _Extension:
         if not outcome.stop and self._has_result:
             end = "the turn that called the tool was cut off"
             return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
-        closing = closing_text(self.context, sample, outcome, prior.state.region)
+        closing = self.context.remember(
+            ("closing", sample.key, outcome.history.features, outcome.stop, prior.state.region),
+            lambda: closing_text(self.context, sample, outcome, prior.state.region),
+        )
         if closing is None:
             detail = "the template renders no such turn, so it cannot be closed"
             return BridgeRefusal(BridgeReason.REASONING_OPEN, detail)
@@ -233,16 +234,15 @@ class _Extension:
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
-    def _render_suffix(self, outcome: Outcome, turn: Turn, lead: str) -> tuple[Trace, list[LabelledSpan]] | None:
-        """Return the text and the labels after the turn, with `lead` before them.
-
-        None if the scaffold differs from the one that was proven.
-        """
+    def _render_suffix(
+        self, outcome: Outcome, turn: Turn, lead: str, evidence: tuple[BridgeEvidence, ...]
+    ) -> _Suffix | None:
+        """Return the text after the turn with `lead` before it; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render(messages, turn=index, prompt=True)
         end = followed.end
-        if end is None or find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
+        if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
         # The tokens after a special token do not depend on the text before it.
         moved = len(lead) - end
@@ -259,8 +259,8 @@ class _Extension:
         ]
         if lead:
             labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
-        spans = tuple(Span(*label[:4]) for label in labels)
-        return Trace(lead + followed.trace.text[end:], spans), labels
+        trace = Trace(lead + followed.trace.text[end:], tuple(Span(*label[:4]) for label in labels))
+        return _Suffix(trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence)
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
@@ -278,16 +278,17 @@ class _Extension:
         # The sum of two lists has exactly the right size, so a long prompt is copied only once.
         new_ids = [*prior.completion, *encoded.ids[first:]]
         all_ids = prior.prompt + new_ids
-        roles, names = [message["role"] for message in self.new], self._tool_names()
-        if not encoded.runs:
-            return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)
         moved = before - first
         runs = [run._replace(end=run.end + moved) for run in encoded.runs if run.end > first]
+        # A result gets its name from the message or from the model's call.
+        calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
+        names = extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]
         return RenderedTokens.of_runs(
             all_ids,
-            [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs],
+            # There are no runs if a custom tokenizer provides no offsets.
+            [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs] if encoded.runs else (),
             injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
-            message_roles=roles,
+            message_roles=[message["role"] for message in self.new],
             message_tool_names=names,
             decode=self.context.tokenizer.decode,
         )
@@ -303,12 +304,7 @@ class _Extension:
         if stop is None or _contains(self.prior.completion[-1:], stop):
             return 0
         pattern = compile_alternation(self.context.special_tokens)
-        tokens = [match.span() for match in itertools.islice(pattern.finditer(added), 2)] if pattern else []
-        between = self.context.encode(added[tokens[0][1] : tokens[1][0]]) if len(tokens) == 2 else []
+        pieces = pattern.split(added, maxsplit=2) if pattern else []
+        between = self.context.encode(pieces[1]) if len(pieces) == 3 else []
         _, after = self.prior.around_stop
         return len(between) if after == between and list(ids[1 : 1 + len(between)]) == between else 0
-
-    def _tool_names(self) -> list[str | None]:
-        """Return the tool name of each new message that is a result, from the message or from the model's call."""
-        calls = [{"id": id_, "function": {"name": name}} for id_, name in self.prior.state.calls if id_ and name]
-        return extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]

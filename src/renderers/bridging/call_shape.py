@@ -33,7 +33,7 @@ def call_delimiters(context: BridgeContext) -> CallDelimiters:
     except REJECTIONS:
         return CallDelimiters()
     calls = [span for span in turn.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
-    if turn.end is None or not calls:
+    if not turn.end or not calls:
         return CallDelimiters()
     start = min(label.start for label in turn.own_labels if label.sampled)
     before, after = turn.trace.text[start : calls[0].start], turn.trace.text[calls[-1].end : turn.end]

@@ -67,9 +67,9 @@ class RenderedTurn:
         return [label for label in self.rendered.labels if label.message == self.message]
 
     @lazy
-    def end(self) -> int | None:
-        """The offset at which the turn ends; None if it is not rendered."""
-        return max((label.end for label in self.own_labels if label.sampled), default=None)
+    def end(self) -> int:
+        """The offset at which the turn ends; 0 if it is not rendered."""
+        return max((label.end for label in self.own_labels if label.sampled), default=0)
 
     @lazy
     def stop(self) -> str:
@@ -78,7 +78,7 @@ class RenderedTurn:
 
     def stop_among(self, tokens: frozenset[str]) -> str:
         """Return the one of some tokens that ends the turn; empty if none does."""
-        pattern, end = compile_alternation(tokens), self.end or 0
+        pattern, end = compile_alternation(tokens), self.end
         matches = pattern.finditer(self.trace.text, max(0, end - _LONGEST_TOKEN), end) if pattern else ()
         return next((match[0] for match in matches if match.end() == end), "")
 
@@ -87,7 +87,7 @@ class RenderedTurn:
 
         Bodies count by their place. Adjacent spans of the same field are one body.
         """
-        text, end = self.trace.text, self.end or 0
+        text, end = self.trace.text, self.end
         entries: list[tuple[int, Path | str]] = []
         for start, stop, owner, path in self.trace.spans:
             if stop <= end and (owner not in (self.message - 1, self.message) or start == end):

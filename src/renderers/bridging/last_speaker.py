@@ -39,22 +39,18 @@ def role_headers(context: BridgeContext) -> RoleHeaders | None:
             turn = context.render(history.messages, turn=1, prompt=False)
         except REJECTIONS:
             continue
-        spans, end = turn.trace.spans, turn.end or 0
-        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= end]
-        if turn.end is not None and bodies:
-            following = turn.trace.text[end : bodies[0]]
+        spans = turn.trace.spans
+        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= turn.end]
+        if turn.end and bodies:
+            following = turn.trace.text[turn.end : bodies[0]]
             token = pattern.search(following)
             # The token that ends the turn may begin the next message as well.
             texts.append(following[token.start() :] if token else turn.stop + following)
     # Whitespace at the end may be in a token with the text after it.
     assistant, *others = (tuple(context.encode(text.rstrip())) for text in texts)
-    others = [_certain_part(other, assistant) for other in others]
+    # The last token may merge with the text after it. It is left out unless it is needed.
+    others = [other if assistant[: len(other) - 1] == other[:-1] else other[:-1] for other in others]
     return RoleHeaders(assistant, tuple(others)) if all(others) and assistant not in others else None
-
-
-def _certain_part(header: tuple[int, ...], assistant: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a header without its last token, which may merge with the text after it, unless it is needed."""
-    return header[:-1] if header[:-1] != assistant[: len(header) - 1] else header
 
 
 def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> bool:

@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Outcomes for every history the template accepts, and its error for every one it rejects."""
+    """The outcomes for all histories that the template accepts, and its errors for the others."""
 
     outcomes: tuple[Outcome, ...]
     suffixes: tuple[str, ...]
@@ -76,46 +76,38 @@ class Proof(NamedTuple):
 
 
 class _History(NamedTuple):
-    """A sample history as the template renders it."""
+    """A sample history, its text with a generation prompt, and the special tokens in this text."""
 
     sample: SampleHistory
-    prompt: str = ""
-    """The text of the history with a generation prompt."""
-    required: frozenset[str] = frozenset()
-    """The special tokens in the prompt."""
-    error: str | None = None
-    """The error if the template rejects the history."""
+    prompt: str
+    required: frozenset[str]
 
 
-def _render_histories(context: BridgeContext) -> list[_History]:
+def _render_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
+    """Return the histories that the template accepts, and its errors for the others."""
     pattern = compile_alternation(context.special_tokens)
-    histories = []
+    histories, errors = [], []
     for sample in sample_histories():
-        turn = len(sample.messages)
         try:
-            prompt = context.render(sample.messages, turn=turn, prompt=True).trace.text
+            prompt = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace.text
         except REJECTIONS as error:
-            histories.append(_History(sample, error=describe_error(error, turn)))
+            errors.append(describe_error(error, len(sample.messages)))
         else:
-            required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
-            histories.append(_History(sample, prompt, required))
-    return histories
+            histories.append(_History(sample, prompt, frozenset(pattern.findall(prompt) if pattern else ())))
+    return histories, errors
 
 
 def prove(context: BridgeContext, sample: Sample) -> Proof:
     """Render a turn and new messages after each sample history."""
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    substitutes = tuple(substitute_turns(sample.turn, sample.new))
-    for history, substitute in itertools.product(context.learn(_render_histories), substitutes):
-        if history.error is not None:
-            errors.append(history.error)
-            continue
+    histories, history_errors = context.learn(_render_histories)
+    for history, substitute in itertools.product(histories, tuple(substitute_turns(sample.turn, sample.new))):
         try:
             outcomes.append(_prove_history(context, history, sample, substitute, suffixes))
         except REJECTIONS as error:
             errors.append(describe_error(error, len(history.sample.messages)))
-    return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), tuple(errors))
+    return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), (*errors, *history_errors))
 
 
 def describe_error(error: MessageError | TemplateError, turn: int) -> str:
@@ -143,10 +135,6 @@ def _prove_history(
     messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
     alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
-    if followed.end is None:
-        detail = "the template does not render the turn before new message 0"
-        refusal = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-        return Outcome(history.sample, history.required, "", "", False, (), -1, None, refusal)
     stop = last_stop = followed.stop
     fault = find_fault(followed, sample.new)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
@@ -173,14 +161,16 @@ def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
     """Return the last field of a turn, and the text between it and the stop token."""
     for label in reversed(turn.own_labels):
         # A later message may repeat a field, such as the name of a called tool.
-        if label.start < label.end <= (turn.end or 0) and label.channel is not Channel.SCAFFOLD:
+        if label.start < label.end <= turn.end and label.channel is not Channel.SCAFFOLD:
             return label.path, turn.trace.text[label.end : turn.end].removesuffix(stop)
     return (), ""
 
 
 def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefusal | None:
     """Return the refusal if new messages are not rendered after the turn; None if they are."""
-    trace, turn, end = followed.trace, followed.message, followed.end or 0
+    trace, turn, end = followed.trace, followed.message, followed.end
+    if not end:
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
     owners = {span.message for span in trace.spans}
     for number, message in enumerate(new):
         if turn + 1 + number not in owners:
@@ -205,7 +195,7 @@ def _describe_change(
     own_text, text, markers = alone.trace.text, followed.trace.text, context.turn_format.think_markers
     if not text.startswith(prompt):
         return f"the prompt ends with {_quote(prompt[first_difference(prompt, text) :])}, which is not in the history"
-    if alone.end is None or not own_text.startswith(prompt):
+    if not alone.end or not own_text.startswith(prompt):
         dropped = prompt[first_difference(prompt, own_text) :]
         return f"the prompt ends with {_quote(dropped)}, which is not in a turn that is the last"
     before = own_text[len(prompt) : alone.end].removesuffix(followed.stop)
@@ -282,11 +272,6 @@ def _absent_features(
 
 def closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, region: Region) -> str | None:
     """Return the text that closes a turn which was cut off in a region; None if the template renders no such turn."""
-    key = "closing", sample.key, outcome.history.features, outcome.stop, region
-    return context.remember(key, lambda: _closing_text(context, sample, outcome, region))
-
-
-def _closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, region: Region) -> str | None:
     in_reasoning = region is Region.REASONING
     if region in (Region.CALL, Region.CALLS) or any(message["role"] == "tool" for message in sample.new):
         # The end of the turn may close a call, and a result shows that there was one.
@@ -299,7 +284,7 @@ def _closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, regi
     messages = [*outcome.history.messages, substitute_turn(cut, ()), *(() if in_reasoning else sample.new)]
     closed = context.render(messages, turn=len(outcome.history.messages), prompt=not in_reasoning)
     ends = [label.end for label in closed.own_labels if label.channel is channel and label.start < label.end]
-    if not ends or closed.end is None:
+    if not ends or not closed.end:
         return None
     # A token that the model is known to stop with is not part of the text that closes the turn.
     stop = closed.stop_among(context.tokenizer.vocab.stop_texts | {outcome.stop} - {""})
