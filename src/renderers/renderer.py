@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
-from renderers.bridging.bridge import Bridge, Prior, extend
+from renderers.bridging.bridge import Bridge, Extension, Prior
 from renderers.bridging.context import BridgeContext, pipeline_key
 from renderers.bridging.refusal import BridgeReason, BridgeRefusal
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
@@ -347,7 +347,8 @@ class ChatRenderer:
         if process_multimodal:
             _reject_media(messages)
         context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
-        return extend(context, prior, messages, retention=self.settings.thinking_retention or self._default_retention)
+        retention = self.settings.thinking_retention or self._default_retention
+        return Extension(context, prior, messages, retention).bridge()
 
     def bridge_to_next_turn(
         self,

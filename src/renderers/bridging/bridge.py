@@ -85,23 +85,6 @@ def _contains(ids: Sequence[Any], token: int) -> bool:
         return any(type(other) is int and other == token for other in ids)
 
 
-def extend(
-    context: BridgeContext, prior: Prior, new: Sequence[JsonObject], *, retention: ThinkingRetention | None
-) -> Bridge | BridgeRefusal:
-    """Extend a rollout by new messages, or return the refusal.
-
-    The result depends on the arguments alone: a proof is made with sample messages that are determined by the kinds of
-    the real ones, so it does not matter which messages of a kind were bridged first.
-    """
-    for number, message in enumerate(new):
-        if message["role"] == "assistant":
-            detail = f"new message {number} is the assistant's. Pass the tokens of the model as the completion instead."
-            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
-    if prior.state.region is Region.REASONING and prior.state.stop_token_id is not None:
-        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
-    return _Extension(context, prior, new, retention).extend()
-
-
 def _no_stop_token(detail: str) -> BridgeRefusal:
     return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
 
@@ -117,7 +100,7 @@ class _Suffix(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Extension:
+class Extension:
     """A rollout and the messages to extend it by."""
 
     context: BridgeContext
@@ -125,7 +108,19 @@ class _Extension:
     new: Sequence[JsonObject]
     retention: ThinkingRetention | None
 
-    def extend(self) -> Bridge | BridgeRefusal:
+    def bridge(self) -> Bridge | BridgeRefusal:
+        """Extend the rollout by the new messages, or return the refusal.
+
+        The result depends on the fields alone: a proof is made with sample messages that are determined by the kinds of
+        the real ones, so it does not matter which messages of a kind were bridged first.
+        """
+        state = self.prior.state
+        if "assistant" in self._roles:
+            message = f"new message {self._roles.index('assistant')} is the assistant's"
+            detail = f"{message}. Pass the tokens of the model as the completion instead."
+            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
+        if state.region is Region.REASONING and state.stop_token_id is not None:
+            return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
         suffixes: list[_Suffix] = []
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
@@ -140,19 +135,18 @@ class _Extension:
         if not first.begins_with_stop and not self._keeps_last_token(first.trace.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
         evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
-        state = self.prior.state
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
         matches = complete and all(item.change is None for item in evidence)
         return Bridge(self._join_tokens(first), matches, evidence)
 
     @property
-    def _has_result(self) -> bool:
-        return any(message["role"] == "tool" for message in self.new)
+    def _roles(self) -> list[str]:
+        return [message["role"] for message in self.new]
 
     def _possible_turns(self) -> Iterator[Turn]:
         state, content = self.prior.state, self.prior.content
-        if not state.calls and self._has_result:
+        if not state.calls and "tool" in self._roles:
             # Calls that could not be parsed may be the whole turn, or follow other content.
             yield Turn(state.reasoning, "", ())
             if not content.strip() or self.context.learn(call_delimiters).encloses(content.strip()):
@@ -160,10 +154,12 @@ class _Extension:
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
-        context = self.context
-        if not context.field_rules.literals.may_match(turn.content):
+        rules, words = self.context.field_rules, ProbeWords()
+        if not rules.literals.may_match(turn.content):
             turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
-        suffix = self._suffix_by_proof(turn, self._sample_of(turn))
+        sample_turn = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
+        sample = Sample(sample_turn, [classify_message(message, rules, words) for message in self.new])
+        suffix = self._suffix_by_proof(turn, sample)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
@@ -171,20 +167,13 @@ class _Extension:
             BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
         )
 
-    def _sample_of(self, turn: Turn) -> Sample:
-        """Return a turn and messages of the same kinds."""
-        rules, words = self.context.field_rules, ProbeWords()
-        sample = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
-        return Sample(sample, [classify_message(message, rules, words) for message in self.new])
-
     def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        token_ids = self.context.tokenizer.added_tokens
-        proof = self.context.remember(("proof", sample.key), lambda: prove(self.context, sample))
+        proof = self.context.remember(("proof", repr(sample)), lambda: prove(self.context, sample))
         chosen = choose_outcome(
             proof,
-            has_token=lambda text: self.prior.has(token_ids.get(text)),
-            after_assistant=self._follows_assistant,
+            has_token=self._has_token,
+            after_assistant=self._after_assistant,
             new=self.new,
             retention=self.retention,
         )
@@ -199,7 +188,10 @@ class _Extension:
         except REJECTIONS as error:
             return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
 
-    def _follows_assistant(self) -> bool:
+    def _has_token(self, text: str) -> bool:
+        return self.prior.has(self.context.tokenizer.added_tokens.get(text))
+
+    def _after_assistant(self) -> bool:
         headers = self.context.learn(role_headers)
         return headers is not None and ends_with_assistant_message(self.prior.prompt, headers)
 
@@ -219,11 +211,11 @@ class _Extension:
                 return _no_stop_token(f"{end}, and the template does not write the stop token {stop} after it")
             # Text after a stop token that begins the next message would belong to that message.
             return "" if stop in ends and not outcome.stop_is_next else outcome.stop
-        if not outcome.stop and self._has_result:
+        if not outcome.stop and "tool" in self._roles:
             end = "the turn that called the tool was cut off"
             return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
         closing = self.context.remember(
-            ("closing", sample.key, outcome.history.features, outcome.stop, prior.state.region),
+            ("closing", repr(sample), outcome.history.features, outcome.stop, prior.state.region),
             lambda: closing_text(self.context, sample, outcome, prior.state.region),
         )
         if closing is None:
@@ -246,19 +238,11 @@ class _Extension:
             return None
         # The tokens after a special token do not depend on the text before it.
         moved = len(lead) - end
-        labels = [
-            label._replace(
-                start=max(label.start, end) + moved,
-                end=label.end + moved,
-                message=max(label.message - index - 1, -1),
-                sampled=False,
-                content=label.content and label.message > index,
-            )
-            for label in followed.rendered.labels
-            if label.end > end
-        ]
-        if lead:
-            labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
+        labels = [LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False)] if lead else []
+        for start, stop, message, path, channel, _, content in followed.rendered.labels:
+            if stop > end:
+                place = max(start, end) + moved, stop + moved, max(message - index - 1, -1), path
+                labels.append(LabelledSpan(*place, channel, sampled=False, content=content and message > index))
         trace = Trace(lead + followed.trace.text[end:], tuple(Span(*label[:4]) for label in labels))
         return _Suffix(trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence)
 
@@ -288,7 +272,7 @@ class _Extension:
             # There are no runs if a custom tokenizer provides no offsets.
             [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs] if encoded.runs else (),
             injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
-            message_roles=[message["role"] for message in self.new],
+            message_roles=self._roles,
             message_tool_names=names,
             decode=self.context.tokenizer.decode,
         )

@@ -37,16 +37,9 @@ def clear_proof_caches() -> None:
 def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
     """Return everything that determines how a pipeline renders messages, except the content of the tools."""
     settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
-    return (
-        pipeline.turn_format(with_tools=with_tools).key,
-        # Lists and long texts among the arguments are not in the probe key.
-        repr(pipeline.arguments),
-        settings.content_tokens,
-        settings.conventions,
-        settings.prefill,
-        vocab.stop_texts,
-        vocab.fingerprint,
-    )
+    # Lists and long texts among the arguments are not in the probe key.
+    probed = pipeline.turn_format(with_tools=with_tools).key, repr(pipeline.arguments)
+    return *probed, settings.content_tokens, settings.conventions, settings.prefill, vocab.stop_texts, vocab.fingerprint
 
 
 @dataclass(frozen=True)
@@ -103,10 +96,9 @@ class RenderedTurn:
 
 @dataclass(frozen=True)
 class BridgeContext:
-    """A render pipeline with the tools of a conversation.
+    """A render pipeline with the tools of a conversation: everything that a proof can depend on beside its messages.
 
-    Its key is everything that a proof can depend on beside the turn and the new messages. Contexts with equal keys
-    share their proofs.
+    Equal contexts share their proofs.
     """
 
     pipeline: RenderPipeline
@@ -115,13 +107,9 @@ class BridgeContext:
     """The text that an assistant turn begins with."""
 
     @lazy
-    def key(self) -> Hashable:
-        """Everything that determines the output of the template, except the messages."""
-        return pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
-
-    @lazy
     def _proofs(self) -> BoundedTable[Any]:
-        return _PROOFS.get(self.key, lambda: BoundedTable(keep=_PROOFS_KEPT))
+        key = pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
+        return _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
 
     def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """Return a result that depends on this context and on `key` alone, computed once."""

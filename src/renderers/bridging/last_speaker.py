@@ -39,8 +39,8 @@ def role_headers(context: BridgeContext) -> RoleHeaders | None:
             turn = context.render(history.messages, turn=1, prompt=False)
         except REJECTIONS:
             continue
-        spans = turn.trace.spans
-        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= turn.end]
+        later = (span for span in turn.trace.spans if span.start >= turn.end)
+        bodies = [span.start for span in later if span.path not in _HEADER_PATHS]
         if turn.end and bodies:
             following = turn.trace.text[turn.end : bodies[0]]
             token = pattern.search(following)

@@ -34,15 +34,13 @@ from renderers.programs.base import REJECTIONS
 
 
 class Sample(NamedTuple):
-    """A turn and new messages as they are rendered in a proof."""
+    """A turn and new messages as they are rendered in a proof.
+
+    The key of a proof is its `repr`, which differs for `True`, `1` and `1.0`.
+    """
 
     turn: Turn
     new: Sequence[JsonObject]
-
-    @property
-    def key(self) -> str:
-        """The key of a proof. `repr` differs for `True`, `1` and `1.0`, which are equal."""
-        return repr(self)
 
 
 class Outcome(NamedTuple):
@@ -143,18 +141,12 @@ def _prove_history(
         if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
             detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
             fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    stop_spans = followed.trace.spans_in(followed.end - len(stop), followed.end)
-    return Outcome(
-        history.sample,
-        history.required,
-        stop,
-        last_stop,
-        stop_is_next=any(span.message > index for span in stop_spans),
-        scaffold=followed.scaffold(),
-        suffix=suffixes.setdefault(followed.trace.text[followed.end :], len(suffixes)),
-        change=_describe_change(context, history.prompt, alone, followed, sample.turn),
-        fault=fault,
-    )
+    end = followed.end
+    stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
+    suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
+    change = _describe_change(context, history.prompt, alone, followed, sample.turn)
+    stops = stop, last_stop, stop_is_next
+    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault)
 
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
@@ -264,8 +256,8 @@ def _absent_features(
         without = [features - {feature} for features in having if features - {feature} in required]
         others = without or [features for features in required if feature not in features]
         if having and others:
-            left = frozenset.intersection(*map(required.__getitem__, having))
-            if not all(map(has_token, left.difference(*map(required.__getitem__, others)))):
+            always = frozenset.intersection(*(required[features] for features in having))
+            if not all(map(has_token, always.difference(*(required[features] for features in others)))):
                 absent.add(feature)
     return frozenset(absent)
 

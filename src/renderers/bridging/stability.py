@@ -9,8 +9,8 @@ import copy
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
 from renderers.core.bounded_table import BoundedTable
@@ -100,17 +100,13 @@ def prefix_stability(render: RenderSample) -> PrefixStability:
         tried.append(str(pair))
         text, ids = shorter[pair.name]
         if longer_ids[: len(ids)] != ids:
-            return PrefixStability(
-                stable=False,
-                before=pair.before,
-                after=after,
-                tools=pair.tools,
-                change=_describe_change(text, longer_text),
-                tried=tuple(tried),
-                refused=len(errors),
-            )
-    change = "" if tried else f"the template rejects all sample conversations: {errors[0]}"
-    return PrefixStability(stable=bool(tried), change=change, tried=tuple(tried), refused=len(errors))
+            change = _describe_change(text, longer_text)
+            result = PrefixStability(stable=False, before=pair.before, after=after, tools=pair.tools, change=change)
+            break
+    else:
+        change = "" if tried else f"the template rejects all sample conversations: {errors[0]}"
+        result = PrefixStability(stable=bool(tried), change=change)
+    return replace(result, tried=tuple(tried), refused=len(errors))
 
 
 class _Pair(NamedTuple):
@@ -129,13 +125,7 @@ class _Pair(NamedTuple):
 @functools.cache
 def _sample_pairs() -> tuple[_Pair, ...]:
     """Return the pairs to compare, smallest first, so that most templates that are not stable end early."""
-    return tuple(sorted(_make_pairs(), key=lambda pair: (len(pair.before) + len(pair.new), _text_length(pair[1:]))))
-
-
-def _text_length(data: Any) -> int:
-    if isinstance(data, dict):
-        data = list(data.values())
-    return sum(map(_text_length, data)) if isinstance(data, list | tuple) else len(data or "")
+    return tuple(sorted(_make_pairs(), key=lambda pair: (len(pair.before) + len(pair.new), pair.tools is not None)))
 
 
 def _make_pairs() -> Iterator[_Pair]:
@@ -146,15 +136,15 @@ def _make_pairs() -> Iterator[_Pair]:
         "a turn with reasoning": Turn(ReasoningState.SOME, PROBE_CONTENT, ()),
         "a turn with reasoning in its text": Turn(ReasoningState.NONE, inline_reasoning, ()),
         "a call": Turn(ReasoningState.NONE, "", call),
-        "a call with text": Turn(ReasoningState.NONE, PROBE_CONTENT, call),
         "a call with reasoning": Turn(ReasoningState.SOME, "", call),
+        "a call with text": Turn(ReasoningState.NONE, PROBE_CONTENT, call),
     }
     question, answer = chat_message("user", PROBE_NEXT_QUESTION), chat_message("assistant", PROBE_NEXT_CONTENT)
     system = chat_message("system", PROBE_LATE_SYSTEM)
     result = {"role": "tool", "tool_call_id": CALL_ID, "name": "f", "content": PROBE_LATE_RESULT}
     questions = (question,), (question, answer), (question, answer, question)
     after_turn = *questions, (answer,), (system,), (system, question)
-    after_call = (result,), (result, question), (result, answer), (result, answer, question), (question,)
+    after_call = (question,), (result,), (result, question), (result, answer), (result, answer, question)
     for history, (kind, turn) in itertools.product(sample_histories(), kinds.items()):
         before = normalise_messages([*history.messages, substitute_turn(turn, (result,) if turn.calls else ())])
         has_calls = any("tool_calls" in message for message in before)

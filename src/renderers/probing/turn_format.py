@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
@@ -37,7 +38,7 @@ class ProbeKey(NamedTuple):
     program: Program
     arguments: Arguments
     with_tools: bool
-    now: datetime.datetime
+    now: datetime
     special_tokens: frozenset[str]
     """The texts of the special tokens that a program may end a turn with."""
 
@@ -74,17 +75,15 @@ class TurnFormat:
 
         The header of a program without a generation prompt may be empty. Pass "" if no message precedes the turn.
         """
-        default = dict(self.key.arguments)
         switches = [name for name in THINKING_SWITCHES if self.key.program.mentions(name)]
-        switched = [{**default, name: value} for name in switches for value in (True, False)]
+        switched = [{name: value} for name in switches for value in (True, False)]
         headers = []
-        for conversation in _ending_with(previous_role):
-            for index, arguments in enumerate((default, *switched)):
-                trace = self.render(conversation, arguments=arguments, add_generation_prompt=True)
-                if trace is not None:
-                    last_body = max((span.end for span in _bodies(trace, conversation)), default=0)
-                    prompt_start = max((span.end for span in trace.spans if span.message >= 0), default=0)
-                    headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not index))
+        for conversation, switch in itertools.product(_ending_with(previous_role), ({}, *switched)):
+            trace = self.render(conversation, prompt=True, **switch)
+            if trace is not None:
+                last_body = max((span.end for span in _bodies(trace, conversation)), default=0)
+                prompt_start = max((span.end for span in trace.spans if span.message >= 0), default=0)
+                headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not switch))
         return tuple(dict.fromkeys(headers))
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - turn formats are shared and kept as well
@@ -146,34 +145,19 @@ class TurnFormat:
         conversation = [ASK, {"role": "assistant", **fields}]
         return self.render(conversation), conversation
 
-    def render(
-        self,
-        messages: list[JsonObject],
-        *,
-        arguments: Mapping[str, object] | None = None,
-        add_generation_prompt: bool = False,
-    ) -> Trace | None:
-        """Render a conversation, with other arguments if some are passed. Return None if the program rejects it."""
+    def render(self, messages: list[JsonObject], *, prompt: bool = False, **switches: bool) -> Trace | None:
+        """Render a conversation, with a generation prompt if `prompt` is True. None if the program rejects it."""
         program, default, with_tools, now, _ = self.key
+        tools, arguments = [TOOL] if with_tools else None, {**dict(default), **switches}
         try:
-            return program.run(
-                messages,
-                tools=[TOOL] if with_tools else None,
-                add_generation_prompt=add_generation_prompt,
-                arguments=dict(default) if arguments is None else arguments,
-                now=now,
-            ).trace
+            run = program.run(messages, tools=tools, add_generation_prompt=prompt, arguments=arguments, now=now)
         except REJECTIONS:
             return None
+        return run.trace
 
 
 def turn_format(
-    program: Program,
-    *,
-    arguments: Mapping[str, object],
-    with_tools: bool,
-    now: datetime.datetime,
-    special_tokens: frozenset[str],
+    program: Program, *, arguments: Mapping[str, Any], with_tools: bool, now: datetime, special_tokens: frozenset[str]
 ) -> TurnFormat:
     """Return the turn format of a program. The time counts only if the program reads it."""
     time = now if program.mentions("strftime_now") else PROBE_TIME
