@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext
+from renderers.bridging.context import BridgeContext, field_rules
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
 from renderers.bridging.message_kind import ProbeWords, classify_call, classify_message
-from renderers.bridging.proofs import (
-    Outcome,
-    Sample,
-    choose_outcome,
-    closing_text,
-    describe_error,
-    find_fault,
-    prove,
-)
+from renderers.bridging.proofs import Outcome, Sample, choose_outcome, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.core.completions import CompletionState, Region
@@ -111,8 +103,7 @@ class Extension:
     def bridge(self) -> Bridge | BridgeRefusal:
         """Extend the rollout by the new messages, or return the refusal.
 
-        The result depends on the fields alone: a proof is made with sample messages that are determined by the kinds of
-        the real ones, so it does not matter which messages of a kind were bridged first.
+        A proof is made with samples that depend on the kinds of the messages only, so earlier bridges do not matter.
         """
         state = self.prior.state
         if "assistant" in self._roles:
@@ -154,7 +145,7 @@ class Extension:
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
-        rules, words = self.context.field_rules, ProbeWords()
+        rules, words = self.context.learn(field_rules), ProbeWords()
         if not rules.literals.may_match(turn.content):
             turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
         sample_turn = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
@@ -280,9 +271,8 @@ class Extension:
     def _tokens_after_stop(self, added: str, ids: Sequence[int]) -> int:
         """Return how many tokens of the suffix after the stop token the completion already contains.
 
-        A completion that was cut out of a render contains the line break that the template writes after the stop
-        token. It must be all the text up to the next special token, as the text would otherwise have other tokens.
-        `ids` are those of the suffix, from the stop token on.
+        A completion that was cut out of a render may contain the line break that the template writes after the stop
+        token. It must be all text up to the next special token, else its tokens differ. `ids` include the stop token.
         """
         stop = self.prior.state.stop_token_id
         if stop is None or _contains(self.prior.completion[-1:], stop):

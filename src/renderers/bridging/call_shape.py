@@ -1,7 +1,4 @@
-"""`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
-
-They tell whether a turn with calls that cannot be parsed contains only calls.
-"""
+"""`CallDelimiters`: the texts around the calls of a turn, to tell whether an unparsable turn contains only calls."""
 
 from __future__ import annotations
 

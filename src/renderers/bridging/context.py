@@ -16,7 +16,6 @@ from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-_CONTEXTS_KEPT = 128
 _PROOFS_KEPT = 64
 """How many proofs of a context are kept at least: one for each kind of turn and new messages."""
 _LONGEST_TOKEN = 256
@@ -25,7 +24,7 @@ _LONGEST_TOKEN = 256
 Result = TypeVar("Result")
 Scaffold = tuple[tuple[int, Path | str], ...]
 """The template text around bodies: the number of a message with a text, or with the path of a body."""
-_PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=_CONTEXTS_KEPT)
+_PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 """The proofs of each context, by its key."""
 
 
@@ -96,10 +95,7 @@ class RenderedTurn:
 
 @dataclass(frozen=True)
 class BridgeContext:
-    """A render pipeline with the tools of a conversation: everything that a proof can depend on beside its messages.
-
-    Equal contexts share their proofs.
-    """
+    """A pipeline and tools: everything that a proof depends on beside its messages. Equal ones share their proofs."""
 
     pipeline: RenderPipeline
     tools: list[JsonObject] | None
@@ -141,13 +137,9 @@ class BridgeContext:
         """The delimiters of turns with these tools."""
         return self.pipeline.turn_format(with_tools=self.tools is not None)
 
-    @lazy
-    def field_rules(self) -> FieldRules:
-        """The rules that reduce a new message to its kind."""
-        return self.learn(_find_field_rules)
 
-
-def _find_field_rules(context: BridgeContext) -> FieldRules:
+def field_rules(context: BridgeContext) -> FieldRules:
+    """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
     arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
     return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))

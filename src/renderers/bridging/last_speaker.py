@@ -13,7 +13,6 @@ from renderers.programs.base import REJECTIONS
 
 _CHUNK = 512
 """How many ids of a prompt are searched at a time, from its end on."""
-_NO_ID = -1
 _HEADER_PATHS: tuple[Path, ...] = ((), ("role",))
 
 
@@ -72,7 +71,7 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
             places = _find_headers(chunk, headers)
         except Exception:
             # An object that is not an id may raise anything when it is compared.
-            places = _find_headers([token if type(token) is int else _NO_ID for token in chunk], headers)
+            places = _find_headers([token if type(token) is int else -1 for token in chunk], headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
             if not places[place]:
                 return False

@@ -1,9 +1,8 @@
 """Reduce a message to its kind: the values that can change how a template renders it.
 
-A kind is a sample message. Fields that the template cannot read are left out, and free text that no test of the
-template may match is replaced with a probe word. Numbers inside the content are data, such as a tool result, and are
-replaced as well. All other values stay: roles, flags, numbers, enum-like texts, and the structure of lists and objects.
-A proof that is made with the samples is the same for all messages of these kinds.
+A kind is a sample message, so one proof holds for all messages of a kind. Fields that the template cannot read are left
+out. Free text that no test of the template may match, and numbers inside the content, which are data, are replaced. All
+other values stay: roles, flags, other numbers, enum-like texts, and the structure of lists and objects.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ _FREE_TEXT = frozenset({"content", "text", "name", "tool_call_id", "id", *REASON
 _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 """The fields of a content part that are read outside the template, to adapt a message."""
 _SAMPLE_NUMBER = 7
-_IDS = frozenset({"tool_call_id", "id"})
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
 
@@ -86,5 +84,6 @@ def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) ->
     # Templates strip whitespace at the ends, or test it by its first character.
     start, end = (text[:1] if text[:1].isspace() else "", text[-1:] if text[-1:].isspace() else "")
     # The first place where a text occurs decides the form of its word.
-    word = words.setdefault(text, f"{PROBE_ID}{len(words):02}" if field in _IDS else f"{PROBE_TEXT}{len(words)}")
+    is_id = field in ("tool_call_id", "id")
+    word = words.setdefault(text, f"{PROBE_ID}{len(words):02}" if is_id else f"{PROBE_TEXT}{len(words)}")
     return f"{start}{word}{end}"

@@ -1,9 +1,8 @@
 """Proofs that a rollout can be extended.
 
 Only the token ids of a rollout are known. Sample histories stand for its messages, each with a substitute for the turn
-of the model and with the new messages after it. The text after the stop token of the turn must be equal for all of
-them: this is the suffix that the new messages add. The text before must equal the text of the turn alone, else the
-template would rewrite the history.
+of the model and the new messages after it. The text after the turn must be equal for all of them: it is the suffix that
+the new messages add. The text before must equal the text of the turn alone, else the template rewrites the history.
 """
 
 from __future__ import annotations
@@ -34,10 +33,7 @@ from renderers.programs.base import REJECTIONS
 
 
 class Sample(NamedTuple):
-    """A turn and new messages as they are rendered in a proof.
-
-    The key of a proof is its `repr`, which differs for `True`, `1` and `1.0`.
-    """
+    """A turn and new messages. The key of their proof is the `repr`, which differs for `True`, `1` and `1.0`."""
 
     turn: Turn
     new: Sequence[JsonObject]
@@ -52,11 +48,10 @@ class Outcome(NamedTuple):
     stop: str
     """The token that ends the turn; empty if it ends with text."""
     last_stop: str
-    """The token that ends the turn if nothing follows it."""
+    """The same if nothing follows the turn."""
     stop_is_next: bool
     """True if the stop token is also the first token of the next message."""
     scaffold: Scaffold
-    """The scaffold from the message before the turn on."""
     suffix: int
     """A number that is equal for equal texts after the turn."""
     change: str | None
@@ -245,11 +240,8 @@ def _absent_features(
     outcomes: Sequence[Outcome], has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
 ) -> frozenset[HistoryFeature]:
     """Return the features that the real history cannot have, because a token that they always produce is absent."""
-    required = {
-        outcome.history.features: outcome.required
-        for outcome in outcomes
-        if HistoryFeature.OWN not in outcome.history.features
-    }
+    ending_otherwise = [outcome for outcome in outcomes if HistoryFeature.OWN not in outcome.history.features]
+    required = {outcome.history.features: outcome.required for outcome in ending_otherwise}
     absent = set() if after_assistant() else {HistoryFeature.OWN}
     for feature in HistoryFeature:
         having = [features for features in required if feature in features]

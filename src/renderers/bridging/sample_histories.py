@@ -127,7 +127,7 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
 
 
 def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
-    """Return the positions of the results that certainly belong to a call, by the position of the call."""
+    """Return the positions of the results that belong to a call by its id or name, by the position of the call."""
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
         references = [result.get(key) for result in results]
@@ -136,6 +136,4 @@ def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject])
                 result = references.index(value)
                 if result not in matched.values():
                     matched[index] = result
-    left = [call for call in range(len(calls)) if call not in matched]
-    others = [result for result in range(len(results)) if result not in matched.values()]
-    return matched | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else matched
+    return matched

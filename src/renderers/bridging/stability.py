@@ -1,7 +1,4 @@
-"""`PrefixStability`: whether the token ids of a conversation stay the same if messages are appended.
-
-Sample conversations are rendered without and with the messages that may follow, and the ids are compared.
-"""
+"""`PrefixStability`: whether appending messages changes the ids of a conversation, tried with sample conversations."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ _LEARNED: BoundedTable[PrefixStability] = BoundedTable(keep=64)
 class PrefixStability:
     """Whether appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
-    Both conversations are rendered without a generation prompt.
+    Both are rendered without a generation prompt.
     """
 
     stable: bool
@@ -58,8 +55,7 @@ class PrefixStability:
 
 
 RenderSample = Callable[[list[JsonObject], list[JsonObject] | None], tuple[str, list[int]]]
-"""Returns the text and the ids of plain messages with tools, without a generation prompt. Raises the errors of
-`render`."""
+"""Returns the text and the ids of messages and tools, without a generation prompt. Raises the errors of `render`."""
 
 
 def learn_prefix_stability(key: Hashable, render: RenderSample) -> PrefixStability:

@@ -62,10 +62,7 @@ class FieldDelimiters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TurnFormat:
-    """The delimiters of turns and fields. Each of them is probed on first use.
-
-    Call `turn_format` for an object that all renderers of a process share.
-    """
+    """The delimiters of turns and fields, each probed on first use. Call `turn_format` for a shared object."""
 
     key: ProbeKey
 
@@ -88,10 +85,7 @@ class TurnFormat:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - turn formats are shared and kept as well
     def placeholder(self, role: str, kind: str) -> str | None:
-        """Return the text for a media part of a message, without the tokens that open and close it.
-
-        Return None if the program does not accept such a part.
-        """
+        """Return the text for a media part, without the tokens around it; None if the program accepts no such part."""
         first, last = ({"type": "text", "text": caption} for caption in PROBE_CAPTIONS)
         without_media = conversations_with({"role": role, "content": [first, last]})
         with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
@@ -138,10 +132,7 @@ class TurnFormat:
         return None if content is not None and _adjacent_lexemes(content)[0] == markers[0] else markers
 
     def render_turn(self, fields: JsonObject) -> tuple[Trace | None, list[JsonObject]]:
-        """Render an assistant's last turn after a question. Return None for it if the program rejects it.
-
-        The second value is the rendered conversation.
-        """
+        """Render an assistant's turn after a question. Return the trace, None if rejected, and the conversation."""
         conversation = [ASK, {"role": "assistant", **fields}]
         return self.render(conversation), conversation
 
