@@ -30,7 +30,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
-from renderers.probing.turn_format import turn_format
+from renderers.probing.turn_format import TurnFormat
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.tokenizer.encoding.test_encode import Letters
 
@@ -262,10 +262,10 @@ def test_a_string_argument_does_not_cause_another_probe_of_the_turn_format() -> 
     )
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     messages = [*HI, {"role": "assistant", "content": "<think>Yes"}]
-    before = turn_format.cache_info().misses
+    before = TurnFormat.headers.cache_info().misses
     for number in range(5):
         assert renderer.render(messages, note=f"{number}" * 50).token_ids
-    assert turn_format.cache_info().misses == before + 1
+    assert TurnFormat.headers.cache_info().misses == before + 1
     sampled = [
         renderer.tokenizer.decode(
             [token for token, is_sampled in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if is_sampled]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from renderers.bridging.bridge import Bridge, Prior, extend
+from renderers.bridging.bridge import Bridge, Extension, Prior
 from renderers.bridging.context import BridgeContext, pipeline_key
 from renderers.bridging.refusal import BridgeReason, BridgeRefusal
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
@@ -348,7 +348,8 @@ class ChatRenderer:
         if process_multimodal:
             _reject_media(messages)
         context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
-        return extend(context, prior, messages, retention=self.settings.thinking_retention or self._default_retention)
+        retention = self.settings.thinking_retention or self._default_retention
+        return Extension(context, prior, messages, retention).bridge()
 
     def bridge_to_next_turn(
         self,
@@ -378,7 +379,7 @@ class ChatRenderer:
         """True if appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
         Both conversations are rendered without a generation prompt. The result is learned once per template and
-        arguments, by rendering some hundred small conversations. `prefix_stability` returns those that were compared.
+        arguments, by rendering up to two hundred conversations. `prefix_stability` returns those that were compared.
 
         Raises:
             TemplateLimitError: The template exceeds its limits.
@@ -402,8 +403,7 @@ class ChatRenderer:
     @lazy
     def _stability(self) -> PrefixStability:
         keys = tuple(pipeline_key(self._pipeline, with_tools=with_tools) for with_tools in (False, True))
-        reads_tools = len(self._programs) > 1 or any(program.mentions("tools") for program in self._programs)
-        return learn_prefix_stability(keys, self._render_sample, reads_tools=reads_tools)
+        return learn_prefix_stability(keys, self._render_sample)
 
     def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
         rendered = self._pipeline.run(messages, tools=tools, add_generation_prompt=False)

@@ -24,18 +24,15 @@ def find_contradiction(
     counts if the reasoning of an earlier turn is rendered with one of its values and not with the other.
     """
     history = next(sample for sample in sample_histories() if HistoryFeature.THOUGHT in sample.features)
+    keep_all = retention == "all"
     for name, value in switches.items():
         if retention is None or not isinstance(value, bool):
             continue
         texts = [render(list(history.messages), {name: setting}) for setting in (value, not value)]
-        keeps, keeps_otherwise = (text is not None and PROBE_EARLIER_REASONING in text for text in texts)
-        if None in texts or keeps == keeps_otherwise:
-            continue
-        if keeps != (retention == "all"):
-            verb = "keeps" if keeps else "drops"
-            return (
-                f"with {name}={value} the template {verb} the reasoning of earlier turns, so it cannot be {retention!r}"
-            )
+        kept = [text is not None and PROBE_EARLIER_REASONING in text for text in texts]
+        if None not in texts and kept == [not keep_all, keep_all]:
+            effect = f"{'drops' if keep_all else 'keeps'} the reasoning of earlier turns"
+            return f"with {name}={value} the template {effect}, so it cannot be {retention!r}"
     return None
 
 
@@ -57,5 +54,4 @@ def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -
     for name in THINKING_SWITCHES:
         if name in switches:
             values |= dict.fromkeys(THINKING_SWITCHES, switches[name])
-    kept = [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value]
-    return "all" if "all" in kept else None
+    return "all" if "all" in [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value] else None

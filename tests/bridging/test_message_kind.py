@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from renderers.bridging.message_kind import FieldRules, SampleTexts, classify_call, classify_message
+from renderers.bridging.message_kind import FieldRules, classify_call, classify_message
 from renderers.core.completions import CalledTool
 from renderers.templating.literals import TemplateLiterals
 
@@ -16,7 +16,7 @@ FIELDS = frozenset({"urgent", "meta", "level"})
 
 def kind(content: Any = "one", *, fields: frozenset[str] | None = FIELDS, **other: Any) -> dict[str, Any]:
     rules = FieldRules(fields, LITERALS)
-    return classify_message({"role": "user", "content": content, **other}, rules, SampleTexts())
+    return classify_message({"role": "user", "content": content, **other}, rules, {})
 
 
 def keys(*kinds: dict[str, Any]) -> int:
@@ -56,13 +56,14 @@ def test_a_field_that_the_template_cannot_read_does_not_matter() -> None:
 
 
 def test_equal_texts_stay_equal_and_different_texts_stay_different() -> None:
-    rules, texts = FieldRules(FIELDS, LITERALS), SampleTexts()
-    call = classify_call(CalledTool("c1", "get"), rules, texts)
+    rules = FieldRules(FIELDS, LITERALS)
+    words: dict[str, str] = {}
+    call = classify_call(CalledTool("c1", "get"), rules, words)
     first, second = (
-        classify_message({"role": "tool", "content": "R", "tool_call_id": number, "name": "get"}, rules, texts)
+        classify_message({"role": "tool", "content": "R", "tool_call_id": number, "name": "get"}, rules, words)
         for number in ("c1", "c2")
     )
     assert (call.id, call.name) == (first["tool_call_id"], first["name"])
     assert first["content"] == second["content"]
     assert first["tool_call_id"] != second["tool_call_id"]
-    assert classify_call(CalledTool(None, None), rules, texts) == CalledTool(None, None)
+    assert classify_call(CalledTool(None, None), rules, words) == CalledTool(None, None)

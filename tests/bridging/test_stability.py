@@ -98,7 +98,7 @@ def test_prefix_stability_of_real_models_is_as_recorded(name: str) -> None:
     assert renderer.is_prefix_stable is stability.stable is (name in STABLE)
     if stability.stable:
         assert (stability.before, stability.after, stability.tools, stability.change) == (None, None, None, "")
-        assert len(stability.tried) > 90
+        assert len(stability.tried) > 30
     else:
         assert UNSTABLE[name] in stability.change
         assert changes(renderer, stability)
@@ -224,7 +224,7 @@ def test_a_template_that_rejects_every_conversation_is_not_stable() -> None:
     assert (stability.before, stability.after, stability.tried) == (None, None, ())
     assert stability.change.startswith("the template rejects all sample conversations: ")
     assert "closed today" in stability.change
-    assert stability.refused > 500
+    assert stability.refused > 100
 
 
 def test_refused_pairs_are_counted_and_otherwise_ignored() -> None:
@@ -232,7 +232,8 @@ def test_refused_pairs_are_counted_and_otherwise_ignored() -> None:
     stability, complete = (renderer_for(text).prefix_stability() for text in (refuses_tools, APPEND_ONLY))
     assert stability.stable
     assert not any("with a tool" in case for case in stability.tried)
-    assert stability.refused == len(stability.tried) == len(complete.tried) // 2
+    assert stability.tried == tuple(case for case in complete.tried if "with a tool" not in case)
+    assert stability.refused == len(complete.tried) - len(stability.tried)
 
 
 def test_a_template_that_exceeds_a_limit_is_an_error() -> None:
@@ -272,19 +273,16 @@ def test_equal_renderers_share_the_result(monkeypatch: pytest.MonkeyPatch) -> No
     assert again.before is not first.before
 
 
-def test_a_template_that_reads_no_tools_is_rendered_once_for_both_pairs() -> None:
-    counts = {}
-    for reads_tools in (True, False):
-        runs: list[object] = []
+def test_few_conversations_are_rendered_and_none_twice() -> None:
+    rendered: list[str] = []
 
-        def render(messages: list[dict[str, Any]], tools: object, runs: list[object] = runs) -> tuple[str, list[int]]:
-            runs.append(tools)
-            text = "|".join(message["content"] for message in messages)
-            return text, [ord(character) for character in text]
+    def render(messages: list[dict[str, Any]], tools: object) -> tuple[str, list[int]]:
+        rendered.append(repr((messages, tools)))
+        text = "|".join(message["content"] for message in messages)
+        return text, [ord(character) for character in text]
 
-        assert prefix_stability(render, reads_tools=reads_tools).stable
-        counts[reads_tools] = len(runs)
-    assert counts[True] == 2 * counts[False]
+    assert prefix_stability(render).stable
+    assert len({*rendered}) == len(rendered) < 200
 
 
 def test_importing_the_module_builds_no_conversations() -> None:

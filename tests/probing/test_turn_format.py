@@ -43,6 +43,13 @@ def test_renderers_of_one_template_share_a_turn_format() -> None:
     assert format_of(SOURCE) is not format_of(SOURCE, with_tools=True)
 
 
+def test_arguments_that_are_equal_and_written_differently_have_formats_of_their_own() -> None:
+    source = "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}<{{ level }}>{% endif %}"
+    levels = (1, True, 1.0)
+    headers = [format_of(source, arguments={"level": level}).headers("user")[0].text for level in levels]
+    assert headers == ["<1>", "<True>", "<1.0>"]
+
+
 REAL = {
     "Qwen/Qwen3-8B": ("<think>", "</think>"),
     "zai-org/GLM-4.5-Air": ("<think>", "</think>"),

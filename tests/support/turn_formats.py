@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
+from renderers.probing.turn_format import TurnFormat, turn_format
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate
 
@@ -24,5 +24,6 @@ def format_of(
 ) -> TurnFormat:
     """Return the turn format of a template's source."""
     program = TemplateProgram(ChatTemplate(source, verify=False), tuple((tokens or {}).items()))
-    key = probe_key(program, arguments=arguments or {}, with_tools=with_tools, now=now, special_tokens=special_tokens)
-    return turn_format(key)
+    return turn_format(
+        program, arguments=arguments or {}, with_tools=with_tools, now=now, special_tokens=special_tokens
+    )

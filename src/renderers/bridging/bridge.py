@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext
+from renderers.bridging.context import BridgeContext, field_rules
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.message_kind import SampleTexts, classify_call, classify_message
-from renderers.bridging.proofs import (
-    Outcome,
-    Proof,
-    Sample,
-    choose_outcome,
-    closing_text,
-    describe_error,
-    find_fault,
-    prove,
-)
+from renderers.bridging.message_kind import ProbeWords, classify_call, classify_message
+from renderers.bridging.proofs import Outcome, Sample, choose_outcome, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.core.completions import CompletionState, Region
@@ -47,6 +37,10 @@ class Bridge:
     """True if rendering the whole conversation is proven to give these ids, provided that the model wrote its turn
     exactly as the template would."""
     evidence: tuple[BridgeEvidence, ...]
+
+    def __repr__(self) -> str:
+        tokens, histories = len(self.tokens.token_ids), len(self.evidence)
+        return f"Bridge(<{tokens} tokens>, matches_rerender={self.matches_rerender}, evidence=<{histories} histories>)"
 
     @property
     def keeps(self) -> bool:
@@ -83,23 +77,6 @@ def _contains(ids: Sequence[Any], token: int) -> bool:
         return any(type(other) is int and other == token for other in ids)
 
 
-def extend(
-    context: BridgeContext, prior: Prior, new: Sequence[JsonObject], *, retention: ThinkingRetention | None
-) -> Bridge | BridgeRefusal:
-    """Extend a rollout by new messages, or return the refusal.
-
-    The result depends on the arguments alone: a proof is made with sample messages that are determined by the kinds of
-    the real ones, so it does not matter which messages of a kind were bridged first.
-    """
-    for number, message in enumerate(new):
-        if message["role"] == "assistant":
-            detail = f"new message {number} is the assistant's. Pass the tokens of the model as the completion instead."
-            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
-    if prior.state.region is Region.REASONING and prior.state.stop_token_id is not None:
-        return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
-    return _Extension(context, prior, new, retention).extend()
-
-
 def _no_stop_token(detail: str) -> BridgeRefusal:
     return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
 
@@ -115,7 +92,7 @@ class _Suffix(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Extension:
+class Extension:
     """A rollout and the messages to extend it by."""
 
     context: BridgeContext
@@ -123,7 +100,18 @@ class _Extension:
     new: Sequence[JsonObject]
     retention: ThinkingRetention | None
 
-    def extend(self) -> Bridge | BridgeRefusal:
+    def bridge(self) -> Bridge | BridgeRefusal:
+        """Extend the rollout by the new messages, or return the refusal.
+
+        A proof is made with samples that depend on the kinds of the messages only, so earlier bridges do not matter.
+        """
+        state = self.prior.state
+        if "assistant" in self._roles:
+            message = f"new message {self._roles.index('assistant')} is the assistant's"
+            detail = f"{message}. Pass the tokens of the model as the completion instead."
+            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
+        if state.region is Region.REASONING and state.stop_token_id is not None:
+            return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
         suffixes: list[_Suffix] = []
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
@@ -138,56 +126,45 @@ class _Extension:
         if not first.begins_with_stop and not self._keeps_last_token(first.trace.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
         evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
-        state = self.prior.state
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
         matches = complete and all(item.change is None for item in evidence)
         return Bridge(self._join_tokens(first), matches, evidence)
 
     @property
-    def _has_result(self) -> bool:
-        return any(message["role"] == "tool" for message in self.new)
+    def _roles(self) -> list[str]:
+        return [message["role"] for message in self.new]
 
     def _possible_turns(self) -> Iterator[Turn]:
         state, content = self.prior.state, self.prior.content
-        if not state.calls and self._has_result:
+        if not state.calls and "tool" in self._roles:
             # Calls that could not be parsed may be the whole turn, or follow other content.
             yield Turn(state.reasoning, "", ())
-            if not content.strip() or call_delimiters(self.context).encloses(content.strip()):
+            if not content.strip() or self.context.learn(call_delimiters).encloses(content.strip()):
                 return
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
-        context = self.context
-        if not context.field_rules.literals.may_match(turn.content):
+        rules, words = self.context.learn(field_rules), ProbeWords()
+        if not rules.literals.may_match(turn.content):
             turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
-        sample = self._sample_of(turn)
-        proof = context.remember(("proof", sample.key), lambda: prove(context, sample))
-        suffix = self._suffix_by_proof(turn, sample, proof)
+        sample_turn = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
+        sample = Sample(sample_turn, [classify_message(message, rules, words) for message in self.new])
+        suffix = self._suffix_by_proof(turn, sample)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        real = Sample(turn, list(self.new), None)
-        proof = context.remember(("real proof", repr(turn), repr(self.new)), lambda: prove(context, real))
-        return self._suffix_by_proof(turn, real, proof) or BridgeRefusal(
+        return self._suffix_by_proof(turn, Sample(turn, self.new)) or BridgeRefusal(
             BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
         )
 
-    def _sample_of(self, turn: Turn) -> Sample:
-        """Return a turn and messages of the same kinds."""
-        rules, texts = self.context.field_rules, SampleTexts()
-        sample = turn._replace(calls=tuple(classify_call(call, rules, texts) for call in turn.calls))
-        new = [classify_message(message, rules, texts) for message in self.new]
-        # `repr` differs for `True`, `1` and `1.0`, which are equal.
-        return Sample(sample, new, (repr(sample), *map(repr, new)))
-
-    def _suffix_by_proof(self, turn: Turn, sample: Sample, proof: Proof) -> _Suffix | BridgeRefusal | None:
+    def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        token_ids = self.context.tokenizer.added_tokens
+        proof = self.context.remember(("proof", repr(sample)), lambda: prove(self.context, sample))
         chosen = choose_outcome(
             proof,
-            has_token=lambda text: self.prior.has(token_ids.get(text)),
-            after_assistant=self._follows_assistant,
+            has_token=self._has_token,
+            after_assistant=self._after_assistant,
             new=self.new,
             retention=self.retention,
         )
@@ -198,13 +175,15 @@ class _Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            rendered = self._render_suffix(outcome, turn, outcome.stop + closing)
+            return self._render_suffix(outcome, turn, outcome.stop + closing, evidence)
         except REJECTIONS as error:
             return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
-        return rendered and _Suffix(*rendered, outcome.stop in token_ids, evidence)
 
-    def _follows_assistant(self) -> bool:
-        headers = role_headers(self.context)
+    def _has_token(self, text: str) -> bool:
+        return self.prior.has(self.context.tokenizer.added_tokens.get(text))
+
+    def _after_assistant(self) -> bool:
+        headers = self.context.learn(role_headers)
         return headers is not None and ends_with_assistant_message(self.prior.prompt, headers)
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
@@ -223,10 +202,13 @@ class _Extension:
                 return _no_stop_token(f"{end}, and the template does not write the stop token {stop} after it")
             # Text after a stop token that begins the next message would belong to that message.
             return "" if stop in ends and not outcome.stop_is_next else outcome.stop
-        if not outcome.stop and self._has_result:
+        if not outcome.stop and "tool" in self._roles:
             end = "the turn that called the tool was cut off"
             return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
-        closing = closing_text(self.context, sample, outcome, prior.state.region)
+        closing = self.context.remember(
+            ("closing", repr(sample), outcome.history.features, outcome.stop, prior.state.region),
+            lambda: closing_text(self.context, sample, outcome, prior.state.region),
+        )
         if closing is None:
             detail = "the template renders no such turn, so it cannot be closed"
             return BridgeRefusal(BridgeReason.REASONING_OPEN, detail)
@@ -235,39 +217,25 @@ class _Extension:
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
-    def _render_suffix(self, outcome: Outcome, turn: Turn, lead: str) -> tuple[Trace, list[LabelledSpan]] | None:
-        """Return the text and the labels after the turn, with `lead` before them.
-
-        None if the scaffold differs from the one that was proven.
-        """
+    def _render_suffix(
+        self, outcome: Outcome, turn: Turn, lead: str, evidence: tuple[BridgeEvidence, ...]
+    ) -> _Suffix | None:
+        """Return the text after the turn with `lead` before it; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render(messages, turn=index, prompt=True)
         end = followed.end
-        if end is None or find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
+        if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
         # The tokens after a special token do not depend on the text before it.
         moved = len(lead) - end
-        spans = [
-            Span(max(span.start, end) + moved, span.end + moved, max(span.message - index - 1, -1), span.path)
-            for span in followed.trace.spans
-            if span.end > end
-        ]
-        labels = [
-            label._replace(
-                start=max(label.start, end) + moved,
-                end=label.end + moved,
-                message=max(label.message - index - 1, -1),
-                sampled=False,
-                content=label.content and label.message > index,
-            )
-            for label in followed.rendered.labels
-            if label.end > end
-        ]
-        if lead:
-            spans.insert(0, Span(0, len(lead), -1, ()))
-            labels.insert(0, LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False))
-        return Trace(lead + followed.trace.text[end:], tuple(spans)), labels
+        labels = [LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False)] if lead else []
+        for start, stop, message, path, channel, _, content in followed.rendered.labels:
+            if stop > end:
+                place = max(start, end) + moved, stop + moved, max(message - index - 1, -1), path
+                labels.append(LabelledSpan(*place, channel, sampled=False, content=content and message > index))
+        trace = Trace(lead + followed.trace.text[end:], tuple(Span(*label[:4]) for label in labels))
+        return _Suffix(trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence)
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
@@ -285,16 +253,17 @@ class _Extension:
         # The sum of two lists has exactly the right size, so a long prompt is copied only once.
         new_ids = [*prior.completion, *encoded.ids[first:]]
         all_ids = prior.prompt + new_ids
-        roles, names = [message["role"] for message in self.new], self._tool_names()
-        if not encoded.runs:
-            return RenderedTokens(token_ids=all_ids, message_roles=roles, message_tool_names=names)
         moved = before - first
         runs = [run._replace(end=run.end + moved) for run in encoded.runs if run.end > first]
+        # A result gets its name from the message or from the model's call.
+        calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
+        names = extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]
         return RenderedTokens.of_runs(
             all_ids,
-            [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs],
+            # There are no runs if a custom tokenizer provides no offsets.
+            [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs] if encoded.runs else (),
             injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
-            message_roles=roles,
+            message_roles=self._roles,
             message_tool_names=names,
             decode=self.context.tokenizer.decode,
         )
@@ -302,20 +271,14 @@ class _Extension:
     def _tokens_after_stop(self, added: str, ids: Sequence[int]) -> int:
         """Return how many tokens of the suffix after the stop token the completion already contains.
 
-        A completion that was cut out of a render contains the line break that the template writes after the stop
-        token. It must be all the text up to the next special token, as the text would otherwise have other tokens.
-        `ids` are those of the suffix, from the stop token on.
+        A completion that was cut out of a render may contain the line break that the template writes after the stop
+        token. It must be all text up to the next special token, else its tokens differ. `ids` include the stop token.
         """
         stop = self.prior.state.stop_token_id
         if stop is None or _contains(self.prior.completion[-1:], stop):
             return 0
         pattern = compile_alternation(self.context.special_tokens)
-        tokens = [match.span() for match in itertools.islice(pattern.finditer(added), 2)] if pattern else []
-        between = self.context.encode(added[tokens[0][1] : tokens[1][0]]) if len(tokens) == 2 else []
+        pieces = pattern.split(added, maxsplit=2) if pattern else []
+        between = self.context.encode(pieces[1]) if len(pieces) == 3 else []
         _, after = self.prior.around_stop
         return len(between) if after == between and list(ids[1 : 1 + len(between)]) == between else 0
-
-    def _tool_names(self) -> list[str | None]:
-        """Return the tool name of each new message that is a result, from the message or from the model's call."""
-        calls = [{"id": id_, "function": {"name": name}} for id_, name in self.prior.state.calls if id_ and name]
-        return extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]

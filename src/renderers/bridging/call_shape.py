@@ -1,7 +1,4 @@
-"""`CallDelimiters`: the texts that a template writes around the tool calls of a turn.
-
-If the calls of a turn cannot be parsed, used to find out whether an unparsable turn contains only calls.
-"""
+"""`CallDelimiters`: the texts around the calls of a turn, to tell whether an unparsable turn contains only calls."""
 
 from __future__ import annotations
 
@@ -26,18 +23,14 @@ class CallDelimiters(NamedTuple):
 
 def call_delimiters(context: BridgeContext) -> CallDelimiters:
     """Return the delimiters of a turn that consists of a call; empty if the template writes no calls."""
-    return context.remember("call delimiters", lambda: _probe_call_delimiters(context))
-
-
-def _probe_call_delimiters(context: BridgeContext) -> CallDelimiters:
-    question = next(sample_histories()).messages
+    question = sample_histories()[0].messages
     call = substitute_turn(Turn(ReasoningState.NONE, "", (CalledTool(None, None),)), ())
     try:
         turn = context.render([*question, call], turn=1, prompt=False)
     except REJECTIONS:
         return CallDelimiters()
     calls = [span for span in turn.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
-    if turn.end is None or not calls:
+    if not turn.end or not calls:
         return CallDelimiters()
     start = min(label.start for label in turn.own_labels if label.sampled)
     before, after = turn.trace.text[start : calls[0].start], turn.trace.text[calls[-1].end : turn.end]

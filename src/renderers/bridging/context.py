@@ -10,13 +10,12 @@ from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.spans import Channel, LabelledSpan, Path, Trace
+from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
-_CONTEXTS_KEPT = 128
 _PROOFS_KEPT = 64
 """How many proofs of a context are kept at least: one for each kind of turn and new messages."""
 _LONGEST_TOKEN = 256
@@ -25,7 +24,7 @@ _LONGEST_TOKEN = 256
 Result = TypeVar("Result")
 Scaffold = tuple[tuple[int, Path | str], ...]
 """The template text around bodies: the number of a message with a text, or with the path of a body."""
-_PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=_CONTEXTS_KEPT)
+_PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 """The proofs of each context, by its key."""
 
 
@@ -37,16 +36,9 @@ def clear_proof_caches() -> None:
 def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
     """Return everything that determines how a pipeline renders messages, except the content of the tools."""
     settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
-    return (
-        pipeline.turn_format(with_tools=with_tools).key,
-        # Lists and long texts among the arguments are not in the probe key.
-        repr(pipeline.arguments),
-        settings.content_tokens,
-        settings.conventions,
-        settings.prefill,
-        vocab.stop_texts,
-        vocab.fingerprint,
-    )
+    # Lists and long texts among the arguments are not in the probe key.
+    probed = pipeline.turn_format(with_tools=with_tools).key, repr(pipeline.arguments)
+    return *probed, settings.content_tokens, settings.conventions, settings.prefill, vocab.stop_texts, vocab.fingerprint
 
 
 @dataclass(frozen=True)
@@ -67,9 +59,9 @@ class RenderedTurn:
         return [label for label in self.rendered.labels if label.message == self.message]
 
     @lazy
-    def end(self) -> int | None:
-        """The offset at which the turn ends; None if it is not rendered."""
-        return max((label.end for label in self.own_labels if label.sampled), default=None)
+    def end(self) -> int:
+        """The offset at which the turn ends; 0 if it is not rendered."""
+        return max((label.end for label in self.own_labels if label.sampled), default=0)
 
     @lazy
     def stop(self) -> str:
@@ -78,25 +70,16 @@ class RenderedTurn:
 
     def stop_among(self, tokens: frozenset[str]) -> str:
         """Return the one of some tokens that ends the turn; empty if none does."""
-        pattern, end = compile_alternation(tokens), self.end or 0
+        pattern, end = compile_alternation(tokens), self.end
         matches = pattern.finditer(self.trace.text, max(0, end - _LONGEST_TOKEN), end) if pattern else ()
         return next((match[0] for match in matches if match.end() == end), "")
-
-    def bodies(self) -> list[LabelledSpan]:
-        """Return the fields of the turn. Later messages may repeat some, such as the name of a called tool."""
-        end = self.end or 0
-        return [
-            label
-            for label in self.own_labels
-            if label.start < label.end <= end and label.channel is not Channel.SCAFFOLD
-        ]
 
     def scaffold(self) -> Scaffold:
         """Return the scaffold of the turn, of the message before it, and of everything after it.
 
         Bodies count by their place. Adjacent spans of the same field are one body.
         """
-        text, end = self.trace.text, self.end or 0
+        text, end = self.trace.text, self.end
         entries: list[tuple[int, Path | str]] = []
         for start, stop, owner, path in self.trace.spans:
             if stop <= end and (owner not in (self.message - 1, self.message) or start == end):
@@ -112,11 +95,7 @@ class RenderedTurn:
 
 @dataclass(frozen=True)
 class BridgeContext:
-    """A render pipeline with the tools of a conversation.
-
-    Its key is everything that a proof can depend on beside the turn and the new messages. Contexts with equal keys
-    share their proofs.
-    """
+    """A pipeline and tools: everything that a proof depends on beside its messages. Equal ones share their proofs."""
 
     pipeline: RenderPipeline
     tools: list[JsonObject] | None
@@ -124,17 +103,17 @@ class BridgeContext:
     """The text that an assistant turn begins with."""
 
     @lazy
-    def key(self) -> Hashable:
-        """Everything that determines the output of the template, except the messages."""
-        return pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
-
-    @lazy
     def _proofs(self) -> BoundedTable[Any]:
-        return _PROOFS.get(self.key, lambda: BoundedTable(keep=_PROOFS_KEPT))
+        key = pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
+        return _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
 
     def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """Return a result that depends on this context and on `key` alone, computed once."""
         return cast(Result, self._proofs.get(key, compute))
+
+    def learn(self, probe: Callable[[BridgeContext], Result]) -> Result:
+        """Return the result of a function that depends on this context alone, computed once."""
+        return self.remember(probe, lambda: probe(self))
 
     def render(self, messages: Sequence[JsonObject], *, turn: int, prompt: bool) -> RenderedTurn:
         """Render messages with these tools, with a generation prompt if `prompt` is True. Raises as `render` does."""
@@ -158,15 +137,12 @@ class BridgeContext:
         """The delimiters of turns with these tools."""
         return self.pipeline.turn_format(with_tools=self.tools is not None)
 
-    @lazy
-    def field_rules(self) -> FieldRules:
-        """The rules that reduce a new message to its kind."""
-        return self.remember("field rules", self._find_field_rules)
 
-    def _find_field_rules(self) -> FieldRules:
-        program = self.turn_format.key.program
-        arguments = {**self.tokenizer.special_tokens_map, **self.pipeline.arguments}
-        return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
+def field_rules(context: BridgeContext) -> FieldRules:
+    """Return the rules that reduce a new message to its kind."""
+    program = context.turn_format.key.program
+    arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
+    return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
 
 
 def _texts_in(value: Any) -> Iterator[str]:

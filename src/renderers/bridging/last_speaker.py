@@ -13,7 +13,6 @@ from renderers.programs.base import REJECTIONS
 
 _CHUNK = 512
 """How many ids of a prompt are searched at a time, from its end on."""
-_NO_ID = -1
 _HEADER_PATHS: tuple[Path, ...] = ((), ("role",))
 
 
@@ -27,10 +26,6 @@ class RoleHeaders(NamedTuple):
 
 def role_headers(context: BridgeContext) -> RoleHeaders | None:
     """Return the headers of messages; None if no special token begins them or two of them are equal."""
-    return context.remember("role headers", lambda: _probe_role_headers(context))
-
-
-def _probe_role_headers(context: BridgeContext) -> RoleHeaders | None:
     pattern = compile_alternation(context.special_tokens)
     first_token = pattern.search(context.header) if pattern else None
     if pattern is None or first_token is None:
@@ -43,22 +38,18 @@ def _probe_role_headers(context: BridgeContext) -> RoleHeaders | None:
             turn = context.render(history.messages, turn=1, prompt=False)
         except REJECTIONS:
             continue
-        spans, end = turn.trace.spans, turn.end or 0
-        bodies = [span.start for span in spans if span.path not in _HEADER_PATHS and span.start >= end]
-        if turn.end is not None and bodies:
-            following = turn.trace.text[end : bodies[0]]
+        later = (span for span in turn.trace.spans if span.start >= turn.end)
+        bodies = [span.start for span in later if span.path not in _HEADER_PATHS]
+        if turn.end and bodies:
+            following = turn.trace.text[turn.end : bodies[0]]
             token = pattern.search(following)
             # The token that ends the turn may begin the next message as well.
             texts.append(following[token.start() :] if token else turn.stop + following)
     # Whitespace at the end may be in a token with the text after it.
     assistant, *others = (tuple(context.encode(text.rstrip())) for text in texts)
-    others = [_certain_part(other, assistant) for other in others]
+    # The last token may merge with the text after it. It is left out unless it is needed.
+    others = [other if assistant[: len(other) - 1] == other[:-1] else other[:-1] for other in others]
     return RoleHeaders(assistant, tuple(others)) if all(others) and assistant not in others else None
-
-
-def _certain_part(header: tuple[int, ...], assistant: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a header without its last token, which may merge with the text after it, unless it is needed."""
-    return header[:-1] if header[:-1] != assistant[: len(header) - 1] else header
 
 
 def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> bool:
@@ -77,13 +68,12 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
         # A header that begins before the end of the chunk may extend beyond it.
         chunk = prompt[start : end + longest - 1]
         try:
-            places = _header_places(chunk, headers)
+            places = _find_headers(chunk, headers)
         except Exception:
             # An object that is not an id may raise anything when it is compared.
-            chunk = [token if type(token) is int else _NO_ID for token in chunk]
-            places = _header_places(chunk, headers)
+            places = _find_headers([token if type(token) is int else -1 for token in chunk], headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
-            if not _begins_with(chunk, place, headers.assistant):
+            if not places[place]:
                 return False
             assistant_headers += 1
             if assistant_headers == 2:
@@ -92,16 +82,13 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
     return False
 
 
-def _header_places(ids: Sequence[Any], headers: RoleHeaders) -> set[int]:
-    places = set()
-    for header in {headers.assistant, *headers.others}:
+def _find_headers(ids: Sequence[Any], headers: RoleHeaders) -> dict[int, bool]:
+    """Return the places of headers, each with True if it is the assistant's."""
+    places = {}
+    for header in (*headers.others, headers.assistant):
         place = -1
         for _ in range(ids.count(header[0])):
             place = ids.index(header[0], place + 1)
-            if _begins_with(ids, place, header):
-                places.add(place)
+            if tuple(ids[place : place + len(header)]) == header:
+                places[place] = header is headers.assistant
     return places
-
-
-def _begins_with(ids: Sequence[Any], place: int, header: tuple[int, ...]) -> bool:
-    return tuple(ids[place : place + len(header)]) == header

@@ -1,9 +1,8 @@
 """Proofs that a rollout can be extended.
 
 Only the token ids of a rollout are known. Sample histories stand for its messages, each with a substitute for the turn
-of the model and with the new messages after it. The text after the stop token of the turn must be equal for all of
-them: this is the suffix that the new messages add. The text before must equal the text of the turn alone, else the
-template would rewrite the history.
+of the model and the new messages after it. The text after the turn must be equal for all of them: it is the suffix that
+the new messages add. The text before must equal the text of the turn alone, else the template rewrites the history.
 """
 
 from __future__ import annotations
@@ -34,12 +33,10 @@ from renderers.programs.base import REJECTIONS
 
 
 class Sample(NamedTuple):
-    """A turn and new messages as they are rendered in a proof."""
+    """A turn and new messages. The key of their proof is the `repr`, which differs for `True`, `1` and `1.0`."""
 
     turn: Turn
-    new: list[JsonObject]
-    key: tuple[str, ...] | None
-    """The key of the sample; None for the real messages: a proof with them is not kept."""
+    new: Sequence[JsonObject]
 
 
 class Outcome(NamedTuple):
@@ -51,11 +48,10 @@ class Outcome(NamedTuple):
     stop: str
     """The token that ends the turn; empty if it ends with text."""
     last_stop: str
-    """The token that ends the turn if nothing follows it."""
+    """The same if nothing follows the turn."""
     stop_is_next: bool
     """True if the stop token is also the first token of the next message."""
     scaffold: Scaffold
-    """The scaffold from the message before the turn on."""
     suffix: int
     """A number that is equal for equal texts after the turn."""
     change: str | None
@@ -64,7 +60,7 @@ class Outcome(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Outcomes for every history the template accepts, and its error for every one it rejects."""
+    """The outcomes for all histories that the template accepts, and its errors for the others."""
 
     outcomes: tuple[Outcome, ...]
     suffixes: tuple[str, ...]
@@ -73,46 +69,38 @@ class Proof(NamedTuple):
 
 
 class _History(NamedTuple):
-    """A sample history as the template renders it."""
+    """A sample history, its text with a generation prompt, and the special tokens in this text."""
 
     sample: SampleHistory
-    prompt: str = ""
-    """The text of the history with a generation prompt."""
-    required: frozenset[str] = frozenset()
-    """The special tokens in the prompt."""
-    error: str | None = None
-    """The error if the template rejects the history."""
+    prompt: str
+    required: frozenset[str]
 
 
-def _render_histories(context: BridgeContext) -> list[_History]:
+def _render_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
+    """Return the histories that the template accepts, and its errors for the others."""
     pattern = compile_alternation(context.special_tokens)
-    histories = []
+    histories, errors = [], []
     for sample in sample_histories():
-        turn = len(sample.messages)
         try:
-            prompt = context.render(sample.messages, turn=turn, prompt=True).trace.text
+            prompt = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace.text
         except REJECTIONS as error:
-            histories.append(_History(sample, error=describe_error(error, turn)))
+            errors.append(describe_error(error, len(sample.messages)))
         else:
-            required = frozenset(pattern.findall(prompt)) if pattern else frozenset()
-            histories.append(_History(sample, prompt, required))
-    return histories
+            histories.append(_History(sample, prompt, frozenset(pattern.findall(prompt) if pattern else ())))
+    return histories, errors
 
 
 def prove(context: BridgeContext, sample: Sample) -> Proof:
     """Render a turn and new messages after each sample history."""
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    histories = context.remember("histories", lambda: _render_histories(context))
+    histories, history_errors = context.learn(_render_histories)
     for history, substitute in itertools.product(histories, tuple(substitute_turns(sample.turn, sample.new))):
-        if history.error is not None:
-            errors.append(history.error)
-            continue
         try:
             outcomes.append(_prove_history(context, history, sample, substitute, suffixes))
         except REJECTIONS as error:
             errors.append(describe_error(error, len(history.sample.messages)))
-    return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), tuple(errors))
+    return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), (*errors, *history_errors))
 
 
 def describe_error(error: MessageError | TemplateError, turn: int) -> str:
@@ -140,10 +128,6 @@ def _prove_history(
     messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
     alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
-    if followed.end is None:
-        detail = "the template does not render the turn before new message 0"
-        refusal = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-        return Outcome(history.sample, history.required, "", "", False, (), -1, None, refusal)
     stop = last_stop = followed.stop
     fault = find_fault(followed, sample.new)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
@@ -152,29 +136,28 @@ def _prove_history(
         if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
             detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
             fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
-    stop_spans = followed.trace.spans_in(followed.end - len(stop), followed.end)
-    return Outcome(
-        history.sample,
-        history.required,
-        stop,
-        last_stop,
-        stop_is_next=any(span.message > index for span in stop_spans),
-        scaffold=followed.scaffold(),
-        suffix=suffixes.setdefault(followed.trace.text[followed.end :], len(suffixes)),
-        change=_describe_change(context, history.prompt, alone, followed, sample.turn),
-        fault=fault,
-    )
+    end = followed.end
+    stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
+    suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
+    change = _describe_change(context, history.prompt, alone, followed, sample.turn)
+    stops = stop, last_stop, stop_is_next
+    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault)
 
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
     """Return the last field of a turn, and the text between it and the stop token."""
-    bodies = turn.bodies()
-    return (bodies[-1].path, turn.trace.text[bodies[-1].end : turn.end].removesuffix(stop)) if bodies else ((), "")
+    for label in reversed(turn.own_labels):
+        # A later message may repeat a field, such as the name of a called tool.
+        if label.start < label.end <= turn.end and label.channel is not Channel.SCAFFOLD:
+            return label.path, turn.trace.text[label.end : turn.end].removesuffix(stop)
+    return (), ""
 
 
 def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefusal | None:
     """Return the refusal if new messages are not rendered after the turn; None if they are."""
-    trace, turn, end = followed.trace, followed.message, followed.end or 0
+    trace, turn, end = followed.trace, followed.message, followed.end
+    if not end:
+        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
     owners = {span.message for span in trace.spans}
     for number, message in enumerate(new):
         if turn + 1 + number not in owners:
@@ -199,7 +182,7 @@ def _describe_change(
     own_text, text, markers = alone.trace.text, followed.trace.text, context.turn_format.think_markers
     if not text.startswith(prompt):
         return f"the prompt ends with {_quote(prompt[first_difference(prompt, text) :])}, which is not in the history"
-    if alone.end is None or not own_text.startswith(prompt):
+    if not alone.end or not own_text.startswith(prompt):
         dropped = prompt[first_difference(prompt, own_text) :]
         return f"the prompt ends with {_quote(dropped)}, which is not in a turn that is the last"
     before = own_text[len(prompt) : alone.end].removesuffix(followed.stop)
@@ -244,9 +227,9 @@ def choose_outcome(
         return fault
     other = next((outcome for outcome in likely if (outcome.stop, outcome.suffix) != ends), None)
     if other is not None:
-        suffixes = [f"after {outcome.history}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
+        suffixes = [f"after {outcome.history.name}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
         return BridgeRefusal(BridgeReason.SUFFIX_VARIES, "; ".join(suffixes))
-    evidence = tuple(BridgeEvidence(str(outcome.history), outcome.change) for outcome in likely)
+    evidence = tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
         return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
@@ -257,32 +240,22 @@ def _absent_features(
     outcomes: Sequence[Outcome], has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
 ) -> frozenset[HistoryFeature]:
     """Return the features that the real history cannot have, because a token that they always produce is absent."""
-    required = {
-        outcome.history.features: outcome.required
-        for outcome in outcomes
-        if HistoryFeature.OWN not in outcome.history.features
-    }
+    ending_otherwise = [outcome for outcome in outcomes if HistoryFeature.OWN not in outcome.history.features]
+    required = {outcome.history.features: outcome.required for outcome in ending_otherwise}
     absent = set() if after_assistant() else {HistoryFeature.OWN}
     for feature in HistoryFeature:
         having = [features for features in required if feature in features]
         without = [features - {feature} for features in having if features - {feature} in required]
         others = without or [features for features in required if feature not in features]
         if having and others:
-            left = frozenset.intersection(*map(required.__getitem__, having))
-            if not all(map(has_token, left.difference(*map(required.__getitem__, others)))):
+            always = frozenset.intersection(*(required[features] for features in having))
+            if not all(map(has_token, always.difference(*(required[features] for features in others)))):
                 absent.add(feature)
     return frozenset(absent)
 
 
 def closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, region: Region) -> str | None:
     """Return the text that closes a turn which was cut off in a region; None if the template renders no such turn."""
-    if sample.key is None:
-        return _closing_text(context, sample, outcome, region)
-    key = "closing", sample.key, outcome.history.features, outcome.stop, region
-    return context.remember(key, lambda: _closing_text(context, sample, outcome, region))
-
-
-def _closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, region: Region) -> str | None:
     in_reasoning = region is Region.REASONING
     if region in (Region.CALL, Region.CALLS) or any(message["role"] == "tool" for message in sample.new):
         # The end of the turn may close a call, and a result shows that there was one.
@@ -295,7 +268,7 @@ def _closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, regi
     messages = [*outcome.history.messages, substitute_turn(cut, ()), *(() if in_reasoning else sample.new)]
     closed = context.render(messages, turn=len(outcome.history.messages), prompt=not in_reasoning)
     ends = [label.end for label in closed.own_labels if label.channel is channel and label.start < label.end]
-    if not ends or closed.end is None:
+    if not ends or not closed.end:
         return None
     # A token that the model is known to stop with is not part of the text that closes the turn.
     stop = closed.stop_among(context.tokenizer.vocab.stop_texts | {outcome.stop} - {""})

@@ -48,23 +48,16 @@ class HistoryFeature(enum.StrEnum):
 
 
 class SampleHistory(NamedTuple):
-    """A history, and its features, apart from the question that each history has."""
+    """A history. Each begins with a question, which is not listed among its features."""
 
+    name: str
     features: frozenset[HistoryFeature]
     messages: tuple[JsonObject, ...]
 
-    def __str__(self) -> str:
-        return _describe_features(self.features)
-
 
 @functools.cache
-def _describe_features(features: frozenset[HistoryFeature]) -> str:
-    # Cached, as each bridge lists all histories that it was proven with.
-    return ", ".join(sorted(features)) or "a question"
-
-
-def sample_histories() -> Iterator[SampleHistory]:
-    """Yield histories before a turn, beginning with the one that has no features."""
+def sample_histories() -> tuple[SampleHistory, ...]:
+    """Return histories before a turn, beginning with the one that has no features. The messages are shared."""
     question, follow_up = chat_message("user", PROBE_QUESTION), chat_message("user", PROBE_FOLLOW_UP)
     system, answer = chat_message("system", PROBE_SYSTEM), chat_message("assistant", PROBE_EARLIER_CONTENT)
     thoughtful = {**answer, **reasoning_fields(PROBE_EARLIER_REASONING)}
@@ -85,8 +78,10 @@ def sample_histories() -> Iterator[SampleHistory]:
         (own,): (question, answer),
         (own, thought): (question, thoughtful),
     }
-    for features, messages in histories.items():
-        yield SampleHistory(frozenset(features), messages)
+    return tuple(
+        SampleHistory(", ".join(sorted(features)) or "a question", frozenset(features), messages)
+        for features, messages in histories.items()
+    )
 
 
 def substitute_turn(turn: Turn, new: Sequence[JsonObject]) -> JsonObject:
@@ -132,7 +127,7 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
 
 
 def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
-    """Return the positions of the results that certainly belong to a call, by the position of the call."""
+    """Return the positions of the results that belong to a call by its id or name, by the position of the call."""
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
         references = [result.get(key) for result in results]
@@ -141,6 +136,4 @@ def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject])
                 result = references.index(value)
                 if result not in matched.values():
                     matched[index] = result
-    left = [call for call in range(len(calls)) if call not in matched]
-    others = [result for result in range(len(results)) if result not in matched.values()]
-    return matched | dict(zip(left, others, strict=True)) if len(left) == len(others) == 1 else matched
+    return matched

@@ -1,8 +1,4 @@
-"""`PrefixStability`: whether the token ids of a conversation stay the same if messages are appended.
-
-Each sample history with each kind of turn is rendered without and with the messages that may follow, and the ids are
-compared.
-"""
+"""`PrefixStability`: whether appending messages changes the ids of a conversation, tried with sample conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
 from renderers.core.bounded_table import BoundedTable
@@ -40,12 +36,12 @@ _LEARNED: BoundedTable[PrefixStability] = BoundedTable(keep=64)
 class PrefixStability:
     """Whether appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
-    Both conversations are rendered without a generation prompt.
+    Both are rendered without a generation prompt.
     """
 
     stable: bool
     before: list[JsonObject] | None = None
-    """The smallest conversation that changes; None if none does."""
+    """The smallest of the compared conversations that changes; None if none does."""
     after: list[JsonObject] | None = None
     """The same conversation with the messages that change it."""
     tools: list[JsonObject] | None = None
@@ -59,23 +55,21 @@ class PrefixStability:
 
 
 RenderSample = Callable[[list[JsonObject], list[JsonObject] | None], tuple[str, list[int]]]
-"""Returns the text and the ids of plain messages with tools, without a generation prompt. Raises the errors of
-`render`."""
+"""Returns the text and the ids of messages and tools, without a generation prompt. Raises the errors of `render`."""
 
 
-def learn_prefix_stability(key: Hashable, render: RenderSample, *, reads_tools: bool) -> PrefixStability:
+def learn_prefix_stability(key: Hashable, render: RenderSample) -> PrefixStability:
     """Return the result of `prefix_stability`, computed once per process for each `key`.
 
     `key` is everything that determines the output of `render`. The caller owns the record and may change it.
     """
-    return copy.deepcopy(_LEARNED.get(key, lambda: prefix_stability(render, reads_tools=reads_tools)))
+    return copy.deepcopy(_LEARNED.get(key, lambda: prefix_stability(render)))
 
 
-def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> PrefixStability:
+def prefix_stability(render: RenderSample) -> PrefixStability:
     """Compare sample conversations with the same ones when messages follow, up to the first that changes.
 
-    A template that rejects all of them is not stable. `reads_tools` is False if tools cannot change its output: a
-    conversation is then rendered once for both of its pairs.
+    A template that rejects all of them is not stable. The samples are shared: the caller must not change the result.
 
     Raises:
         TemplateLimitError: The template does not terminate.
@@ -86,33 +80,24 @@ def prefix_stability(render: RenderSample, *, reads_tools: bool = True) -> Prefi
     >>> prefix_stability(render).stable
     True
     """
-    rendered: dict[tuple[str, bool, str], tuple[str, list[int]] | str] = {}
-
-    def render_once(pair: _Pair, *, new: tuple[JsonObject, ...]) -> tuple[str, list[int]] | str:
-        """Return the text and the ids of a pair with its new messages, or the error of the template."""
-        key = pair.name, reads_tools and pair.tools is not None, _roles(new)
-        if key not in rendered:
-            try:
-                rendered[key] = render([*pair.before, *new], pair.tools)
-            except REJECTIONS as error:
-                rendered[key] = str(error)
-        return rendered[key]
-
+    # Several pairs begin with the same conversation.
+    shorter: dict[str, tuple[str, list[int]]] = {}
     tried: list[str] = []
     errors: list[str] = []
     for pair in _sample_pairs():
-        shorter = render_once(pair, new=())
-        longer = render_once(pair, new=pair.new) if not isinstance(shorter, str) else shorter
-        if isinstance(shorter, str) or isinstance(longer, str):
-            errors.append(str(longer))
+        after = [*pair.before, *pair.new]
+        try:
+            if pair.name not in shorter:
+                shorter[pair.name] = render(pair.before, pair.tools)
+            longer_text, longer_ids = render(after, pair.tools)
+        except REJECTIONS as error:
+            errors.append(str(error))
             continue
         tried.append(str(pair))
-        (text, ids), (longer_text, longer_ids) = shorter, longer
+        text, ids = shorter[pair.name]
         if longer_ids[: len(ids)] != ids:
-            # The samples are shared, so the record gets a copy.
-            before, after, tools = copy.deepcopy((list(pair.before), [*pair.before, *pair.new], pair.tools))
             change = _describe_change(text, longer_text)
-            result = PrefixStability(stable=False, before=before, after=after, tools=tools, change=change)
+            result = PrefixStability(stable=False, before=pair.before, after=after, tools=pair.tools, change=change)
             break
     else:
         change = "" if tried else f"the template rejects all sample conversations: {errors[0]}"
@@ -124,32 +109,19 @@ class _Pair(NamedTuple):
     """A conversation that ends with an assistant message, and the messages that are appended."""
 
     name: str
-    before: tuple[JsonObject, ...]
+    """The name of the conversation and its tools."""
+    before: list[JsonObject]
     new: tuple[JsonObject, ...]
     tools: list[JsonObject] | None
 
     def __str__(self) -> str:
-        name = f"{self.name}, with a tool" if self.tools is not None else self.name
-        return f"{name}, then {_roles(self.new)}"
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return len(self.before) + len(self.new), _text_length([self.before, self.new, self.tools])
-
-
-def _roles(messages: tuple[JsonObject, ...]) -> str:
-    return ", ".join(message["role"] for message in messages)
-
-
-def _text_length(data: Any) -> int:
-    if isinstance(data, dict):
-        data = list(data.values())
-    return sum(map(_text_length, data)) if isinstance(data, list | tuple) else len(data or "")
+        return f"{self.name}, then {', '.join(message['role'] for message in self.new)}"
 
 
 @functools.cache
 def _sample_pairs() -> tuple[_Pair, ...]:
-    return tuple(sorted(_make_pairs(), key=lambda pair: pair.size))
+    """Return the pairs to compare, smallest first, so that most templates that are not stable end early."""
+    return tuple(sorted(_make_pairs(), key=lambda pair: (len(pair.before) + len(pair.new), pair.tools is not None)))
 
 
 def _make_pairs() -> Iterator[_Pair]:
@@ -160,22 +132,23 @@ def _make_pairs() -> Iterator[_Pair]:
         "a turn with reasoning": Turn(ReasoningState.SOME, PROBE_CONTENT, ()),
         "a turn with reasoning in its text": Turn(ReasoningState.NONE, inline_reasoning, ()),
         "a call": Turn(ReasoningState.NONE, "", call),
-        "a call with text": Turn(ReasoningState.NONE, PROBE_CONTENT, call),
         "a call with reasoning": Turn(ReasoningState.SOME, "", call),
+        "a call with text": Turn(ReasoningState.NONE, PROBE_CONTENT, call),
     }
     question, answer = chat_message("user", PROBE_NEXT_QUESTION), chat_message("assistant", PROBE_NEXT_CONTENT)
     system = chat_message("system", PROBE_LATE_SYSTEM)
     result = {"role": "tool", "tool_call_id": CALL_ID, "name": "f", "content": PROBE_LATE_RESULT}
     questions = (question,), (question, answer), (question, answer, question)
     after_turn = *questions, (answer,), (system,), (system, question)
-    after_call = (result,), (result, question), (result, answer), (result, answer, question), (question,)
-    for history in sample_histories():
-        for kind, turn in kinds.items():
-            name = f"after {history}: {kind}"
-            before = (*history.messages, substitute_turn(turn, (result,) if turn.calls else ()))
-            plain = tuple(normalise_messages(before))
-            for new, tools in itertools.product(after_call if turn.calls else after_turn, (None, [TOOL])):
-                yield _Pair(name, plain, new, tools)
+    after_call = (question,), (result,), (result, question), (result, answer), (result, answer, question)
+    for history, (kind, turn) in itertools.product(sample_histories(), kinds.items()):
+        before = normalise_messages([*history.messages, substitute_turn(turn, (result,) if turn.calls else ())])
+        has_calls = any("tool_calls" in message for message in before)
+        for new, tools in itertools.product(after_call if turn.calls else after_turn, (None, [TOOL])):
+            # The longest continuation has all roles, so the others are compared after a question only.
+            if not history.features or (new[1:] == (answer, question) and has_calls is (tools is not None)):
+                name = f"after {history.name}: {kind}{', with a tool' if tools else ''}"
+                yield _Pair(name, before, new, tools)
 
 
 def _describe_change(before: str, after: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from renderers.core.channels import span_channel
-from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.lazy import lazy
 from renderers.core.probe_words import PROBE_CAPTIONS
 from renderers.core.probes import (
@@ -37,22 +38,9 @@ class ProbeKey(NamedTuple):
     program: Program
     arguments: Arguments
     with_tools: bool
-    now: datetime.datetime
+    now: datetime
     special_tokens: frozenset[str]
     """The texts of the special tokens that a program may end a turn with."""
-
-
-def probe_key(
-    program: Program,
-    *,
-    arguments: Mapping[str, object],
-    with_tools: bool,
-    now: datetime.datetime,
-    special_tokens: frozenset[str],
-) -> ProbeKey:
-    """Return the key of a turn format. The time counts only if the program reads it."""
-    time = now if program.mentions("strftime_now") else PROBE_TIME
-    return ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
 
 
 class TurnHeader(NamedTuple):
@@ -74,26 +62,38 @@ class FieldDelimiters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TurnFormat:
-    """The delimiters of turns and fields. Each of them is probed on first use.
-
-    Call `turn_format` for the shared object of a key.
-    """
+    """The delimiters of turns and fields, each probed on first use. Call `turn_format` for a shared object."""
 
     key: ProbeKey
 
+    @functools.lru_cache(maxsize=1024)  # noqa: B019 - turn formats are shared and kept as well
     def headers(self, previous_role: str) -> tuple[TurnHeader, ...]:
         """Return the headers of a turn that follows a message of a role, the default header first.
 
         The header of a program without a generation prompt may be empty. Pass "" if no message precedes the turn.
         """
-        return _probe_headers(self, previous_role)
+        switches = [name for name in THINKING_SWITCHES if self.key.program.mentions(name)]
+        switched = [{name: value} for name in switches for value in (True, False)]
+        headers = []
+        for conversation, switch in itertools.product(_ending_with(previous_role), ({}, *switched)):
+            trace = self.render(conversation, prompt=True, **switch)
+            if trace is not None:
+                last_body = max((span.end for span in _bodies(trace, conversation)), default=0)
+                prompt_start = max((span.end for span in trace.spans if span.message >= 0), default=0)
+                headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not switch))
+        return tuple(dict.fromkeys(headers))
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - turn formats are shared and kept as well
     def placeholder(self, role: str, kind: str) -> str | None:
-        """Return the text for a media part of a message, without the tokens that open and close it.
-
-        Return None if the program does not accept such a part.
-        """
-        return _probe_placeholder(self, role, kind)
+        """Return the text for a media part, without the tokens around it; None if the program accepts no such part."""
+        first, last = ({"type": "text", "text": caption} for caption in PROBE_CAPTIONS)
+        without_media = conversations_with({"role": role, "content": [first, last]})
+        with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
+        for conversation, other in zip(without_media, with_media, strict=True):
+            trace, media_trace = self.render(conversation), self.render(other)
+            if trace is not None and media_trace is not None and trace.text != media_trace.text:
+                return _inserted_placeholder(trace.text, media_trace.text, self.key.special_tokens)
+        return None
 
     @lazy
     def end_token(self) -> str | None:
@@ -115,8 +115,7 @@ class TurnFormat:
         for fields in _TURNS:
             trace, conversation = self.render_turn(fields)
             if trace is not None:
-                for channel, pair in _delimiters_in(trace, conversation).items():
-                    delimiters.setdefault(channel, pair)
+                delimiters = _delimiters_in(trace, conversation) | delimiters
         return MappingProxyType(delimiters)
 
     @lazy
@@ -133,70 +132,33 @@ class TurnFormat:
         return None if content is not None and _adjacent_lexemes(content)[0] == markers[0] else markers
 
     def render_turn(self, fields: JsonObject) -> tuple[Trace | None, list[JsonObject]]:
-        """Render an assistant's last turn after a question. Return None for it if the program rejects it.
-
-        The second value is the rendered conversation.
-        """
+        """Render an assistant's turn after a question. Return the trace, None if rejected, and the conversation."""
         conversation = [ASK, {"role": "assistant", **fields}]
         return self.render(conversation), conversation
 
-    def render(
-        self,
-        messages: list[JsonObject],
-        *,
-        arguments: Mapping[str, object] | None = None,
-        add_generation_prompt: bool = False,
-    ) -> Trace | None:
-        """Render a conversation, with other arguments if some are passed. Return None if the program rejects it."""
+    def render(self, messages: list[JsonObject], *, prompt: bool = False, **switches: bool) -> Trace | None:
+        """Render a conversation, with a generation prompt if `prompt` is True. None if the program rejects it."""
         program, default, with_tools, now, _ = self.key
+        tools, arguments = [TOOL] if with_tools else None, {**dict(default), **switches}
         try:
-            return program.run(
-                messages,
-                tools=[TOOL] if with_tools else None,
-                add_generation_prompt=add_generation_prompt,
-                arguments=dict(default) if arguments is None else arguments,
-                now=now,
-            ).trace
+            run = program.run(messages, tools=tools, add_generation_prompt=prompt, arguments=arguments, now=now)
         except REJECTIONS:
             return None
+        return run.trace
+
+
+def turn_format(
+    program: Program, *, arguments: Mapping[str, Any], with_tools: bool, now: datetime, special_tokens: frozenset[str]
+) -> TurnFormat:
+    """Return the turn format of a program. The time counts only if the program reads it."""
+    time = now if program.mentions("strftime_now") else PROBE_TIME
+    key = ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
+    return _shared_format(key, exact_key(key.arguments))
 
 
 @functools.lru_cache(maxsize=256)
-def turn_format(key: ProbeKey) -> TurnFormat:
-    """Return the turn format of a key. All renderers of a process share it."""
+def _shared_format(key: ProbeKey, _exact_arguments: Hashable) -> TurnFormat:
     return TurnFormat(key)
-
-
-@functools.lru_cache(maxsize=1024)
-def _probe_headers(turns: TurnFormat, previous_role: str) -> tuple[TurnHeader, ...]:
-    default = dict(turns.key.arguments)
-    switched = [
-        {**default, name: value}
-        for name in THINKING_SWITCHES
-        if turns.key.program.mentions(name)
-        for value in (True, False)
-    ]
-    headers = []
-    for conversation in _ending_with(previous_role):
-        for index, arguments in enumerate((default, *switched)):
-            trace = turns.render(conversation, arguments=arguments, add_generation_prompt=True)
-            if trace is not None:
-                last_body = max((span.end for span in _bodies(trace, conversation)), default=0)
-                prompt_start = max((span.end for span in trace.spans if span.message >= 0), default=0)
-                headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not index))
-    return tuple(dict.fromkeys(headers))
-
-
-@functools.lru_cache(maxsize=256)
-def _probe_placeholder(turns: TurnFormat, role: str, kind: str) -> str | None:
-    first, last = ({"type": "text", "text": caption} for caption in PROBE_CAPTIONS)
-    without_media = conversations_with({"role": role, "content": [first, last]})
-    with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
-    for conversation, other in zip(without_media, with_media, strict=True):
-        trace, media_trace = turns.render(conversation), turns.render(other)
-        if trace is not None and media_trace is not None and trace.text != media_trace.text:
-            return _inserted_placeholder(trace.text, media_trace.text, turns.key.special_tokens)
-    return None
 
 
 def _inserted_placeholder(text: str, media_text: str, special_tokens: frozenset[str]) -> str:

@@ -14,7 +14,7 @@ from renderers.core.lazy import lazy
 from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
 from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
-from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
+from renderers.probing.turn_format import TurnFormat, turn_format
 from renderers.programs.base import Program, ProgramRun
 from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
@@ -106,14 +106,13 @@ class RenderPipeline:
 
     def turn_format(self, *, with_tools: bool, arguments: Mapping[str, Any] | None = None) -> TurnFormat:
         """Return the delimiters of turns, with the arguments of every render or with those of one render."""
-        key = probe_key(
+        return turn_format(
             self.program(with_tools=with_tools, verify=False),
             arguments=self.arguments if arguments is None else arguments,
             with_tools=with_tools,
             now=self.settings.date,
             special_tokens=self.settings.tokenizer.vocab.control_texts,
         )
-        return turn_format(key)
 
     def run(
         self,
