@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.programs.adapt import adapt_messages
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
+PARTS = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
 CALLS = "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}CALL{% endfor %}{% endfor %}"
 TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
@@ -60,3 +63,24 @@ def test_a_template_that_writes_the_time_is_probed_at_a_fixed_time() -> None:
     source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
     message = {"role": "assistant", "content": "Hi", "tool_calls": []}
     assert adapted(source, message) == [message]
+
+
+EQUAL_VALUES: list[tuple[Any, Any]] = [(1, True), (True, 1), (0, False), (1.0, 1), (1, 1.0)]
+
+
+@pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)
+def test_formats_are_probed_for_each_type_of_an_argument(first: Any, second: Any) -> None:
+    # The source is unique, so that no other test has probed it.
+    source = f"{{# {first!r} {second!r} #}}{{% if x | string == '{first}' %}}{STRINGS}{{% else %}}{PARTS}{{% endif %}}"
+    template = ChatTemplate(source)
+    for value, content in ((first, "Hi"), (second, [{"type": "text", "text": "Hi"}])):
+        assert adapt_messages(template, [user("Hi")], arguments=(("x", value),)) == [user(content)]
+
+
+@pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)
+def test_needed_texts_are_found_for_each_type_of_an_argument(first: Any, second: Any) -> None:
+    note = "A note of more than forty characters, which no template compares."
+    needs = f"{{# {first!r} {second!r} #}}{{{{ raise_exception('note?') if x | string == '{second}' and not note }}}}"
+    template = ChatTemplate(needs + STRINGS)
+    assert probe_arguments(template, (), {"x": first, "note": note}) == (("x", first),)
+    assert probe_arguments(template, (), {"x": second, "note": note}) == (("x", second), ("note", note))
