@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -459,3 +460,10 @@ def test_ids_changed_after_a_render_need_attribution_of_the_same_length() -> Non
 
     with pytest.raises(ValueError, match="message_indices"):
         build_training_sample(Appending(), [{"role": "user", "content": "Hi"}])
+
+
+def test_a_render_without_attribution_is_rejected() -> None:
+    ids = array("I", [1, 2, 3])
+    rendered = RenderedTokens.of_runs(ids, (), message_roles=["user"], message_tool_names=[None])
+    with pytest.raises(ValueError, match="message_indices"):
+        build_training_sample(FixedRenderer(rendered), messages_of("user"))
