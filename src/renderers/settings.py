@@ -24,14 +24,14 @@ from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.programs.registry import PROGRAMS
-from renderers.rendering.settings import RenderSettings
+from renderers.rendering.pipeline import PipelineSettings
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import mentions_variable, read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class RendererSettings(RenderSettings):
+class RendererSettings(PipelineSettings):
     """Everything that defines a renderer. Immutable, picklable and comparable.
 
     Raises:
@@ -55,7 +55,7 @@ class RendererSettings(RenderSettings):
             raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
         self.parsers.check()
 
-    __hash__ = RenderSettings.__hash__
+    __hash__ = PipelineSettings.__hash__
 
 
 def resolve_settings(

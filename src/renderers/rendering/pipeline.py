@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import functools
 import logging
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, get_args
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
+from renderers.core.text import describe_type
 from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.probing.turn_format import TurnFormat, probe_key, turn_format
@@ -20,9 +25,10 @@ from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from renderers.rendering.label import label
 from renderers.rendering.prefill import keep_prefill
-from renderers.rendering.settings import RenderSettings
+from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
-from renderers.tokenizer import LoadedTokenizer
+from renderers.templating.template import resolve_verify
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.alignment import UnalignedError
 from renderers.tokenizer.encoding.encode import (
     Cuts,
@@ -35,6 +41,66 @@ from renderers.tokenizer.encoding.encode import (
 )
 
 _LOG = logging.getLogger("renderers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineSettings:
+    """Everything that determines how messages become tokens. Immutable."""
+
+    tokenizer: LoadedTokenizer | ForeignTokenizer
+    date: datetime.datetime
+    """The time that templates read."""
+    program: str = "template"
+    """The name of the program in `renderers.programs.registry.PROGRAMS`."""
+    chat_template: str | None = None
+    """The source of the template that the caller passed; None for the tokenizer's own."""
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Template arguments of every render. Arguments of a call override them."""
+    limits: TemplateLimits = LIMITS
+    verify: bool | None = None
+    """Compare every run of the template with a run without tracing. None is replaced by the value of the environment
+    variable `RENDERERS_VERIFY` when the settings are made."""
+    content_tokens: ContentTokens = "template"
+    """How special tokens in messages, tools and documents are encoded."""
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
+    """Where sampled text starts and ends."""
+    prefill: Prefill = "template"
+    """Whether turns of the history keep the empty reasoning of their generation prompt."""
+
+    def __post_init__(self) -> None:
+        if self.content_tokens not in get_args(ContentTokens):
+            choices = ", ".join(map(repr, get_args(ContentTokens)))
+            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if not isinstance(self.conventions, SamplingConventions):
+            raise TypeError(f"conventions must be SamplingConventions, not {describe_type(self.conventions)}")
+        self._check_tokenizer()
+        object.__setattr__(self, "verify", resolve_verify(self.verify))
+        plain = normalise_template_kwargs(self.chat_template_kwargs)
+        object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
+
+    def _check_tokenizer(self) -> None:
+        tokenizer, fault = self.tokenizer, None
+        if isinstance(tokenizer, LoadedTokenizer):
+            if self.content_tokens == "text":
+                # Raises if the vocabulary cannot encode special tokens as text.
+                _ = tokenizer.vocab.plain
+            return
+        wrapped = type(tokenizer.wrapped).__name__
+        if self.content_tokens == "text":
+            fault = f"from load_tokenizer, or one with a Rust backend. {wrapped} encodes special tokens itself."
+        elif self.content_tokens == "refuse" and not tokenizer.lists_added_tokens:
+            fault = f"that lists its special tokens. {wrapped} has no get_added_vocab."
+        if fault is not None:
+            raise TypeError(f'content_tokens="{self.content_tokens}" needs a tokenizer {fault}')
+
+    def __hash__(self) -> int:
+        # Without the template arguments, which may contain mappings. Equal settings still have equal hashes.
+        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
+        return functools.partial(type(self), **state), ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +149,7 @@ class RenderedText:
 class RenderPipeline:
     """Renders normalised messages to text, labels and token ids."""
 
-    settings: RenderSettings
+    settings: PipelineSettings
 
     def program(self, *, with_tools: bool, verify: bool | None = None) -> Program:
         """Return the program for conversations with or without tools, by default with the setting of `verify`."""
@@ -191,7 +257,13 @@ def _naming_fields(get_trace: Callable[[], Trace]) -> Iterator[None]:
         trace = get_trace()
         position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
         (span,) = trace.spans_in(position, position + 1)
-        field = ".".join(map(str, span.path))
-        place = f"message {span.message}: {field or 'the text around it'}" if span.message >= 0 else field
+        path = ".".join(map(str, span.path))
+        place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
         character = f"{place or 'the chat template'}: a character"
         raise UnencodableTextError.at(character, trace.text[position]) from None
+
+
+def _freeze_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return MappingProxyType({name: _freeze_json(item) for name, item in value.items()})
+    return tuple(map(_freeze_json, value)) if isinstance(value, list) else value
