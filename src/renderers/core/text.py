@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 
@@ -65,9 +66,12 @@ def _alternatives(texts: Iterable[str]) -> str:
     """Return an expression that shares common prefixes. `re` would try a flat list of thousands one by one."""
     branches: dict[str, list[str]] = {}
     for text in texts:
-        branches.setdefault(text[:1], []).append(text[1:])
+        branches.setdefault(text[:1], []).append(text)
     optional = branches.pop("", None) is not None
-    patterns = [re.escape(first) + _alternatives(rests) for first, rests in sorted(branches.items())]
+    patterns = []
+    for _, branch in sorted(branches.items()):
+        prefix = os.path.commonprefix(branch)
+        patterns.append(re.escape(prefix) + _alternatives(text[len(prefix) :] for text in branch))
     if len(patterns) == 1 and not optional:
         return patterns[0]
     return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""
