@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from renderers.core.text import align_columns
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
@@ -34,9 +35,7 @@ def _table() -> str:
         (family.key, _checked(family), _calls(family), ", ".join(family.media), _first(family.names))
         for family in FAMILIES.values()
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = (zip(row, widths, strict=True) for row in (head, *rows))
-    return "\n".join("  ".join(text.ljust(width) for text, width in line).rstrip() for line in lines)
+    return "\n".join(align_columns((head, *rows)))
 
 
 def _record(family: Family) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from renderers.core.text import align_columns
 from renderers.core.tokens import Decode, TokenRun
 
 _SAMPLED = ("\x1b[1m", "\x1b[0m")
@@ -26,14 +27,11 @@ def explain_runs(
             f"{start}-{run.end - 1}" if run.end - start > 1 else str(start),
             f"{run.message} {roles[run.message] if run.message < len(roles) else '?'}" if run.message >= 0 else "-",
             str(run.channel),
-            "*" if run.sampled else " ",
-            repr(decode(list(ids[start : run.end]))),
+            f"{'*' if run.sampled else ' '} {decode(list(ids[start : run.end]))!r}",
         )
         for start, run in zip(starts, runs, strict=False)
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for *cells, mark, text in rows:
-        line = "  ".join((*(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False)), f"{mark} {text}"))
-        lines.append(line.join(_SAMPLED) if colours and mark == "*" else line)
+    lines = align_columns(rows)
+    if colours:
+        lines = [line.join(_SAMPLED) if run.sampled else line for line, run in zip(lines, runs, strict=True)]
     return "\n".join(lines)

@@ -85,12 +85,11 @@ class MultiModalData:
 
     def copy(self) -> Self:
         """Return a copy that shares the values of the processed items, such as tensors, and nothing else."""
-        lists = {name: getattr(self, name) for name in ("mm_hashes", "mm_placeholders", "mm_items")}
-        copies: dict[str, Any] = {
-            name: {modality: list(map(copy.copy, values)) for modality, values in by_modality.items()}
-            for name, by_modality in lists.items()
+        copied: dict[str, Any] = {
+            name: {modality: list(map(copy.copy, values)) for modality, values in getattr(self, name).items()}
+            for name in ("mm_hashes", "mm_placeholders", "mm_items")
         }
-        return replace(self, **copies)
+        return replace(self, **copied)
 
 
 @dataclass

@@ -144,10 +144,7 @@ def _shows(text: str | None, expected: str) -> bool:
 _TRAPS = (PROBE_KEY, f'\\"{PROBE_VALUE}', "{'x':")
 """Texts in outputs of templates that serialise a part or a call as data."""
 _SPEC = TOOL["function"] | {"name": PROBE_VALUE}
-_TOOLS: dict[str, list[JsonObject]] = {
-    "bare tool": [_SPEC],
-    "wrapped tool": [{"type": "function", "function": _SPEC}],
-}
+_TOOLS: dict[str, list[JsonObject]] = {"bare tool": [_SPEC], "wrapped tool": [{"type": "function", "function": _SPEC}]}
 _CALLS = [[tool_call(PROBE_VALUE, arguments)] for arguments in ARGUMENTS]
 _BARE_CALLS = [[{"id": CALL_ID, "name": PROBE_VALUE, "arguments": arguments}] for arguments in ARGUMENTS]
 _CALLS_WITH_VALUE, _CALLS_WITH_TEXT = (
@@ -158,7 +155,7 @@ _FORMATS: dict[str, list[JsonObject]] = {
     "text": [{"content": PROBE_VALUE}],
     "parts": [{"content": [{"type": "text", "text": PROBE_VALUE, PROBE_KEY: 0}]}],
     "thinking part": [
-        {"content": [{"type": "thinking", "thinking": PROBE_VALUE, PROBE_KEY: 0}, {"type": "text", "text": "T"}]},
+        {"content": [{"type": "thinking", "thinking": PROBE_VALUE, PROBE_KEY: 0}, {"type": "text", "text": "T"}]}
     ],
     "object": [{"content": {"x": PROBE_VALUE}}],
     "number": [{"content": int(_NUMBER)}],

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
-
-
-class ProgramTokenizer(Protocol):
-    """The attributes of a tokenizer that a program is built from."""
-
-    @property
-    def name_or_path(self) -> str: ...
-    @property
-    def chat_templates(self) -> Mapping[str, str]: ...
-    @property
-    def special_tokens_map(self) -> Mapping[str, str]: ...
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 
 class ProgramRequest(NamedTuple):
     """Everything that a program is built from."""
 
-    tokenizer: ProgramTokenizer
+    tokenizer: LoadedTokenizer | ForeignTokenizer
     chat_template: str | None
     """The source of the template that the caller passed; None for the tokenizer's own."""
     with_tools: bool
