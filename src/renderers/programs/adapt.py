@@ -86,8 +86,10 @@ class _MessageAdapter(NamedTuple):
         message = self._adapt_content(self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message))))
         if not message.get("tool_calls"):
             return message
-        calls = enumerate(message["tool_calls"])
-        return {**message, "tool_calls": [self._adapt_call(call, ("tool_calls", number)) for number, call in calls]}
+        # Calls are probed in messages of the assistant.
+        adapt_call = self._replace(role="assistant")._adapt_call
+        calls = [adapt_call(call, ("tool_calls", number)) for number, call in enumerate(message["tool_calls"])]
+        return {**message, "tool_calls": calls}
 
     def _accepts_text(self) -> bool:
         return self.accepts("text") or self.accepts("parts")
@@ -209,7 +211,7 @@ class _MessageAdapter(NamedTuple):
 
     def _adapt_call(self, call: JsonObject, path: Path) -> JsonObject:
         bare = call.get("function") is None and "name" in call
-        if bare and not self._accepts_call("bare call") and self._accepts_call("call"):
+        if bare and not self.accepts("bare call") and self.accepts("call"):
             called = {key: call[key] for key in ("name", "arguments") if key in call}
             around = {key: value for key, value in call.items() if key not in (*called, "function")}
             call = {"type": "function", **around, "function": called}
@@ -218,12 +220,8 @@ class _MessageAdapter(NamedTuple):
             return {**call, "function": self._adapt_arguments(call["function"], path)}
         return self._adapt_arguments(call, (*path, "arguments"))
 
-    def _accepts_call(self, name: str) -> bool:
-        """Return True if the template accepts a format of calls. Calls are probed in messages of the assistant."""
-        return self.formats["assistant", name]
-
     def _adapt_arguments(self, called: JsonObject, path: Path) -> JsonObject:
-        arguments, accepts = called.get("arguments"), self._accepts_call
+        arguments, accepts = called.get("arguments"), self.accepts
         if isinstance(arguments, str) and not arguments.strip() and accepts("arguments within JSON"):
             # An empty text would break the JSON around it, so it means no arguments.
             arguments = None

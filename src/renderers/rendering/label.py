@@ -211,19 +211,17 @@ class _TurnFinder:
             position = self._text.rfind(text, end, first_body) if text else -1
             if position >= 0:
                 return position + len(text)
-        # Without a generation prompt, the model samples all text of the message. If there is one and no part of it is
-        # in the text, only the bodies are certain to be sampled.
+        # Without a generation prompt, the model samples all text of the message. If there is one, sampled text starts
+        # after the longest prefix of it in the text. Without any prefix, only the bodies are certain to be sampled.
         default = first_body if any(prompts) or not headers else self._spans[first_span].start
-        ends = (self._end_of_prefix(prompt, end, first_body) for prompt in prompts)
-        return max((position for position in ends if position is not None), default=default)
-
-    def _end_of_prefix(self, prompt: str, begin: int, end: int) -> int | None:
-        """Return the end of the longest prefix of a generation prompt in the text, cut between lexemes."""
-        for size in reversed([match.end() for match in LEXEME.finditer(prompt)]):
-            position = self._text.find(prompt[:size], begin, end)
-            if position >= 0:
-                return position + size
-        return None
+        ends = []
+        for prompt in prompts:
+            for lexeme in LEXEME.finditer(prompt):
+                position = self._text.find(prompt[: lexeme.end()], end, first_body)
+                if position < 0:
+                    break
+                ends.append(position + lexeme.end())
+        return max(ends, default=default)
 
     def _end(self, last: int, end: int, follows: Span | None) -> int:
         if self._special_tokens is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import functools
 import logging
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
@@ -207,11 +206,15 @@ class RenderPipeline:
         """Encode a text to token ids. Only `content_tokens="text"` and `"refuse"` need its trace."""
         tokenizer = self.settings.tokenizer
         if self.settings.content_tokens == "template":
-            cuts = cut_at_isolating_tokens(tokenizer, self._find_special_tokens(rendered.text))
+            cuts = cut_at_isolating_tokens(
+                tokenizer, find_special_tokens(rendered.text, tokenizer.vocab.reserved_texts)
+            )
         else:
             cuts, _ = self._find_cuts(rendered.trace)
-        with _naming_fields(lambda: rendered.trace):
+        try:
             return encode_text(tokenizer, rendered.text, cuts)
+        except UnencodableTextError:
+            raise _surrogate_error(rendered.trace) from None
 
     def encode(self, trace: Trace, labels: Sequence[LabelledSpan]) -> tuple[EncodedRuns, list[InjectedText]]:
         """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
@@ -221,9 +224,10 @@ class RenderPipeline:
         tokenizer, text = self.settings.tokenizer, trace.text
         cuts, injected = self._find_cuts(trace)
         try:
-            with _naming_fields(lambda: trace):
-                encoded = encode_labelled(tokenizer, text, cuts, labels)
-                places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
+            encoded = encode_labelled(tokenizer, text, cuts, labels)
+            places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
+        except UnencodableTextError:
+            raise _surrogate_error(trace) from None
         except UnalignedError as error:
             _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
             _LOG.debug("%s", error)
@@ -234,7 +238,7 @@ class RenderPipeline:
     def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
         """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
         tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
-        tokens = self._find_special_tokens(trace.text)
+        tokens = find_special_tokens(trace.text, tokenizer.vocab.reserved_texts)
         injected = find_injected(trace, tokens)
         if content_tokens == "refuse" and injected:
             token, span = injected[0]
@@ -244,23 +248,14 @@ class RenderPipeline:
             return cut_at_own(tokenizer, trace.text, own), injected
         return cut_at_isolating_tokens(tokenizer, tokens), injected
 
-    def _find_special_tokens(self, text: str) -> list[TokenMatch]:
-        return find_special_tokens(text, self.settings.tokenizer.vocab.reserved_texts)
 
-
-@contextlib.contextmanager
-def _naming_fields(get_trace: Callable[[], Trace]) -> Iterator[None]:
-    """Name the field in the error for a lone surrogate, which cannot be encoded."""
-    try:
-        yield
-    except UnencodableTextError:
-        trace = get_trace()
-        position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-        (span,) = trace.spans_in(position, position + 1)
-        path = ".".join(map(str, span.path))
-        place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
-        character = f"{place or 'the chat template'}: a character"
-        raise UnencodableTextError.at(character, trace.text[position]) from None
+def _surrogate_error(trace: Trace) -> UnencodableTextError:
+    """Return the error for the first lone surrogate of a text, with the field that it is in."""
+    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+    (span,) = trace.spans_in(position, position + 1)
+    path = ".".join(map(str, span.path))
+    place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
+    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])
 
 
 def _freeze_json(value: Any) -> Any:
