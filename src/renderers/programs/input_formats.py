@@ -174,26 +174,23 @@ _EXPECTED = {"object": _JSON, "number": _NUMBER, "arguments as JSON": _JSON, "ar
 """The text that has to be in the output instead of the probe word."""
 
 _Pairs = dict[str, list[tuple[JsonObject, JsonObject]]]
-_PART = {"type": "text", "text": PROBE_VALUE}
-_CONTENTS: dict[str, list[tuple[Any, Any]]] = {
-    "string among parts": [([PROBE_VALUE], [_PART])],
-    "part of another type": [
-        ([part], [_PART])
-        for part in ({"text": PROBE_VALUE}, *({"type": type_, "text": PROBE_VALUE} for type_ in TEXT_PART_TYPES))
-    ],
-    "part with nulls": [([{**_PART, **dict.fromkeys(MEDIA_KINDS)}], [_PART])],
-    "thinking in parts": [
-        ([{"type": "thinking", "thinking": [_PART]}], [{"type": "thinking", "thinking": PROBE_VALUE}])
-    ],
-}
-_EQUIVALENT: _Pairs = {
-    name: [({"content": content}, {"content": other}) for content, other in pairs] for name, pairs in _CONTENTS.items()
-} | {
+_PART, _THOUGHT = {"type": "text", "text": PROBE_VALUE}, {"type": "thinking", "thinking": PROBE_VALUE}
+_EMPTY_KEYS: _Pairs = {
     f"{key} {empty}": [
         ({"content": content, key: empty}, {"content": content}) for content in (PROBE_VALUE, None, [_PART])
     ]
     for key in OPTIONAL_KEYS
     for empty in EMPTY_VALUES
+}
+_EQUIVALENT: _Pairs = {
+    "string among parts": [({"content": [PROBE_VALUE]}, {"content": [_PART]})],
+    "part of another type": [
+        ({"content": [part]}, {"content": [_PART]})
+        for part in ({"text": PROBE_VALUE}, *({"type": type_, "text": PROBE_VALUE} for type_ in TEXT_PART_TYPES))
+    ],
+    "part with nulls": [({"content": [{**_PART, **dict.fromkeys(MEDIA_KINDS)}]}, {"content": [_PART]})],
+    "thinking in parts": [({"content": [{**_THOUGHT, "thinking": [_PART]}]}, {"content": [_THOUGHT]})],
+    **_EMPTY_KEYS,
 }
 """Messages of each format with an equivalent one. A format is accepted if both give the same output in all contexts."""
 

@@ -53,8 +53,8 @@ class PipelineSettings:
     """The name of the program in `renderers.programs.registry.PROGRAMS`."""
     chat_template: str | None = None
     """The source of the template that the caller passed; None for the tokenizer's own."""
-    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Template arguments of every render. Arguments of a call override them."""
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Template arguments of every render. Arguments of a call override them. Not hashed: they may be mappings."""
     limits: TemplateLimits = LIMITS
     verify: bool | None = None
     """Compare every run of the template with a run without tracing. None is replaced by the value of the environment
@@ -91,10 +91,6 @@ class PipelineSettings:
             fault = f"that lists its special tokens. {wrapped} has no get_added_vocab."
         if fault is not None:
             raise TypeError(f'content_tokens="{self.content_tokens}" needs a tokenizer {fault}')
-
-    def __hash__(self) -> int:
-        # Without the template arguments, which may contain mappings. Equal settings still have equal hashes.
-        return hash((self.tokenizer, self.chat_template, self.date, self.limits, self.verify, self.content_tokens))
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -206,9 +202,8 @@ class RenderPipeline:
         """Encode a text to token ids. Only `content_tokens="text"` and `"refuse"` need its trace."""
         tokenizer = self.settings.tokenizer
         if self.settings.content_tokens == "template":
-            cuts = cut_at_isolating_tokens(
-                tokenizer, find_special_tokens(rendered.text, tokenizer.vocab.reserved_texts)
-            )
+            tokens = find_special_tokens(rendered.text, tokenizer.vocab.reserved_texts)
+            cuts = cut_at_isolating_tokens(tokenizer, tokens)
         else:
             cuts, _ = self._find_cuts(rendered.trace)
         try:
