@@ -31,7 +31,6 @@ TOP = LEVEL["renderer"]
 SIDEWAYS = {("tokenizer.tokenizer", "templating.chat")}
 """Imports between packages of one layer."""
 IMPORTING_FUNCTIONS = {
-    "core.tokens.explain",
     "tokenizer.tokenizer._load_again",
     "tokenizer.tokenizer.apply_chat_template",
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from renderers.core.spans import Channel, Path
+from renderers.core.text import align_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Decode = Callable[[list[int]], str]
 """A function from token ids to their text."""
 
+_BOLD = ("\x1b[1m", "\x1b[0m")
 _CHANNEL_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
 _UNKNOWN: dict[str, Any] = {
     "message_indices": -1,
@@ -235,14 +237,32 @@ class RenderedTokens:
         Raises:
             TypeError: `decode` is missing.
         """
-        # `explain` imports the type of a run from this module.
-        from renderers.core.explain import explain_runs
-
         decode = decode or self.__dict__.get("_decode")
         if decode is None:
             raise TypeError("these tokens have no tokenizer. Pass its decode method as decode=")
-        explanation = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
-        print(explanation)  # noqa: T201
+        print("\n".join(self.explanation(decode, colours=sys.stdout.isatty())))  # noqa: T201
+
+    def explanation(self, decode: Decode, *, colours: bool = False) -> list[str]:
+        """Return a line per run of tokens: positions, message, channel and text.
+
+        Sampled runs have an asterisk, and are bold with `colours`.
+
+        >>> tokens = RenderedTokens([72, 105], message_indices=[0, 0], message_roles=["user"])
+        >>> tokens.explanation(lambda ids: "".join(map(chr, ids)))
+        ["0-1  0 user  scaffold    'Hi'"]
+        """
+        roles, located = dict(enumerate(self.message_roles)), list(self._located_runs())
+        rows = [
+            (
+                f"{start}-{run.end - 1}" if run.end - start > 1 else str(start),
+                f"{run.message} {roles.get(run.message, '?')}" if run.message >= 0 else "-",
+                str(run.channel),
+                f"{'*' if run.sampled else ' '} {decode(self.token_ids[start : run.end])!r}",
+            )
+            for start, run in located
+        ]
+        pairs = zip(align_columns(rows), located, strict=True)
+        return [line.join(_BOLD) if colours and run.sampled else line for line, (_, run) in pairs]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_decode"}

@@ -99,8 +99,7 @@ def build_training_sample(
         raise ValueError(f"content_sft_roles must be a set of roles, such as {{{content_sft_roles!r}}}, not a string")
     by_content = frozenset(content_sft_roles or ())
     rendered = renderer.render(conversation, tools=tools)
-    tokens = _with_attribution(rendered, messages=len(roles))
-    known = tokens.known_lists()
+    known, runs = _attribution(rendered, messages=len(roles))
     if "sampled_mask" not in known and role_to_mask is None:
         raise ValueError(
             "role_to_mask is required: the renderer gives no sampled_mask. "
@@ -123,10 +122,10 @@ def build_training_sample(
     def weight_of(message: int, channel: Channel) -> float:
         return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
 
-    ids = list(tokens.token_ids)
+    ids = list(rendered.token_ids)
     loss_weights: list[float] = []
     last_trained = None
-    for run in tokens.runs:
+    for run in runs:
         trained = is_trained(run)
         weight = weight_of(run.message, run.channel) if trained else 0.0
         loss_weights += [weight] * (run.end - len(loss_weights))
@@ -151,18 +150,19 @@ def build_training_sample(
     )
 
 
-def _with_attribution(rendered: Any, *, messages: int) -> RenderedTokens:
-    """Return the tokens of any renderer, checked for the message of every token."""
+def _attribution(rendered: Any, *, messages: int) -> tuple[frozenset[str], tuple[TokenRun, ...]]:
+    """Return the names of the attribution lists that any renderer gives, and the runs of its tokens."""
     tokens = rendered
     if not isinstance(tokens, RenderedTokens):
         lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
         tokens = RenderedTokens(**lists)
-    if "message_indices" not in tokens.known_lists():
+    known, runs = tokens.known_lists(), tokens.runs
+    if "message_indices" not in known:
         raise ValueError("the renderer gives no message_indices, or not one per token")
-    highest = max((run.message for run in tokens.runs), default=-1)
+    highest = max((run.message for run in runs), default=-1)
     if highest >= messages:
         raise ValueError(f"the renderer attributes tokens to message {highest}, but there are only {messages} messages")
-    return tokens
+    return known, runs
 
 
 def _type_ids(media: MultiModalData | None, count: int) -> list[int] | None:
