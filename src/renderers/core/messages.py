@@ -317,11 +317,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
         return _normalise(value.item(), message, path, around, media=media)
     if media:
         return f"<{kind.__name__}>"
-    raise MessageError(
-        f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts",
-        message=message,
-        path=path,
-    )
+    fault = f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts"
+    raise MessageError(fault, message=message, path=path)
 
 
 def _media_keys(part: Mapping[Any, Any]) -> Collection[Any]:
