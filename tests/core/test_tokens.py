@@ -358,3 +358,14 @@ def test_reading_lists_without_changes_keeps_the_runs() -> None:
     assert all(name in vars(rendered) for name in ("token_ids", "channels"))
     assert rendered.runs is runs
     assert rendered.straddling_tokens() == []
+
+
+def test_a_pickle_has_the_ids_once() -> None:
+    ids = list(range(100_000, 101_000))
+    run = TokenRun(1000, 0, Channel.CONTENT, False, True)
+    rendered = RenderedTokens.of_runs(ids, [run], message_roles=["user"], message_tool_names=[None])
+    size = len(pickle.dumps(rendered))
+    assert rendered.token_ids == ids
+    assert rendered.is_content == [True] * 1000
+    assert len(pickle.dumps(rendered)) == size
+    assert pickle.loads(pickle.dumps(rendered)) == rendered

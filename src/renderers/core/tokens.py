@@ -265,7 +265,9 @@ class RenderedTokens:
         return [line.join(_BOLD) if colours and run.sampled else line for line, (_, run) in pairs]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_decode"}
+        # Unchanged lists are built again from the ids and the runs.
+        left_out = {"_decode", *(_BUILT if self._is_unchanged() else ())}
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def straddling_tokens(self) -> list[int]:
         """Return the positions of tokens that are only partly sampled: a model might not emit them.
