@@ -43,7 +43,6 @@ ALLOWED = {
 }
 """The packages that some packages may import, besides `errors` and `core`. The command line lists tool formats."""
 IMPORTING_FUNCTIONS = {
-    "core.tokens.explain",
     "tokenizer.tokenizer._load_again",
     "tokenizer.tokenizer.apply_chat_template",
 }

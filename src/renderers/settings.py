@@ -25,14 +25,14 @@ from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS, ProgramRequest
-from renderers.rendering.settings import RenderSettings
+from renderers.rendering.pipeline import PipelineSettings
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class RendererSettings(RenderSettings):
+class RendererSettings(PipelineSettings):
     """Everything that defines a renderer. Immutable, picklable and comparable.
 
     Raises:
@@ -56,7 +56,7 @@ class RendererSettings(RenderSettings):
             raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
         self.parsers.check()
 
-    __hash__ = RenderSettings.__hash__
+    __hash__ = PipelineSettings.__hash__
 
 
 def resolve_settings(

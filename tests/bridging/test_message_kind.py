@@ -8,7 +8,7 @@ import pytest
 
 from renderers.bridging.message_kind import FieldRules, classify_call, classify_message
 from renderers.core.completions import CalledTool
-from renderers.templating.literals import TemplateLiterals
+from renderers.core.literals import TemplateLiterals
 
 LITERALS = TemplateLiterals(frozenset({"<x>"}), frozenset({"wipe"}))
 FIELDS = frozenset({"urgent", "meta", "level"})

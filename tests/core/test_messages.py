@@ -20,7 +20,7 @@ from renderers.core.messages import (
     ToolCall,
     ToolSpec,
     VideoPart,
-    normalise_arguments,
+    normalise_data,
     normalise_messages,
     normalise_tools,
 )
@@ -291,12 +291,12 @@ def test_tools_are_converted_to_plain_data_and_checked() -> None:
 
 
 def test_other_arguments_are_converted_to_plain_data_too() -> None:
-    assert normalise_arguments({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
+    assert normalise_data({"documents": ({"text": Loud("x")},), "flag": np.bool_(True)}) == {
         "documents": [{"text": "x"}],
         "flag": True,
     }
     with pytest.raises(MessageError, match=r"^documents\.0 is a object"):
-        normalise_arguments({"documents": [object()]})
+        normalise_data({"documents": [object()]})
 
 
 def test_the_typed_dicts_declare_the_required_keys() -> None:

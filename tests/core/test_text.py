@@ -20,3 +20,11 @@ def test_the_pattern_finds_the_longest_text_at_each_position(texts: set[str], se
 
 def test_no_texts_have_no_pattern() -> None:
     assert compile_alternation(frozenset()) is None
+
+
+def test_long_texts_are_matched() -> None:
+    texts = frozenset({"<image>" * 2000, "<image>" * 2000 + "<end>", "<video>"})
+    pattern = compile_alternation(texts)
+    assert pattern is not None
+    assert all(pattern.fullmatch(text) for text in texts)
+    assert not pattern.fullmatch("<image>" * 1999)

@@ -306,6 +306,51 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
             copied.straddling_tokens()
 
 
+def from_list() -> RenderedTokens:
+    """Return tokens made of a list of ids and of runs, as those of a bridge are."""
+    plain = RenderedTokens(**LISTS)
+    return RenderedTokens.of_runs(list(plain.token_ids), plain.runs, message_roles=ROLES, message_tool_names=[None] * 3)
+
+
+def from_lists() -> RenderedTokens:
+    return RenderedTokens(**copy.deepcopy(LISTS), channels=[Channel.SCAFFOLD] * 9)
+
+
+MAKERS = {"of lists": from_lists, "of runs": from_runs, "of a list and runs": from_list}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_counts_and_spans_agree_with_the_runs_of_lists_that_were_changed(
+    change: Callable[[RenderedTokens], None], make: Callable[[], RenderedTokens]
+) -> None:
+    rendered = make()
+    change(rendered)
+    per_message, sampled_per_message = [0, 0, 0], [0, 0, 0]
+    positions: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    start = 0
+    for run in rendered.runs:
+        if run.message >= 0:
+            per_message[run.message] += run.end - start
+            sampled_per_message[run.message] += (run.end - start) * run.sampled
+            positions[run.message] += range(start, run.end)
+        start = run.end
+    assert start == len(rendered.token_ids) == len(rendered.arrays().message_indices)
+    assert rendered.tokens_per_message() == list(rendered.tokens_by_role().values()) == per_message
+    assert rendered.tokens_per_message(sampled_only=True) == sampled_per_message
+    spans = [(found[0], found[-1] + 1) if found else None for found in positions.values()]
+    assert rendered.message_token_spans() == spans
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_list_of_ids_is_noticed(change: Callable[[RenderedTokens], None]) -> None:
+    rendered = from_list()
+    assert rendered.straddling_tokens() == []
+    change(rendered)
+    with pytest.raises(TypeError, match="straddling"):
+        rendered.straddling_tokens()
+
+
 def test_reading_lists_without_changes_keeps_the_runs() -> None:
     rendered = from_runs()
     runs = rendered.runs
@@ -313,3 +358,14 @@ def test_reading_lists_without_changes_keeps_the_runs() -> None:
     assert all(name in vars(rendered) for name in ("token_ids", "channels"))
     assert rendered.runs is runs
     assert rendered.straddling_tokens() == []
+
+
+def test_a_pickle_has_the_ids_once() -> None:
+    ids = list(range(100_000, 101_000))
+    run = TokenRun(1000, 0, Channel.CONTENT, False, True)
+    rendered = RenderedTokens.of_runs(ids, [run], message_roles=["user"], message_tool_names=[None])
+    size = len(pickle.dumps(rendered))
+    assert rendered.token_ids == ids
+    assert rendered.is_content == [True] * 1000
+    assert len(pickle.dumps(rendered)) == size
+    assert pickle.loads(pickle.dumps(rendered)) == rendered

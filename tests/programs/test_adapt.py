@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
 from renderers.programs.adapt import adapt_messages, adapt_tools
-from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.parity import EACH_ONCE, NOW, TOKENS
@@ -142,11 +140,6 @@ def test_arguments_of_another_type_are_rejected_if_the_template_writes_no_json(s
     with pytest.raises(MessageError, match=r"arguments must be a dict or a JSON object string, not an? ") as caught:
         adapted(source, user("Q"), with_calls({}, raw))
     assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
-
-
-def test_a_call_that_is_not_a_dict_is_rejected_with_its_path() -> None:
-    with pytest.raises(MessageError, match=r"^message 0: tool_calls\.0 must be a dict with the called function"):
-        adapted(DICT, {"role": "assistant", "content": "", "tool_calls": [None]})
 
 
 def test_argument_text_that_is_nested_too_deeply_is_rejected_like_an_object() -> None:
@@ -482,43 +475,3 @@ def test_a_part_that_the_template_would_drop_is_rejected_with_its_path(part: Any
 def test_a_part_of_a_type_that_the_template_names_is_unchanged() -> None:
     parts = [{"type": "chart", "chart": "x"}]
     assert adapted(PARTS + "{# chart #}", user(parts)) == [user(parts)]
-
-
-def test_a_template_that_requires_a_system_message_is_probed_with_one() -> None:
-    source = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + STRINGS
-    system = {"role": "system", "content": "S"}
-    assert adapted(source, system, user(TWO_PARTS)) == [system, user("Hi there")]
-
-
-def test_a_template_that_requires_a_switch_is_probed_with_it() -> None:
-    template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
-    probe = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
-    assert probe == (("eos_token", "</s>"), ("who", "x"))
-    assert adapt_messages(template, [user(TWO_PARTS)], arguments=probe) == [user("Hi there")]
-    assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
-
-
-def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
-    source = (
-        "{% for m in messages %}{% if parts %}{% for p in m.content %}{{ p.text }}{% endfor %}"
-        "{% else %}{{ m.content }}{% endif %}{% endfor %}"
-    )
-    template = ChatTemplate(source)
-    for switch, content in ((True, [{"type": "text", "text": "Hi"}]), (False, "Hi")):
-        probe = probe_arguments(template, (), {"parts": switch})
-        assert adapt_messages(template, [user("Hi")], arguments=probe) == [user(content)]
-    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
-    assert renderer.trace([user("Hi")], parts=True).text == renderer.trace([user("Hi")], parts=False).text == "Hi"
-
-
-def test_a_long_text_is_probed_only_if_the_template_needs_it() -> None:
-    note = "A note of more than forty characters, which no template compares."
-    needs = ChatTemplate("{{ raise_exception('note?') if not note }}" + STRINGS)
-    assert probe_arguments(needs, (), {"note": note}) == (("note", note),)
-    assert probe_arguments(ChatTemplate("{{ note }}" + STRINGS), (), {"note": note, "level": 1}) == ()
-
-
-def test_a_template_that_writes_the_time_is_probed_at_a_fixed_time() -> None:
-    source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
-    message = {"role": "assistant", "content": "Hi", "tool_calls": []}
-    assert adapted(source, message) == [message]

@@ -21,13 +21,13 @@ from renderers import (
     load_tokenizer,
     settings,
 )
+from renderers.core.literals import TemplateLiterals
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
 from renderers.programs.base import Program, ProgramRun
 from renderers.rendering import pipeline
 from renderers.templating import ChatTemplate
-from renderers.templating.literals import TemplateLiterals
 from tests.support.settings import with_settings
 
 ASK = {"role": "user", "content": "Hi"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, SamplingConventions, create_renderer, load_tokenizer
-from renderers.core.channels import channel_of
-from renderers.core.spans import Channel
+from renderers.core.channels import span_channel
+from renderers.core.spans import Channel, Span
 from renderers.rendering.label import label
 from renderers.templating import ChatTemplate
 from tests.support.conversations import TOOLS
@@ -153,7 +153,7 @@ def test_text_of_other_roles_is_never_sampled() -> None:
     ],
 )
 def test_a_field_has_a_channel(path: Any, role: str | None, channel: Channel) -> None:
-    assert channel_of(path, role) is channel
+    assert span_channel(Span(0, 1, -1 if role is None else 0, path), [{"role": role}]) is channel
 
 
 CALL = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}

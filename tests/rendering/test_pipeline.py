@@ -10,8 +10,7 @@ import pytest
 from renderers import EMBEDDED, load_tokenizer
 from renderers.core.spans import Channel
 from renderers.errors import ControlTextError
-from renderers.rendering.pipeline import RenderPipeline
-from renderers.rendering.settings import RenderSettings
+from renderers.rendering.pipeline import PipelineSettings, RenderPipeline
 from renderers.tokenizer import adopt_tokenizer
 from tests.tokenizer.encoding.test_encode import Letters
 
@@ -20,7 +19,7 @@ ASK: dict[str, Any] = {"role": "user", "content": "Hi"}
 
 def pipeline(**changed: Any) -> RenderPipeline:
     default: dict[str, Any] = {"tokenizer": load_tokenizer(EMBEDDED), "date": datetime.datetime(2026, 1, 1)}
-    return RenderPipeline(RenderSettings(**default | changed))
+    return RenderPipeline(PipelineSettings(**default | changed))
 
 
 def test_a_run_has_owners_and_ids() -> None:

@@ -45,7 +45,7 @@ def test_a_string_that_is_no_template_file_or_name_is_rejected(template: Any) ->
 
 
 def test_an_empty_template_is_rejected_with_advice() -> None:
-    with pytest.raises(TemplateMissingError, match="chat_template is empty. Pass None"):
+    with pytest.raises(TemplateMissingError, match=r"chat_template is empty\. Pass None"):
         read_template("", named={})
 
 

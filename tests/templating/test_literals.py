@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from renderers.templating.literals import TemplateLiterals, template_literals
+from renderers.core.literals import TemplateLiterals
+from renderers.templating.literals import template_literals
 
 
 @pytest.mark.parametrize(

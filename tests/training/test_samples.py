@@ -2,73 +2,22 @@
 
 from __future__ import annotations
 
-import functools
+from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers import EMBEDDED, ChatRenderer, MultiModalData, PlaceholderRange, create_renderer, load_tokenizer
+from renderers import MultiModalData, PlaceholderRange, create_renderer, load_tokenizer
 from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens, TokenRun
-from renderers.training import (
-    RenderedConversation,
-    RenderedTrainingSample,
-    build_training_sample,
-    build_trajectory_step,
-)
+from renderers.training import RenderedTrainingSample, build_training_sample
 from tests.support.models import HUB_AT_HAND
+from tests.support.training import MESSAGES, STOP, TOOLS, FixedRenderer, embedded, lists, messages_of
 
-STOP = 9
 ROLES = ("system", "user", "assistant", "tool")
-CALL = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": {"word": "tea"}}}
-TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}]
-MESSAGES: list[dict[str, Any]] = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "What is tea?"},
-    {"role": "assistant", "content": "Let me see.", "reasoning_content": "A word.", "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c1", "name": "look_up", "content": "A drink."},
-    {"role": "assistant", "content": "It is a drink."},
-]
-
-
-@dataclass
-class FixedRenderer:
-    """A renderer that returns fixed tokens and records its arguments."""
-
-    rendered: RenderedTokens
-    stops: list[int] = field(default_factory=lambda: [STOP])
-    prompt: list[int] = field(default_factory=list)
-    calls: list[Any] = field(default_factory=list)
-
-    def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
-        self.calls.append((len(messages), tools, add_generation_prompt))
-        return self.rendered
-
-    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
-        self.calls.append((len(messages), tools, add_generation_prompt))
-        return self.prompt
-
-    def get_stop_token_ids(self) -> list[int]:
-        return self.stops
-
-
-def messages_of(*roles: str) -> list[dict[str, Any]]:
-    return [{"role": role, "content": "x"} for role in roles]
-
-
-def lists(**changes: Any) -> RenderedTokens:
-    """Return tokens of a system, a user and an assistant message, with a token before and after them."""
-    fields: dict[str, Any] = {
-        "token_ids": [1, 2, 3, 4, 5, 6, 7, 8, STOP, 10],
-        "message_indices": [-1, 0, 0, 1, 1, 1, 2, 2, 2, -1],
-        "sampled_mask": [at in (7, 8) for at in range(10)],
-        "is_content": [at in (2, 4, 5, 7, 8) for at in range(10)],
-    }
-    return RenderedTokens(**{**fields, **changes})
 
 
 def bits(sample: RenderedTrainingSample) -> str:
@@ -79,11 +28,6 @@ def built(rendered: RenderedTokens | None = None, **options: Any) -> str:
     return bits(
         build_training_sample(FixedRenderer(rendered or lists()), messages_of("system", "user", "assistant"), **options)
     )
-
-
-@functools.cache
-def embedded() -> ChatRenderer:
-    return create_renderer(load_tokenizer(EMBEDDED))
 
 
 def trained_text(**options: Any) -> str:
@@ -482,67 +426,6 @@ def test_no_token_outside_the_wanted_roles_is_trained_in_a_real_render(data: st.
 
 
 # ==================
-# Trajectories
-# ==================
-
-
-def test_a_step_is_a_prompt_and_its_completion() -> None:
-    renderer = embedded()
-    step = build_trajectory_step(renderer, MESSAGES[:2], MESSAGES[2:], tools=TOOLS)
-    assert step["prompt_ids"] == renderer.render_ids(MESSAGES[:2], tools=TOOLS, add_generation_prompt=True)
-    assert step["prompt_ids"] + step["completion_ids"] == renderer.render_ids(MESSAGES, tools=TOOLS)
-    assert list(step) == [
-        "prompt_ids",
-        "prompt_mask",
-        "completion_ids",
-        "completion_mask",
-        "completion_logprobs",
-        "routed_experts",
-        "sampling_mask",
-    ]
-    assert step["prompt_mask"] == [False] * len(step["prompt_ids"])
-    assert step["completion_mask"] == [True] * len(step["completion_ids"])
-    assert step["completion_logprobs"] == [0.0] * len(step["completion_ids"])
-    assert step["routed_experts"] is step["sampling_mask"] is None
-
-
-@pytest.mark.parametrize(("prompt", "common"), [([1, 2, 3], 3), ([1, 2, 99], 2), ([99], 0), ([], 0)])
-def test_a_step_is_split_where_the_renders_differ(prompt: list[int], common: int) -> None:
-    step = build_trajectory_step(FixedRenderer(lists(), prompt=prompt), messages_of("user"), messages_of("assistant"))
-    assert step["prompt_ids"] == lists().token_ids[:common]
-    assert step["completion_ids"] == lists().token_ids[common:]
-
-
-def test_a_step_without_a_completion_has_no_generation_prompt() -> None:
-    renderer = FixedRenderer(lists(), prompt=lists().token_ids)
-    assert build_trajectory_step(renderer, messages_of("user"), [], tools=TOOLS)["completion_ids"] == []
-    assert renderer.calls == [(1, TOOLS, False), (1, TOOLS, False)]
-    build_trajectory_step(renderer, messages_of("user"), messages_of("assistant"))
-    assert renderer.calls[2:] == [(1, None, True), (2, None, False)]
-
-
-def test_a_step_has_the_media_of_its_messages() -> None:
-    media = MultiModalData(mm_hashes={"image": ["h"]})
-    step = build_trajectory_step(
-        FixedRenderer(lists(multi_modal_data=media)), messages_of("user"), messages_of("assistant")
-    )
-    assert step["multi_modal_data"] is media
-    empty = FixedRenderer(lists(multi_modal_data=MultiModalData()))
-    assert "multi_modal_data" not in build_trajectory_step(empty, messages_of("user"), messages_of("assistant"))
-
-
-def test_appending_a_completion_creates_a_new_conversation() -> None:
-    first = RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
-    second = first.with_completion((4, 5), completion_logprobs=[-0.1, -0.2])
-    assert second == RenderedConversation([1, 2], [4, 5], [-0.1, -0.2], messages=messages_of("user"))
-    assert first.with_completion([7]).completion_logprobs == []
-    second.prompt_ids.append(9)
-    second.messages.clear()
-    assert first == RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
-    assert first.token_ids == [1, 2, 3]
-
-
-# ==================
 # Real models
 # ==================
 
@@ -577,3 +460,10 @@ def test_ids_changed_after_a_render_need_attribution_of_the_same_length() -> Non
 
     with pytest.raises(ValueError, match="message_indices"):
         build_training_sample(Appending(), [{"role": "user", "content": "Hi"}])
+
+
+def test_a_render_without_attribution_is_rejected() -> None:
+    ids = array("I", [1, 2, 3])
+    rendered = RenderedTokens.of_runs(ids, (), message_roles=["user"], message_tool_names=[None])
+    with pytest.raises(ValueError, match="message_indices"):
+        build_training_sample(FixedRenderer(rendered), messages_of("user"))

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
+from renderers.core.literals import TemplateLiterals
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.probe_words import PROBE_ID, PROBE_TEXT
-from renderers.templating.literals import TemplateLiterals
 
 _ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})
 """The fields that are read outside the template as well, to adapt a message and to match results with calls."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from renderers import EXAMPLE_MODEL, ChatRenderer, ContentDelta, ReasoningDelta, create_renderer, load_tokenizer
 from renderers.cli.inspect import describe, show_tokens
 from renderers.core.completions import ToolCallEnd
-from renderers.core.explain import explain_runs
 
 _TOOL = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 _CALL = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
@@ -37,7 +36,7 @@ def demo() -> str:
             "The example model of the package:",
             describe(tokenizer),
             f"A conversation of {len(_MESSAGES)} messages and a tool has {len(ids)} tokens (* sampled):",
-            explain_runs(ids, rendered.runs, rendered.message_roles, tokenizer.decode),
+            "\n".join(rendered.explanation(tokenizer.decode)),
             "The tokens of the last message, and the prompt for the next one:",
             show_tokens(tokenizer, last),
             f"The ids decode to the template's text: {'yes' if same else 'NO'}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renderers import LoadedTokenizer, load_tokenizer
+from renderers.core.text import align_columns
 
 _MAX_LISTED = 12
 
@@ -37,8 +38,7 @@ def describe(tokenizer: LoadedTokenizer) -> str:
         "takes images": _yes_or_no(tokenizer.takes_images),
         "takes audio": _yes_or_no(tokenizer.takes_audio),
     }
-    width = max(map(len, rows))
-    return "\n".join(f"{key:<{width}}  {value}" for key, value in rows.items())
+    return "\n".join(align_columns(rows.items()))
 
 
 def show_tokens(tokenizer: LoadedTokenizer, ids: list[int]) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from renderers.core.text import align_columns
 from renderers.errors import UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.parsing.tool_formats import TOOL_FORMATS
+
+_VERIFIED = {"tokens": "template, vocabulary", "template": "template", "none": "nothing"}
 
 
 def models(name: str | None = None) -> str:
@@ -29,45 +32,36 @@ def models(name: str | None = None) -> str:
 
 
 def _table() -> str:
-    head = ("family", "checked against", "tool calls", "media", "models")
+    shown = ("checked against", "tool calls", "media")
     rows = [
-        (family.key, _checked(family), _calls(family), ", ".join(family.media), _first(family.names))
-        for family in FAMILIES.values()
+        (family.key, *(_facts(family)[name] for name in shown), _first(family.names)) for family in FAMILIES.values()
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = (zip(row, widths, strict=True) for row in (head, *rows))
-    return "\n".join("  ".join(text.ljust(width) for text, width in line).rstrip() for line in lines)
+    return "\n".join(align_columns([("family", *shown, "models"), *rows]))
 
 
 def _record(family: Family) -> str:
-    facts = {
-        "models": ", ".join(family.names),
-        "classes": f"{family.class_name}Renderer, {family.class_name}RendererConfig",
-        "checked against": _checked(family),
-        "templates": ", ".join(family.templates),
-        "stops": " ".join(family.stop_tokens),
-        "switches": ", ".join(f"{switch.name}={switch.default}" for switch in family.switches),
-        "tool calls": _calls(family),
-        "program": family.program or "",
-        "media": ", ".join(family.media),
-        "version": str(family.version),
-    }
     lines = (
         textwrap.fill(f"{name:16}{fact}", width=120, subsequent_indent=" " * 16, break_long_words=False)
-        for name, fact in facts.items()
+        for name, fact in _facts(family).items()
         if fact
     )
     return "\n".join([family.key, "", textwrap.dedent(family.format).strip("\n"), "", *lines])
 
 
-def _checked(family: Family) -> str:
-    return {"tokens": "template, vocabulary", "template": "template", "none": "nothing"}[family.verified]
-
-
-def _calls(family: Family) -> str:
-    if family.syntax is None:
-        return ""
-    return family.syntax if family.syntax in TOOL_FORMATS else f"{family.syntax} (not parsed)"
+def _facts(family: Family) -> dict[str, str]:
+    calls = family.syntax or ""
+    return {
+        "models": ", ".join(family.names),
+        "classes": f"{family.class_name}Renderer, {family.class_name}RendererConfig",
+        "checked against": _VERIFIED[family.verified],
+        "templates": ", ".join(family.templates),
+        "stops": " ".join(family.stop_tokens),
+        "switches": ", ".join(f"{switch.name}={switch.default}" for switch in family.switches),
+        "tool calls": calls if calls in ("", *TOOL_FORMATS) else f"{calls} (not parsed)",
+        "program": family.program or "",
+        "media": ", ".join(family.media),
+        "version": str(family.version),
+    }
 
 
 def _first(names: Sequence[str]) -> str:

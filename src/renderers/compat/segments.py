@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from renderers.core.protocols import OffsetTokenizer, Tokenizer
+from renderers.core.protocols import Tokenizer
 
 
 class AttributedTextSegments(list[tuple[int, bool]]):
@@ -51,15 +51,13 @@ def attribute_text_segments(
     )
 
 
-def _locate(tokenizer: Tokenizer, text: str) -> Sequence[tuple[int, tuple[int, int]]] | None:
+def _locate(tokenizer: Any, text: str) -> Sequence[tuple[int, tuple[int, int]]] | None:
     """Return the token ids of a text with their character offsets. None if the tokenizer has no offsets."""
-    if not isinstance(tokenizer, OffsetTokenizer):
-        return None
     try:
-        encoded: Any = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
     except (KeyError, NotImplementedError, TypeError, ValueError):
-        # Tokenizers without offsets raise these, such as the Python tokenizers of transformers.
+        # A tokenizer without offsets raises one of these, and so does one that is not callable.
         return None
     if offsets is None or len(offsets) != len(ids):
         return None

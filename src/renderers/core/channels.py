@@ -6,26 +6,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
-from renderers.core.spans import Channel, Path, Span
+from renderers.core.spans import Channel, Span
 
 _RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
 
 
-def channel_of(path: Path, role: str | None) -> Channel:
-    """Return the channel of a field of a message with a role. The role is None outside of messages.
+def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
+    """Return the channel of a span of rendered messages.
 
-    >>> channel_of(("tool_calls", 0, "function", "name"), "assistant")
+    >>> span_channel(Span(0, 3, 0, ("tool_calls", 0, "function", "name")), [{"role": "assistant"}])
     <Channel.TOOL_NAME: 'tool_name'>
     """
+    path = span.path
     field = path[0] if path else None
-    if role is None:
+    if span.message < 0:
         return Channel.TOOL_DEFINITION if field == "tools" else Channel.SCAFFOLD
+    is_result = messages[span.message]["role"] in _RESULT_ROLES
     if field == "content":
         if path[-1] == "thinking" and len(path) > 1:
             return Channel.REASONING
         if len(path) > 2 and path[2] in MEDIA_KINDS:
             return Channel.MEDIA
-        return Channel.TOOL_RESULT if role in _RESULT_ROLES else Channel.CONTENT
+        return Channel.TOOL_RESULT if is_result else Channel.CONTENT
     if field in REASONING_NAMES:
         return Channel.REASONING
     if field == "tool_calls":
@@ -34,9 +36,4 @@ def channel_of(path: Path, role: str | None) -> Channel:
         return {"id": Channel.TOOL_CALL_ID, "name": Channel.TOOL_NAME}.get(str(path[-1]), Channel.SCAFFOLD)
     if field == "tool_call_id":
         return Channel.TOOL_CALL_ID
-    return Channel.TOOL_NAME if field == "name" and role in _RESULT_ROLES else Channel.SCAFFOLD
-
-
-def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
-    """Return the channel of a span of rendered messages."""
-    return channel_of(span.path, messages[span.message]["role"] if span.message >= 0 else None)
+    return Channel.TOOL_NAME if field == "name" and is_result else Channel.SCAFFOLD

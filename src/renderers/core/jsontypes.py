@@ -12,7 +12,7 @@ Arguments: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 def exact_key(arguments: Arguments) -> tuple[tuple[str, str, Any], ...]:
-    """Return a key of arguments that differs for `1`, `1.0` and `True`, which are equal and which a template writes.
+    """Return a cache key of arguments that distinguishes `1`, `True` and `1.0`, which are equal.
 
     >>> exact_key((("x", True),))
     (('x', 'bool', True),)

@@ -108,8 +108,10 @@ MAX_JSON_DEPTH = 100
 
 # str(value) would call a method that a subclass may override.
 _CONVERT: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_EXACT = frozenset({str, int, float, bool, type(None)})
 # A tuple is checked faster than a union, which is built on every call.
 _SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
+_CHECKED_KEYS = frozenset({"name", "tool_call_id", "tool_calls"})
 _MESSAGE = "a dict with a role and a content"
 
 
@@ -136,19 +138,15 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     return normalised
 
 
-def list_messages(messages: Iterable[Any]) -> list[Any]:
-    """Return messages as a list, without inspecting them.
+def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[Any]:
+    """Return messages, or values of another kind, as a list, without inspecting them.
 
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.
     """
-    return _list_of("messages", messages)
-
-
-def _list_of(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise MessageError(f"{name} must be a list of {name}, not {describe_type(values)}")
-    return list(values)
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise MessageError(f"{kind} must be a list of {kind}, not {describe_type(messages)}")
+    return list(messages)
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
@@ -210,23 +208,24 @@ def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """
     if tools is None:
         return None
-    plain = [_normalise(tool, None, ("tools", number), ()) for number, tool in enumerate(_list_of("tools", tools))]
-    for number, tool in enumerate(plain):
+    plain = []
+    for number, value in enumerate(list_messages(tools, kind="tools")):
         path: Path = ("tools", number)
+        tool = normalise_data(value, path=path)
         if not isinstance(tool, dict):
             raise MessageError("must be a dict with the tool's name and schema", path=path)
         if tool.get("type", "function") == "function" or tool.get("function") is not None:
             _check_function(tool, None, path)
+        plain.append(tool)
     return plain
 
 
-def normalise_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return other arguments of a template (`documents`, `enable_thinking`, ...) as plain JSON data."""
-    return {name: _normalise(value, None, (name,), ()) for name, value in arguments.items()}
+def normalise_data(value: Any, *, message: int | None = None, path: Path = ()) -> Any:
+    """Return a value as plain JSON data: at a path of a message, or all arguments of a template.
 
-
-def normalise_data(value: Any, *, message: int, path: Path) -> Any:
-    """Return a value at a path of a message as plain JSON data."""
+    Raises:
+        MessageError: A part of it is not JSON data. Names the message and the path.
+    """
     return _normalise(value, message, path, ())
 
 
@@ -237,10 +236,8 @@ def _normalise_message(message: Any, index: int) -> dict[str, Any]:
         fault = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
         raise MessageError(f"{fault}: it must be a string, such as 'user'", message=index)
     _check_message(plain, index)
-    reasoning = next((plain[key] for key in REASONING_NAMES if plain.get(key) is not None), None)
-    if reasoning is None:
-        return plain
-    return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
+    reasoning = [plain[key] for key in REASONING_NAMES if plain.get(key) is not None]
+    return {"thinking": reasoning[0], **plain, "reasoning_content": reasoning[0]} if reasoning else plain
 
 
 def _check_message(message: Mapping[str, Any], index: int) -> None:
@@ -249,6 +246,8 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
     Content may be any JSON data except a boolean: a tool may return a number or an object. Ids may be numbers.
     """
     content, name, result_of = message.get("content"), message.get("name"), message.get("tool_call_id")
+    if type(content) is str and _CHECKED_KEYS.isdisjoint(message):
+        return
     expected = "a string, a list of parts, None, or JSON data of a tool"
     _require(content is not True and content is not False, expected, content, index, ("content",))
     _require(name is None or isinstance(name, str), "a string", name, index, ("name",))
@@ -288,7 +287,7 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
     `around` has the identities of all containers of the value.
     """
     kind = type(value)
-    if value is None or kind in (str, int, float, bool):
+    if kind in _EXACT:
         return value
     if isinstance(value, _SCALARS):
         return next(convert(value) for scalar, convert in _CONVERT.items() if isinstance(value, scalar))
@@ -296,12 +295,18 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
         fault = "contains itself" if id(value) in around else f"is nested more than {MAX_JSON_DEPTH} levels deep"
         raise MessageError(f"{fault}, so it is not JSON data", message=message, path=path)
     around = (*around, id(value))
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         holds = _media_keys(value) if path[:-1] == ("content",) else ()
-        return {
-            _key(key, message, path): _normalise(item, message, (*path, key), around, media=media or key in holds)
-            for key, item in value.items()
-        }
+        plain = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                fault = f"has the key {key!r}, and keys of JSON data are strings"
+                raise MessageError(fault, message=message, path=path)
+            # Most values are exact scalars, which need no call and no path.
+            if type(item) not in _EXACT:
+                item = _normalise(item, message, (*path, key), around, media=media or key in holds)
+            plain[str.__str__(key)] = item
+        return plain
     if isinstance(value, _LISTS):
         return [_normalise(item, message, (*path, index), around, media=media) for index, item in enumerate(value)]
     fields = _fields(value)
@@ -312,11 +317,8 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
         return _normalise(value.item(), message, path, around, media=media)
     if media:
         return f"<{kind.__name__}>"
-    raise MessageError(
-        f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts",
-        message=message,
-        path=path,
-    )
+    fault = f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts"
+    raise MessageError(fault, message=message, path=path)
 
 
 def _media_keys(part: Mapping[Any, Any]) -> Collection[Any]:
@@ -337,9 +339,3 @@ def _fields(value: Any) -> dict[str, Any] | None:
     if not isinstance(names, Mapping):
         return None
     return {name: getattr(value, name) for name in names} | dict(getattr(value, "model_extra", None) or {})
-
-
-def _key(key: Any, message: int | None, path: Path) -> str:
-    if isinstance(key, str):
-        return str.__str__(key)
-    raise MessageError(f"has the key {key!r}, and keys of JSON data are strings", message=message, path=path)

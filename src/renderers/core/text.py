@@ -65,9 +65,13 @@ def _alternatives(texts: Iterable[str]) -> str:
     """Return an expression that shares common prefixes. `re` would try a flat list of thousands one by one."""
     branches: dict[str, list[str]] = {}
     for text in texts:
-        branches.setdefault(text[:1], []).append(text[1:])
+        branches.setdefault(text[:1], []).append(text)
     optional = branches.pop("", None) is not None
-    patterns = [re.escape(first) + _alternatives(rests) for first, rests in sorted(branches.items())]
+    patterns = []
+    for _, branch in sorted(branches.items()):
+        # The first and the last text in sorted order share only the prefix that all share.
+        shared = common_prefix_length(min(branch), max(branch))
+        patterns.append(re.escape(branch[0][:shared]) + _alternatives(text[shared:] for text in branch))
     if len(patterns) == 1 and not optional:
         return patterns[0]
     return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""
@@ -81,3 +85,14 @@ def describe_type(value: object) -> str:
     """
     name = type(value).__name__
     return "None" if value is None else f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def align_columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a line per row of a table, with columns of equal width.
+
+    >>> align_columns([("a", "b"), ("aaa", "bbb")])
+    ['a    b', 'aaa  bbb']
+    """
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from renderers.core.spans import Channel, Path
+from renderers.core.text import align_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
 Decode = Callable[[list[int]], str]
 """A function from token ids to their text."""
 
+_BOLD = ("\x1b[1m", "\x1b[0m")
 _CHANNEL_NUMBERS = {channel: number for number, channel in enumerate(Channel)}
-_BUILT = ("token_ids", "message_indices", "channels", "sampled_mask", "is_content")
-"""The lists that are built on first access. All but the first are the fields of `TokenRun` after `end`, in order."""
+_UNKNOWN: dict[str, Any] = {
+    "message_indices": -1,
+    "channels": Channel.SCAFFOLD,
+    "sampled_mask": False,
+    "is_content": False,
+}
+"""The attribution lists, in the order of the fields of `TokenRun` after `end`, and the entry of a token without any."""
+_BUILT = ("token_ids", *_UNKNOWN)
+"""The lists that are built on first access."""
 
 
 class TokenRun(NamedTuple):
@@ -78,12 +87,11 @@ class MultiModalData:
 
     def copy(self) -> Self:
         """Return a copy that shares the values of the processed items, such as tensors, and nothing else."""
-        lists = {name: getattr(self, name) for name in ("mm_hashes", "mm_placeholders", "mm_items")}
-        copies: dict[str, Any] = {
-            name: {modality: list(map(copy.copy, values)) for modality, values in by_modality.items()}
-            for name, by_modality in lists.items()
+        copied: dict[str, Any] = {
+            name: {modality: list(map(copy.copy, values)) for modality, values in getattr(self, name).items()}
+            for name in ("mm_hashes", "mm_placeholders", "mm_items")
         }
-        return replace(self, **copies)
+        return replace(self, **copied)
 
 
 @dataclass
@@ -93,8 +101,9 @@ class RenderedTokens:
     Any subset of the fields may be passed. The result of a renderer stores its ids in an array and its attribution as
     runs of tokens. Each list is built on first access and is the same object from then on.
 
-    Once built, a list takes precedence: if it is changed or replaced, `runs`, `arrays()`, `explain()` and training
-    samples follow the lists. They treat an attribution list that is not as long as `token_ids` as not given.
+    Once built, a list takes precedence: if it is changed or replaced, all methods and training samples follow the
+    lists. They treat an attribution list that is not as long as `token_ids` as not given. Without any ids, the length
+    of `message_indices` counts.
 
     >>> rendered = RenderedTokens(token_ids=[5, 6, 7], message_indices=[-1, 0, 0], message_roles=["user"])
     >>> rendered.message_token_spans(), rendered.sampled_mask
@@ -128,10 +137,10 @@ class RenderedTokens:
         message_tool_names: list[str | None],
         decode: Decode | None = None,
     ) -> RenderedTokens:
-        """Create an instance from ids, which are not copied, runs that cover them, and straddling tokens."""
+        """Create an instance from ids, which must not change later, runs that cover them, and straddling tokens."""
         made = cls.__new__(cls)
         made.__dict__.update(
-            {"token_ids" if isinstance(ids, list) else "_ids": ids},
+            _ids=ids,
             _runs=tuple(runs),
             _straddling=straddling,
             _decode=decode,
@@ -150,51 +159,49 @@ class RenderedTokens:
         return self.__dict__.setdefault(name, self._build(name))
 
     def _build(self, name: str) -> list[Any]:
-        """Return one of the lists from the array of ids or the runs."""
-        values: list[Any] = self.__dict__["_ids"].tolist() if name == "token_ids" else []
+        """Return one of the lists from the stored ids or runs."""
+        if name == "token_ids":
+            return list(self.__dict__["_ids"])
+        values: list[Any] = []
         column = _BUILT.index(name)
-        for run in self.__dict__["_runs"] if column else ():
+        for run in self.__dict__["_runs"]:
             values += [run[column]] * (run.end - len(values))
         return values
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _BUILT and "_runs" in self.__dict__:
-            # The lists are the truth from now on.
-            for other in _BUILT:
-                getattr(self, other)
-            for rendered in ("_ids", "_runs", "_straddling"):
-                self.__dict__.pop(rendered, None)
-        super().__setattr__(name, value)
+    def _is_unchanged(self) -> bool:
+        """Return True if this is the result of a renderer, and every list that was built still has its first values."""
+        values = self.__dict__
+        return "_runs" in values and all(values[name] == self._build(name) for name in _BUILT if name in values)
+
+    def known_lists(self) -> frozenset[str]:
+        """Return the names of the attribution lists that are given: those with one entry per token.
+
+        >>> sorted(RenderedTokens(token_ids=[5], channels=[Channel.CONTENT], is_content=[True]).known_lists())
+        ['channels', 'is_content']
+        """
+        if self._is_unchanged():
+            return frozenset(_UNKNOWN if self.__dict__["_runs"] or not self.__dict__["_ids"] else ())
+        count = len(self.token_ids) or len(self.message_indices)
+        return frozenset(name for name in _UNKNOWN if len(getattr(self, name)) == count)
 
     @property
     def runs(self) -> tuple[TokenRun, ...]:
         """The attribution as runs of tokens: those of the renderer, or of the lists if these were changed."""
-        rendered: tuple[TokenRun, ...] | None = self.__dict__["_runs"] if self._is_unchanged() else None
-        return tuple(self._runs_of_lists()) if rendered is None else rendered
-
-    def _is_unchanged(self) -> bool:
-        """Return True if this is the result of a renderer and every list that was built still has its first values.
-
-        A list of ids that was passed to `of_runs` is only compared by its length.
-        """
-        values = self.__dict__
-        if "_runs" not in values:
-            return False
-        ids, runs = values.get("token_ids"), values["_runs"]
-        if ids is not None and runs and len(ids) != runs[-1].end:
-            return False
-        built = [name for name in _BUILT if name in values and (name != "token_ids" or "_ids" in values)]
-        return all(values[name] == self._build(name) for name in built)
-
-    def _runs_of_lists(self) -> Iterator[TokenRun]:
-        count = len(self.token_ids)
-        defaults = {"message_indices": -1, "channels": Channel.SCAFFOLD, "sampled_mask": False, "is_content": False}
-        lists = [(getattr(self, name), default) for name, default in defaults.items()]
-        columns = (values if len(values) == count else itertools.repeat(default, count) for values, default in lists)
-        end = 0
-        for row, same in itertools.groupby(zip(*columns, strict=True)):
+        if self.__dict__.get("_runs") and self._is_unchanged():
+            rendered: tuple[TokenRun, ...] = self.__dict__["_runs"]
+            return rendered
+        known, count = self.known_lists(), len(self.token_ids) or len(self.message_indices)
+        lists = (getattr(self, name) if name in known else [_UNKNOWN[name]] * count for name in _UNKNOWN)
+        runs, end = [], 0
+        for row, same in itertools.groupby(zip(*lists, strict=True)):
             end += sum(1 for _ in same)
-            yield TokenRun(end, *row)
+            runs.append(TokenRun(end, *row))
+        return tuple(runs)
+
+    def _located_runs(self) -> Iterator[tuple[int, TokenRun]]:
+        """Yield each run after the position of its first token."""
+        runs = self.runs
+        return zip([0, *(run.end for run in runs)], runs, strict=False)
 
     def arrays(self) -> TokenArrays:
         """Return ids and attribution as read-only numpy arrays.
@@ -208,8 +215,8 @@ class RenderedTokens:
             import numpy as np
         except ImportError as error:
             raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
-        own, runs = self.__dict__.get("_ids") if self._is_unchanged() else None, self.runs
-        ids = np.asarray(self.token_ids, dtype=np.uint32) if own is None else np.frombuffer(own, dtype=np.uint32)
+        runs = self.runs
+        ids = np.asarray(self.__dict__["_ids"] if self._is_unchanged() else self.token_ids, dtype=np.uint32)
         ids.flags.writeable = False
         sizes = np.diff([0, *(run.end for run in runs)])
         messages, channels, sampled, content = zip(*(run[1:] for run in runs), strict=True) if runs else [()] * 4
@@ -230,17 +237,37 @@ class RenderedTokens:
         Raises:
             TypeError: `decode` is missing.
         """
-        # `explain` imports the type of a run from this module.
-        from renderers.core.explain import explain_runs
-
         decode = decode or self.__dict__.get("_decode")
         if decode is None:
             raise TypeError("these tokens have no tokenizer. Pass its decode method as decode=")
-        explanation = explain_runs(self.token_ids, self.runs, self.message_roles, decode, colours=sys.stdout.isatty())
-        print(explanation)  # noqa: T201
+        print("\n".join(self.explanation(decode, colours=sys.stdout.isatty())))  # noqa: T201
+
+    def explanation(self, decode: Decode, *, colours: bool = False) -> list[str]:
+        """Return a line per run of tokens: positions, message, channel and text.
+
+        Sampled runs have an asterisk, and are bold with `colours`.
+
+        >>> tokens = RenderedTokens([72, 105], message_indices=[0, 0], message_roles=["user"])
+        >>> tokens.explanation(lambda ids: "".join(map(chr, ids)))
+        ["0-1  0 user  scaffold    'Hi'"]
+        """
+        roles, located = dict(enumerate(self.message_roles)), list(self._located_runs())
+        rows = [
+            (
+                f"{start}-{run.end - 1}" if run.end - start > 1 else str(start),
+                f"{run.message} {roles.get(run.message, '?')}" if run.message >= 0 else "-",
+                str(run.channel),
+                f"{'*' if run.sampled else ' '} {decode(self.token_ids[start : run.end])!r}",
+            )
+            for start, run in located
+        ]
+        pairs = zip(align_columns(rows), located, strict=True)
+        return [line.join(_BOLD) if colours and run.sampled else line for line, (_, run) in pairs]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_decode"}
+        # Unchanged lists are built again from the ids and the runs.
+        left_out = {"_decode", *(_BUILT if self._is_unchanged() else ())}
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def straddling_tokens(self) -> list[int]:
         """Return the positions of tokens that are only partly sampled: a model might not emit them.
@@ -256,22 +283,17 @@ class RenderedTokens:
 
     def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
         """Return the number of tokens of each message, of the first `n_messages` or of all."""
-        indices: Iterable[int] = self.message_indices
-        if sampled_only:
-            known = len(self.sampled_mask) == len(self.message_indices)
-            indices = itertools.compress(self.message_indices, self.sampled_mask) if known else ()
-        counts = Counter(indices)
+        counts: Counter[int] = Counter()
+        for start, run in self._located_runs():
+            counts[run.message] += run.end - start if run.sampled or not sampled_only else 0
         return [counts[index] for index in range(len(self.message_roles[:n_messages]))]
 
     def message_token_spans(self) -> list[tuple[int, int] | None]:
         """Return the span of each message: its first token and the position after its last. None if it has no token."""
-        count = len(self.message_roles) or max(self.message_indices, default=-1) + 1
-        spans: list[tuple[int, int] | None] = [None] * count
-        for position, index in enumerate(self.message_indices):
-            if 0 <= index < count:
-                span = spans[index]
-                spans[index] = (position if span is None else span[0], position + 1)
-        return spans
+        spans: dict[int, tuple[int, int]] = {}
+        for start, run in self._located_runs():
+            spans[run.message] = (spans.get(run.message, (start, run.end))[0], run.end)
+        return [spans.get(index) for index in range(len(self.message_roles) or max(spans, default=-1) + 1)]
 
     def role_token_spans(self) -> dict[str, list[tuple[int, int]]]:
         """Return the spans of all messages with tokens, by role."""
@@ -290,7 +312,7 @@ class RenderedTokens:
 
     def content_token_spans_by_role(self) -> dict[str, list[tuple[int, int]]]:
         """Return the spans of content within each message, by role. Empty if `is_content` is not given."""
-        if len(self.is_content) != len(self.token_ids) or not self.token_ids:
+        if "is_content" not in self.known_lists() or not self.token_ids:
             return {}
         spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
@@ -304,10 +326,8 @@ class RenderedTokens:
 
     def content_mask_for_roles(self, roles: Collection[str]) -> list[bool]:
         """Return a mask of the tokens that are content of a message with one of the roles."""
-        if not len(self.is_content) == len(self.message_indices) == len(self.token_ids):
-            return [False] * len(self.token_ids)
-        wanted = [role in roles for role in self.message_roles]
-        return [
-            content and 0 <= index < len(wanted) and wanted[index]
-            for content, index in zip(self.is_content, self.message_indices, strict=True)
-        ]
+        wanted = {index for index, role in enumerate(self.message_roles) if role in roles}
+        mask: list[bool] = []
+        for run in self.runs:
+            mask += [run.content and run.message in wanted] * (run.end - len(mask))
+        return mask[: len(self.token_ids)]

@@ -16,8 +16,10 @@ from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.errors import MessageError
-from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, accepts_format
+from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, AcceptedFormats
 from renderers.templating import ChatTemplate
+
+_OPTIONAL_KEYS = frozenset(OPTIONAL_KEYS)
 
 
 def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, arguments: Arguments) -> list[JsonObject]:
@@ -31,60 +33,66 @@ def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, argume
     >>> adapt_messages(template, [{"role": "user", "content": parts}], arguments=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    return [
-        _MessageAdapter(template, arguments, index, _accepted_role(template, arguments, message["role"])).adapt(message)
-        for index, message in enumerate(messages)
-    ]
-
-
-def _accepted_role(template: ChatTemplate, arguments: Arguments, role: str) -> str:
-    """Return the role of a message: `system` for a developer message that the template accepts only as this."""
-    if role == "developer":
-        for choice in ("developer", "system"):
-            if any(accepts_format(template, arguments, choice, name) for name in ("text", "parts")):
-                return choice
-    return role
+    formats = AcceptedFormats(template, arguments)
+    adapted = []
+    for index, message in enumerate(messages):
+        is_text = type(message.get("content")) is str and _OPTIONAL_KEYS.isdisjoint(message)
+        if not is_text or not formats[message["role"], "text"]:
+            message = _MessageAdapter(template.source, formats, index, message["role"]).adapt(message)
+        adapted.append(message)
+    return adapted
 
 
 def adapt_tools(
     template: ChatTemplate, tools: list[JsonObject] | None, *, arguments: Arguments
 ) -> list[JsonObject] | None:
     """Wrap tools in `{"type": "function", "function": ...}` or unwrap them, as a template accepts them."""
-    return None if tools is None else [_adapt_tool(tool, template, arguments) for tool in tools]
-
-
-def _adapt_tool(tool: JsonObject, template: ChatTemplate, arguments: Arguments) -> JsonObject:
-    bare, wrapped = (accepts_format(template, arguments, "user", name) for name in ("bare tool", "wrapped tool"))
+    if not tools:
+        return tools
+    formats = AcceptedFormats(template, arguments)
+    bare, wrapped = formats["user", "bare tool"], formats["user", "wrapped tool"]
     if bare == wrapped:
-        return tool
+        return tools
+    return [_unwrap_tool(tool) if bare else _wrap_tool(tool) for tool in tools]
+
+
+def _unwrap_tool(tool: JsonObject) -> JsonObject:
     function = tool.get("function")
-    if bare and isinstance(function, dict):
-        return function
-    if wrapped and "function" not in tool and "name" in tool and tool.get("type", "function") == "function":
-        return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
-    return tool
+    return function if isinstance(function, dict) else tool
+
+
+def _wrap_tool(tool: JsonObject) -> JsonObject:
+    if "function" in tool or "name" not in tool or tool.get("type", "function") != "function":
+        return tool
+    return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
 
 
 class _MessageAdapter(NamedTuple):
     """Converts one message to the accepted formats of its role."""
 
-    template: ChatTemplate
-    arguments: Arguments
+    source: str
+    formats: AcceptedFormats
     message_index: int
     role: str
 
     def accepts(self, name: str) -> bool:
-        return accepts_format(self.template, self.arguments, self.role, name)
+        return self.formats[self.role, name]
 
     def adapt(self, message: JsonObject) -> JsonObject:
-        if message["role"] != self.role:
-            message = {**message, "role": self.role}
+        if self.role == "developer" and not self._accepts_text():
+            as_system = self._replace(role="system")
+            if as_system._accepts_text():
+                return as_system.adapt({**message, "role": "system"})
         message = self._adapt_content(self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message))))
-        calls = message.get("tool_calls")
-        if isinstance(calls, list) and calls:
-            adapted = [self._adapt_call(call, ("tool_calls", number)) for number, call in enumerate(calls)]
-            message = {**message, "tool_calls": adapted}
-        return message
+        if not message.get("tool_calls"):
+            return message
+        # Calls are probed in messages of the assistant.
+        adapt_call = self._replace(role="assistant")._adapt_call
+        calls = [adapt_call(call, ("tool_calls", number)) for number, call in enumerate(message["tool_calls"])]
+        return {**message, "tool_calls": calls}
+
+    def _accepts_text(self) -> bool:
+        return self.accepts("text") or self.accepts("parts")
 
     def _error(self, fault: str, path: Path) -> MessageError:
         return MessageError(fault, message=self.message_index, path=path)
@@ -104,19 +112,26 @@ class _MessageAdapter(NamedTuple):
     def _adapt_thinking(self, message: JsonObject) -> JsonObject:
         """Move thinking parts out of the content if the template does not accept them there."""
         content = message.get("content")
-        texts = self._thinking_texts(content) if isinstance(content, list) else {}
-        if not isinstance(content, list) or not texts:
+        parts = content if isinstance(content, list) else []
+        texts = {number: self._thinking_text(part, number) for number, part in enumerate(parts) if _is_thinking(part)}
+        if not texts or (self.accepts("thinking part") and self.accepts("thinking in parts")):
             return message
         if self.accepts("thinking part"):
-            if self.accepts("thinking in parts"):
-                return message
-            plain = [{**part, "thinking": texts[n]} if n in texts else part for n, part in enumerate(content)]
+            plain = [{**part, "thinking": texts[n]} if n in texts else part for n, part in enumerate(parts)]
             return {**message, "content": plain}
         reasoning = "".join(texts.values())
         if message.get("reasoning_content") not in (None, reasoning):
             return message
-        rest = [part for n, part in enumerate(content) if n not in texts]
+        rest = [part for n, part in enumerate(parts) if n not in texts]
         return {"thinking": reasoning, **message, "content": rest, "reasoning_content": reasoning}
+
+    def _thinking_text(self, part: JsonObject, number: int) -> str:
+        thinking, path = part.get("thinking"), ("content", number, "thinking")
+        if isinstance(thinking, list):
+            return self._join_parts(thinking, path)
+        if not isinstance(thinking, str | None):
+            raise self._error(f"is of type {type(thinking).__name__} and must be a string", path)
+        return thinking or ""
 
     def _adapt_reasoning(self, message: JsonObject) -> JsonObject:
         """Move reasoning into a thinking part if the template accepts it only there."""
@@ -127,17 +142,6 @@ class _MessageAdapter(NamedTuple):
         if self.accepts("reasoning") or not self.accepts("thinking part") or any(map(_is_thinking, parts)):
             return message
         return {**message, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
-
-    def _thinking_texts(self, parts: list[Any]) -> dict[int, str]:
-        """Return the texts of thinking parts by index. A text may itself be a list of parts."""
-        texts = {}
-        for number, part in enumerate(parts):
-            if _is_thinking(part):
-                thinking, path = part.get("thinking"), ("content", number, "thinking")
-                if not isinstance(thinking, str | list | None):
-                    raise self._error(f"is of type {type(thinking).__name__} and must be a string", path)
-                texts[number] = self._join_parts(thinking, path) if isinstance(thinking, list) else thinking or ""
-        return texts
 
     def _adapt_content(self, message: JsonObject) -> JsonObject:
         content = message.get("content")
@@ -159,7 +163,7 @@ class _MessageAdapter(NamedTuple):
                 return {**message, "content": None}
             if self.accepts("text"):
                 return {**message, "content": ""}
-        elif not isinstance(content, bool):
+        else:
             form = "number" if isinstance(content, int | float) else "object"
             if not self.accepts(form) and self.accepts("text"):
                 return {**message, "content": json.dumps(content, ensure_ascii=False)}
@@ -175,9 +179,7 @@ class _MessageAdapter(NamedTuple):
             part = self._adapt_media(part, path)
         elif "text" in part and part.get("type") in (None, *TEXT_PART_TYPES):
             part = part if self.accepts("part of another type") else {**part, "type": "text"}
-        elif str(part["type"]) not in self.template.source or (
-            part["type"] == "text" and not isinstance(part.get("text"), str)
-        ):
+        elif str(part["type"]) not in self.source or (part["type"] == "text" and not isinstance(part.get("text"), str)):
             raise self._rejected_part(part, path)
         if None in part.values() and not self.accepts("part with nulls"):
             part = {key: value for key, value in part.items() if value is not None}
@@ -207,11 +209,9 @@ class _MessageAdapter(NamedTuple):
             texts.append(text)
         return "".join(texts)
 
-    def _adapt_call(self, call: Any, path: Path) -> Any:
-        if not isinstance(call, dict):
-            raise self._error("must be a dict with the called function", path)
+    def _adapt_call(self, call: JsonObject, path: Path) -> JsonObject:
         bare = call.get("function") is None and "name" in call
-        if bare and not self._accepts_call("bare call") and self._accepts_call("call"):
+        if bare and not self.accepts("bare call") and self.accepts("call"):
             called = {key: call[key] for key in ("name", "arguments") if key in call}
             around = {key: value for key, value in call.items() if key not in (*called, "function")}
             call = {"type": "function", **around, "function": called}
@@ -220,12 +220,8 @@ class _MessageAdapter(NamedTuple):
             return {**call, "function": self._adapt_arguments(call["function"], path)}
         return self._adapt_arguments(call, (*path, "arguments"))
 
-    def _accepts_call(self, name: str) -> bool:
-        """Return True if the template accepts a format of calls. Calls are probed in messages of the assistant."""
-        return accepts_format(self.template, self.arguments, "assistant", name)
-
     def _adapt_arguments(self, called: JsonObject, path: Path) -> JsonObject:
-        arguments, accepts = called.get("arguments"), self._accepts_call
+        arguments, accepts = called.get("arguments"), self.accepts
         if isinstance(arguments, str) and not arguments.strip() and accepts("arguments within JSON"):
             # An empty text would break the JSON around it, so it means no arguments.
             arguments = None

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.literals import TemplateLiterals
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
-from renderers.templating.literals import TemplateLiterals
 
 REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
 """The errors of a program that does not accept some messages. Probes expect them."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.probe_words import PROBE_KEY, PROBE_VALUE
 from renderers.core.probes import (
@@ -58,13 +58,17 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
     }
     short = {name: value for name, value in scalars.items() if not isinstance(value, str) or len(value) <= _LONGEST}
     probed = tuple({**dict(special_tokens), **short}.items())
-    if len(short) == len(scalars) or _runs(template.source, template.limits, probed):
+    if len(short) == len(scalars) or _runs(template.source, template.limits, exact_key(probed)):
         return probed
     return tuple({**dict(special_tokens), **scalars}.items())
 
 
+_Key = tuple[tuple[str, str, Any], ...]
+"""The result of `exact_key` for the arguments of a template."""
+
+
 @functools.lru_cache(maxsize=256)
-def _runs(source: str, limits: TemplateLimits, arguments: Arguments) -> bool:
+def _runs(source: str, limits: TemplateLimits, arguments: _Key) -> bool:
     render = _renderer(source, limits, arguments)
     try:
         return render([ASK], None) is not None or render([LEAD, ASK], None) is not None
@@ -72,33 +76,39 @@ def _runs(source: str, limits: TemplateLimits, arguments: Arguments) -> bool:
         return False
 
 
-_Render = Callable[[list[JsonObject], list[JsonObject] | None], str | None]
-"""Renders messages and tools. Returns None if the template rejects them."""
-
-
-def _renderer(source: str, limits: TemplateLimits, arguments: Arguments) -> _Render:
+def _renderer(
+    source: str, limits: TemplateLimits, arguments: _Key
+) -> Callable[[list[JsonObject], list[JsonObject] | None], str | None]:
+    """Return a function that renders messages and tools. It returns None if the template rejects them."""
     template = ChatTemplate(source, limits=limits, verify=False)
+    given = {name: value for name, _, value in arguments}
 
     def render(messages: list[JsonObject], tools: list[JsonObject] | None) -> str | None:
         try:
-            return template.run(messages, tools=tools, now=PROBE_TIME, **dict(arguments)).text
+            return template.run(messages, tools=tools, now=PROBE_TIME, **given).text
         except REJECTIONS:
             return None
 
     return render
 
 
-def accepts_format(template: ChatTemplate, arguments: Arguments, role: str, name: str) -> bool:
-    """Return True if a template accepts a format in messages of a role. Each format is probed once.
+class AcceptedFormats(dict[tuple[str, str], bool]):
+    """Whether a template accepts a format in messages of a role. Each format is probed on first access.
 
-    >>> accepts_format(ChatTemplate("{{ messages[-1].content | upper }}"), (), "user", "parts")
+    >>> AcceptedFormats(ChatTemplate("{{ messages[-1].content | upper }}"), ())["user", "parts"]
     False
     """
-    return _probe(template.source, template.limits, arguments, role, name)
+
+    def __init__(self, template: ChatTemplate, arguments: Arguments) -> None:
+        super().__init__()
+        self._probed = template.source, template.limits, exact_key(arguments)
+
+    def __missing__(self, key: tuple[str, str]) -> bool:
+        return self.setdefault(key, _probe(*self._probed, *key))
 
 
 @functools.lru_cache(maxsize=4096)
-def _probe(source: str, limits: TemplateLimits, arguments: Arguments, role: str, name: str) -> bool:
+def _probe(source: str, limits: TemplateLimits, arguments: _Key, role: str, name: str) -> bool:
     render = _renderer(source, limits, arguments)
     # The template may require a system message.
     needs_lead = render([ASK], None) is None and role != "system" and render([LEAD, ASK], None) is not None
@@ -134,10 +144,7 @@ def _shows(text: str | None, expected: str) -> bool:
 _TRAPS = (PROBE_KEY, f'\\"{PROBE_VALUE}', "{'x':")
 """Texts in outputs of templates that serialise a part or a call as data."""
 _SPEC = TOOL["function"] | {"name": PROBE_VALUE}
-_TOOLS: dict[str, list[JsonObject]] = {
-    "bare tool": [_SPEC],
-    "wrapped tool": [{"type": "function", "function": _SPEC}],
-}
+_TOOLS: dict[str, list[JsonObject]] = {"bare tool": [_SPEC], "wrapped tool": [{"type": "function", "function": _SPEC}]}
 _CALLS = [[tool_call(PROBE_VALUE, arguments)] for arguments in ARGUMENTS]
 _BARE_CALLS = [[{"id": CALL_ID, "name": PROBE_VALUE, "arguments": arguments}] for arguments in ARGUMENTS]
 _CALLS_WITH_VALUE, _CALLS_WITH_TEXT = (
@@ -148,7 +155,7 @@ _FORMATS: dict[str, list[JsonObject]] = {
     "text": [{"content": PROBE_VALUE}],
     "parts": [{"content": [{"type": "text", "text": PROBE_VALUE, PROBE_KEY: 0}]}],
     "thinking part": [
-        {"content": [{"type": "thinking", "thinking": PROBE_VALUE, PROBE_KEY: 0}, {"type": "text", "text": "T"}]},
+        {"content": [{"type": "thinking", "thinking": PROBE_VALUE, PROBE_KEY: 0}, {"type": "text", "text": "T"}]}
     ],
     "object": [{"content": {"x": PROBE_VALUE}}],
     "number": [{"content": int(_NUMBER)}],
@@ -167,26 +174,23 @@ _EXPECTED = {"object": _JSON, "number": _NUMBER, "arguments as JSON": _JSON, "ar
 """The text that has to be in the output instead of the probe word."""
 
 _Pairs = dict[str, list[tuple[JsonObject, JsonObject]]]
-_PART = {"type": "text", "text": PROBE_VALUE}
-_CONTENTS: dict[str, list[tuple[Any, Any]]] = {
-    "string among parts": [([PROBE_VALUE], [_PART])],
-    "part of another type": [
-        ([part], [_PART])
-        for part in ({"text": PROBE_VALUE}, *({"type": type_, "text": PROBE_VALUE} for type_ in TEXT_PART_TYPES))
-    ],
-    "part with nulls": [([{**_PART, **dict.fromkeys(MEDIA_KINDS)}], [_PART])],
-    "thinking in parts": [
-        ([{"type": "thinking", "thinking": [_PART]}], [{"type": "thinking", "thinking": PROBE_VALUE}])
-    ],
-}
-_EQUIVALENT: _Pairs = {
-    name: [({"content": content}, {"content": other}) for content, other in pairs] for name, pairs in _CONTENTS.items()
-} | {
+_PART, _THOUGHT = {"type": "text", "text": PROBE_VALUE}, {"type": "thinking", "thinking": PROBE_VALUE}
+_EMPTY_KEYS: _Pairs = {
     f"{key} {empty}": [
         ({"content": content, key: empty}, {"content": content}) for content in (PROBE_VALUE, None, [_PART])
     ]
     for key in OPTIONAL_KEYS
     for empty in EMPTY_VALUES
+}
+_EQUIVALENT: _Pairs = {
+    "string among parts": [({"content": [PROBE_VALUE]}, {"content": [_PART]})],
+    "part of another type": [
+        ({"content": [part]}, {"content": [_PART]})
+        for part in ({"text": PROBE_VALUE}, *({"type": type_, "text": PROBE_VALUE} for type_ in TEXT_PART_TYPES))
+    ],
+    "part with nulls": [({"content": [{**_PART, **dict.fromkeys(MEDIA_KINDS)}]}, {"content": [_PART]})],
+    "thinking in parts": [({"content": [{**_THOUGHT, "thinking": [_PART]}]}, {"content": [_THOUGHT]})],
+    **_EMPTY_KEYS,
 }
 """Messages of each format with an equivalent one. A format is accepted if both give the same output in all contexts."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.literals import TemplateLiterals
 from renderers.core.text import digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.base import ProgramRun
@@ -15,7 +16,7 @@ from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
-from renderers.templating.literals import TemplateLiterals, template_literals
+from renderers.templating.literals import template_literals
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
@@ -45,19 +45,18 @@ def label(
     """
     channels = [span_channel(span, messages) for span in trace.spans]
     finder = _TurnFinder(trace, channels, turn_format, stop_tokens)
-    turns, placeholders = {}, {}
+    turns, media = {}, {}
     for index, message in enumerate(messages):
-        if media_parts(message):
-            placeholders[index] = _placeholders(turn_format, message)
+        kinds = set(media_parts(message).values())
+        if kinds:
+            texts = (turn_format.placeholder(message["role"], kind) for kind in kinds)
+            media[index] = compile_alternation(frozenset(filter(None, texts)))
         if message["role"] == "assistant":
             turn = finder.find(index, turn_format.headers(messages[index - 1]["role"] if index else ""))
             if turn is not None:
                 turns[index] = _apply_conventions(turn, conventions, trace.text)
-    labels: Iterable[LabelledSpan] = _label_spans(trace, messages, channels, turns)
-    if placeholders:
-        labels = _split_media(trace, messages, labels, placeholders)
     regions = _find_reasoning(trace, channels, turns, turn_format.think_markers, inline=inline_reasoning)
-    return tuple(_split_reasoning(labels, regions) if regions else labels)
+    return tuple(_label_spans(trace, messages, channels, turns, regions, media))
 
 
 class _Turn(NamedTuple):
@@ -86,51 +85,36 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
 
 
 def _label_spans(
-    trace: Trace, messages: Sequence[JsonObject], channels: list[Channel], turns: dict[int, _Turn]
+    trace: Trace,
+    messages: Sequence[JsonObject],
+    channels: list[Channel],
+    turns: dict[int, _Turn],
+    regions: dict[int, _Region],
+    media: dict[int, re.Pattern[str] | None],
 ) -> Iterator[LabelledSpan]:
+    """Yield the spans, split at the borders of sampled text, of reasoning in the content and of media placeholders."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = sorted(set(itertools.chain.from_iterable(pairs)))
     ends = {turn.end: index for index, turn in turns.items()}
     for span, channel in zip(trace.spans, channels, strict=True):
-        inside = slice(bisect.bisect_right(borders, span.start), bisect.bisect_left(borders, span.end))
-        cuts = [span.start, *borders[inside], span.end]
-        for start, end in itertools.pairwise(cuts):
+        cuts = borders[bisect.bisect_right(borders, span.start) : bisect.bisect_left(borders, span.end)]
+        region = regions.get(span.message) if channel is Channel.CONTENT else None
+        pattern = None if span.path else media.get(span.message)
+        places = [match.span() for match in pattern.finditer(trace.text, span.start, span.end)] if pattern else []
+        if region or places:
+            inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
+            cuts = sorted(place for place in inner if span.start < place < span.end)
+        for start, end in itertools.pairwise((span.start, *cuts, span.end)):
             message, turn = span.message, turns.get(span.message)
             sampled = turn is not None and turn.samples(start, end, template_text=not span.path)
             stopped = ends.get(end, message)
             if stopped != message and turns[stopped].samples(start, end, template_text=not span.path):
                 # The stop token of the previous turn, which the template writes at the start of this message.
                 message, sampled = stopped, True
+            own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
             is_assistant = message >= 0 and messages[message]["role"] == "assistant"
-            content = sampled if is_assistant else channel in _CONTENT
-            yield LabelledSpan(start, end, message, span.path, channel, sampled, content)
-
-
-def _split_media(
-    trace: Trace,
-    messages: Sequence[JsonObject],
-    labels: Iterable[LabelledSpan],
-    placeholders: dict[int, frozenset[str]],
-) -> Iterator[LabelledSpan]:
-    """Yield the labels, with template text split at media placeholders."""
-    for span in labels:
-        pattern = compile_alternation(placeholders.get(span.message, frozenset()))
-        if pattern is None or span.path:
-            yield span
-            continue
-        matches = [match.span() for match in pattern.finditer(trace.text, span.start, span.end)]
-        borders = [span.start, *itertools.chain.from_iterable(matches), span.end]
-        for index, (start, end) in enumerate(itertools.pairwise(borders)):
-            if index % 2:
-                content = span.sampled or messages[span.message]["role"] != "assistant"
-                yield span._replace(start=start, end=end, channel=Channel.MEDIA, content=content)
-            elif start < end or len(borders) == 2:
-                yield span._replace(start=start, end=end)
-
-
-def _placeholders(turn_format: TurnFormat, message: JsonObject) -> frozenset[str]:
-    texts = (turn_format.placeholder(message["role"], kind) for kind in set(media_parts(message).values()))
-    return frozenset(text for text in texts if text)
+            content = sampled if is_assistant else own in _CONTENT
+            yield LabelledSpan(start, end, message, span.path, own, sampled, content)
 
 
 class _Region(NamedTuple):
@@ -140,6 +124,12 @@ class _Region(NamedTuple):
     start: int
     end: int
     close_end: int
+
+    def channel(self, start: int, end: int) -> Channel:
+        """Return the channel of a piece of content. Markers in it are scaffold."""
+        if not self.open_start <= start < self.close_end or end > self.close_end:
+            return Channel.CONTENT
+        return Channel.REASONING if self.start <= start and end <= self.end else Channel.SCAFFOLD
 
 
 def _find_reasoning(
@@ -174,21 +164,6 @@ def _find_marker(trace: Trace, marker: str, start: int, end: int, *, inline: boo
     return position if position >= 0 else None
 
 
-def _split_reasoning(labels: Iterable[LabelledSpan], regions: dict[int, _Region]) -> Iterator[LabelledSpan]:
-    """Yield the labels, with content split where it is reasoning. Markers inside it are scaffold."""
-    for span in labels:
-        region = regions.get(span.message)
-        if region is None or span.channel is not Channel.CONTENT or span.start >= region.close_end:
-            yield span
-            continue
-        borders = [span.start, *(place for place in region if span.start < place < span.end), span.end]
-        for start, end in itertools.pairwise(dict.fromkeys(borders) if span.start < span.end else borders):
-            is_reasoning = region.start <= start and end <= region.end
-            is_marker = region.open_start <= start and end <= region.close_end
-            channel = Channel.REASONING if is_reasoning else Channel.SCAFFOLD if is_marker else Channel.CONTENT
-            yield span._replace(start=start, end=end, channel=channel)
-
-
 class _TurnFinder:
     """Finds the sampled text of turns in one trace."""
 
@@ -207,7 +182,11 @@ class _TurnFinder:
         """Return the turn of a message; None if the template does not write the message."""
         if message not in self._first:
             return None
-        spans, own = self._spans, self._spans_of(message)
+        spans = self._spans
+        until_next = itertools.takewhile(
+            lambda number: spans[number].message <= message, range(self._first[message], len(spans))
+        )
+        own = [number for number in until_next if spans[number].message == message]
         own_end = spans[own[-1]].end
         bodies = [spans[number] for number in own if self._is_body[number]]
         # An empty body may be inside the header: reasoning that is switched off.
@@ -218,19 +197,9 @@ class _TurnFinder:
         follows = next((span for span in later if span.start < span.end), None)
         return _Turn(spans[own[0]].start, start, self._end(last, max(own_end, last), follows))
 
-    def _spans_of(self, message: int) -> list[int]:
-        """Return the indices of the spans of a message, up to the first span of a later message."""
-        indices = []
-        for number in range(self._first[message], len(self._spans)):
-            if self._spans[number].message == message:
-                indices.append(number)
-            elif self._spans[number].message > message:
-                break
-        return indices
-
     def _start(self, first_span: int, first_body: int, last: int, headers: tuple[TurnHeader, ...]) -> int:
-        before = next((number for number in range(first_span - 1, -1, -1) if self._is_body[number]), None)
-        end = self._spans[before].end if before is not None else 0
+        before = range(first_span - 1, -1, -1)
+        end = next((self._spans[number].end for number in before if self._is_body[number]), 0)
         for header in headers:
             # Reasoning that the prompt opens may be part of the content.
             limit = last if header.is_default else first_body
@@ -242,19 +211,17 @@ class _TurnFinder:
             position = self._text.rfind(text, end, first_body) if text else -1
             if position >= 0:
                 return position + len(text)
-        # Without a generation prompt, the model samples all text of the message. If there is one and no part of it is
-        # in the text, only the bodies are certain to be sampled.
+        # Without a generation prompt, the model samples all text of the message. If there is one, sampled text starts
+        # after the longest prefix of it in the text. Without any prefix, only the bodies are certain to be sampled.
         default = first_body if any(prompts) or not headers else self._spans[first_span].start
-        ends = (self._end_of_prefix(prompt, end, first_body) for prompt in prompts)
-        return max((position for position in ends if position is not None), default=default)
-
-    def _end_of_prefix(self, prompt: str, begin: int, end: int) -> int | None:
-        """Return the end of the longest prefix of a generation prompt in the text, cut between lexemes."""
-        for size in reversed([match.end() for match in LEXEME.finditer(prompt)]):
-            position = self._text.find(prompt[:size], begin, end)
-            if position >= 0:
-                return position + size
-        return None
+        ends = []
+        for prompt in prompts:
+            for lexeme in LEXEME.finditer(prompt):
+                position = self._text.find(prompt[: lexeme.end()], end, first_body)
+                if position < 0:
+                    break
+                ends.append(position + lexeme.end())
+        return max(ends, default=default)
 
     def _end(self, last: int, end: int, follows: Span | None) -> int:
         if self._special_tokens is not None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
+import datetime
+import functools
 import logging
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, get_args
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
+from renderers.core.text import describe_type
 from renderers.core.tokens import InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.probing.turn_format import TurnFormat, turn_format
@@ -20,9 +24,10 @@ from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from renderers.rendering.label import label
 from renderers.rendering.prefill import keep_prefill
-from renderers.rendering.settings import RenderSettings
+from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
-from renderers.tokenizer import LoadedTokenizer
+from renderers.templating.template import resolve_verify
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.alignment import UnalignedError
 from renderers.tokenizer.encoding.encode import (
     Cuts,
@@ -35,6 +40,62 @@ from renderers.tokenizer.encoding.encode import (
 )
 
 _LOG = logging.getLogger("renderers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineSettings:
+    """Everything that determines how messages become tokens. Immutable."""
+
+    tokenizer: LoadedTokenizer | ForeignTokenizer
+    date: datetime.datetime
+    """The time that templates read."""
+    program: str = "template"
+    """The name of the program in `renderers.programs.registry.PROGRAMS`."""
+    chat_template: str | None = None
+    """The source of the template that the caller passed; None for the tokenizer's own."""
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Template arguments of every render. Arguments of a call override them. Not hashed: they may be mappings."""
+    limits: TemplateLimits = LIMITS
+    verify: bool | None = None
+    """Compare every run of the template with a run without tracing. None is replaced by the value of the environment
+    variable `RENDERERS_VERIFY` when the settings are made."""
+    content_tokens: ContentTokens = "template"
+    """How special tokens in messages, tools and documents are encoded."""
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
+    """Where sampled text starts and ends."""
+    prefill: Prefill = "template"
+    """Whether turns of the history keep the empty reasoning of their generation prompt."""
+
+    def __post_init__(self) -> None:
+        if self.content_tokens not in get_args(ContentTokens):
+            choices = ", ".join(map(repr, get_args(ContentTokens)))
+            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if not isinstance(self.conventions, SamplingConventions):
+            raise TypeError(f"conventions must be SamplingConventions, not {describe_type(self.conventions)}")
+        self._check_tokenizer()
+        object.__setattr__(self, "verify", resolve_verify(self.verify))
+        plain = normalise_template_kwargs(self.chat_template_kwargs)
+        object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
+
+    def _check_tokenizer(self) -> None:
+        tokenizer, fault = self.tokenizer, None
+        if isinstance(tokenizer, LoadedTokenizer):
+            if self.content_tokens == "text":
+                # Raises if the vocabulary cannot encode special tokens as text.
+                _ = tokenizer.vocab.plain
+            return
+        wrapped = type(tokenizer.wrapped).__name__
+        if self.content_tokens == "text":
+            fault = f"from load_tokenizer, or one with a Rust backend. {wrapped} encodes special tokens itself."
+        elif self.content_tokens == "refuse" and not tokenizer.lists_added_tokens:
+            fault = f"that lists its special tokens. {wrapped} has no get_added_vocab."
+        if fault is not None:
+            raise TypeError(f'content_tokens="{self.content_tokens}" needs a tokenizer {fault}')
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
+        return functools.partial(type(self), **state), ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +144,7 @@ class RenderedText:
 class RenderPipeline:
     """Renders normalised messages to text, labels and token ids."""
 
-    settings: RenderSettings
+    settings: PipelineSettings
 
     def program(self, *, with_tools: bool, verify: bool | None = None) -> Program:
         """Return the program for conversations with or without tools, by default with the setting of `verify`."""
@@ -140,11 +201,14 @@ class RenderPipeline:
         """Encode a text to token ids. Only `content_tokens="text"` and `"refuse"` need its trace."""
         tokenizer = self.settings.tokenizer
         if self.settings.content_tokens == "template":
-            cuts = cut_at_isolating_tokens(tokenizer, self._find_special_tokens(rendered.text))
+            tokens = find_special_tokens(rendered.text, tokenizer.vocab.reserved_texts)
+            cuts = cut_at_isolating_tokens(tokenizer, tokens)
         else:
             cuts, _ = self._find_cuts(rendered.trace)
-        with _naming_fields(lambda: rendered.trace):
+        try:
             return encode_text(tokenizer, rendered.text, cuts)
+        except UnencodableTextError:
+            raise _surrogate_error(rendered.trace) from None
 
     def encode(self, trace: Trace, labels: Sequence[LabelledSpan]) -> tuple[EncodedRuns, list[InjectedText]]:
         """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
@@ -154,9 +218,10 @@ class RenderPipeline:
         tokenizer, text = self.settings.tokenizer, trace.text
         cuts, injected = self._find_cuts(trace)
         try:
-            with _naming_fields(lambda: trace):
-                encoded = encode_labelled(tokenizer, text, cuts, labels)
-                places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
+            encoded = encode_labelled(tokenizer, text, cuts, labels)
+            places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
+        except UnencodableTextError:
+            raise _surrogate_error(trace) from None
         except UnalignedError as error:
             _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
             _LOG.debug("%s", error)
@@ -167,7 +232,7 @@ class RenderPipeline:
     def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
         """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
         tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
-        tokens = self._find_special_tokens(trace.text)
+        tokens = find_special_tokens(trace.text, tokenizer.vocab.reserved_texts)
         injected = find_injected(trace, tokens)
         if content_tokens == "refuse" and injected:
             token, span = injected[0]
@@ -177,20 +242,17 @@ class RenderPipeline:
             return cut_at_own(tokenizer, trace.text, own), injected
         return cut_at_isolating_tokens(tokenizer, tokens), injected
 
-    def _find_special_tokens(self, text: str) -> list[TokenMatch]:
-        return find_special_tokens(text, self.settings.tokenizer.vocab.reserved_texts)
+
+def _surrogate_error(trace: Trace) -> UnencodableTextError:
+    """Return the error for the first lone surrogate of a text, with the field that it is in."""
+    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+    (span,) = trace.spans_in(position, position + 1)
+    path = ".".join(map(str, span.path))
+    place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
+    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])
 
 
-@contextlib.contextmanager
-def _naming_fields(get_trace: Callable[[], Trace]) -> Iterator[None]:
-    """Name the field in the error for a lone surrogate, which cannot be encoded."""
-    try:
-        yield
-    except UnencodableTextError:
-        trace = get_trace()
-        position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-        (span,) = trace.spans_in(position, position + 1)
-        field = ".".join(map(str, span.path))
-        place = f"message {span.message}: {field or 'the text around it'}" if span.message >= 0 else field
-        character = f"{place or 'the chat template'}: a character"
-        raise UnencodableTextError.at(character, trace.text[position]) from None
+def _freeze_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return MappingProxyType({name: _freeze_json(item) for name, item in value.items()})
+    return tuple(map(_freeze_json, value)) if isinstance(value, list) else value

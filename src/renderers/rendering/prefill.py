@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import REASONING_NAMES
@@ -23,21 +22,16 @@ def keep_prefill(trace: Trace, messages: Sequence[JsonObject], turn_format: Turn
     return _insert_texts(trace, insertions) if insertions else trace
 
 
-class EmptyReasoning(NamedTuple):
-    """A generation prompt with empty reasoning: the turn's header, the opening marker, and the rest."""
+def empty_reasoning(turn_format: TurnFormat, previous_role: str) -> tuple[str, str, str] | None:
+    """Return the generation prompt after a message of a role, split before and after the marker of empty reasoning.
 
-    before: str
-    opening: str
-    rest: str
-
-
-def empty_reasoning(turn_format: TurnFormat, previous_role: str) -> EmptyReasoning | None:
-    """Return the empty reasoning in the generation prompt after a message of a role; None if there is none."""
+    None if there is no empty reasoning in it.
+    """
     markers, header = turn_format.think_markers, next(iter(turn_format.headers(previous_role)), None)
     if markers is None or header is None or not header.is_default:
         return None
-    prompt = EmptyReasoning(*header.generation_prompt.partition(markers[0]))
-    return prompt if prompt.before and markers[1] in prompt.rest else None
+    before, opening, rest = header.generation_prompt.partition(markers[0])
+    return (before, opening, rest) if before and markers[1] in rest else None
 
 
 def _missing_prefills(
@@ -51,10 +45,11 @@ def _missing_prefills(
         spans = [span for span in trace.spans if span.message == index]
         if empty is None or not spans:
             continue
-        start = trace.text.find(empty.before, spans[0].start, spans[-1].end)
-        end = start + len(empty.before)
-        if start >= 0 and not trace.text.startswith(empty.opening, end):
-            yield end, empty.opening + empty.rest
+        before, opening, rest = empty
+        start = trace.text.find(before, spans[0].start, spans[-1].end)
+        end = start + len(before)
+        if start >= 0 and not trace.text.startswith(opening, end):
+            yield end, opening + rest
 
 
 def _has_reasoning(message: JsonObject, turn_format: TurnFormat) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from renderers.core.messages import REASONING_NAMES, normalise_arguments, normalise_messages, normalise_tools
+from renderers.core.messages import REASONING_NAMES, normalise_data, normalise_messages, normalise_tools
 from renderers.core.spans import Trace
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateMissingError
@@ -94,7 +94,8 @@ def normalise_template_kwargs(arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise MessageError(f"{name!r} is not a template argument: names are strings")
         if name in _RESERVED:
             raise MessageError(f"is not a template argument: it is an option of {_RESERVED[name]}", path=(name,))
-    return normalise_arguments(arguments)
+    normalised: dict[str, Any] = normalise_data(arguments)
+    return normalised
 
 
 def apply_template(

@@ -1,16 +1,13 @@
-"""`TemplateLiterals`: the constant texts that a chat template tests other texts against.
-
-Free text can change the output of a template only through such a test.
-"""
+"""Find the constant texts that a chat template tests other texts against."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from jinja2 import nodes
 
+from renderers.core.literals import TemplateLiterals
 from renderers.templating.sandbox import ChatEnvironment
 
 _COMPARED = frozenset({"in", "notin", "eq", "ne"})
@@ -18,29 +15,6 @@ _CONTAINMENT = frozenset({"in", "notin"})
 _TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
 
 Variables = Mapping[str, list[nodes.Node]]
-
-
-class TemplateLiterals(NamedTuple):
-    """The constant texts that a template tests other texts against."""
-
-    within: frozenset[str]
-    """Literals that match anywhere in a text."""
-    whole: frozenset[str]
-    """Literals that match only a whole text: identifiers, such as role and field names."""
-
-    def may_match(self, text: str) -> bool:
-        """Return True if a test of the template may match a text."""
-        return text.strip() in self.whole or any(literal in text for literal in self.within)
-
-    def with_texts(self, texts: frozenset[str]) -> TemplateLiterals:
-        """Return the literals with other texts that the template may compare with, such as its arguments.
-
-        >>> TemplateLiterals(frozenset(), frozenset()).with_texts(frozenset({"Ada", "<s>", " "}))
-        TemplateLiterals(within=frozenset({'<s>'}), whole=frozenset({'Ada'}))
-        """
-        names = frozenset(text for text in texts if text.isidentifier())
-        others = frozenset(text for text in texts - names if text.strip())
-        return TemplateLiterals(self.within | others, self.whole | (names - self.within))
 
 
 @functools.lru_cache(maxsize=256)

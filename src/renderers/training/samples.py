@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
@@ -15,7 +15,7 @@ from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _TYPE_IDS = {"image": 1, "video": 2}
-_LISTS = ("message_indices", "sampled_mask", "is_content", "channels")
+_LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content", "channels")
 
 
 class TokenRenderer(Protocol):
@@ -99,13 +99,13 @@ def build_training_sample(
         raise ValueError(f"content_sft_roles must be a set of roles, such as {{{content_sft_roles!r}}}, not a string")
     by_content = frozenset(content_sft_roles or ())
     rendered = renderer.render(conversation, tools=tools)
-    known = _attribution(rendered, messages=len(roles))
-    if not known.sampled and role_to_mask is None:
+    known, runs = _attribution(rendered, messages=len(roles))
+    if "sampled_mask" not in known and role_to_mask is None:
         raise ValueError(
             "role_to_mask is required: the renderer gives no sampled_mask. "
             'Pass a function such as lambda message: message["role"] == "assistant".'
         )
-    if not known.channels and set(by_channel.values()) != {1.0}:
+    if "channels" not in known and set(by_channel.values()) != {1.0}:
         raise ValueError("weights of channels are not possible: the renderer gives no channels")
 
     @functools.cache
@@ -115,9 +115,9 @@ def build_training_sample(
     def is_trained(run: TokenRun) -> bool:
         if run.message < 0:
             return False
-        if known.content and roles[run.message] in by_content:
+        if "is_content" in known and roles[run.message] in by_content:
             return run.content
-        return (run.sampled or not known.sampled) and is_selected(run.message)
+        return (run.sampled or "sampled_mask" not in known) and is_selected(run.message)
 
     def weight_of(message: int, channel: Channel) -> float:
         return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
@@ -125,12 +125,12 @@ def build_training_sample(
     ids = list(rendered.token_ids)
     loss_weights: list[float] = []
     last_trained = None
-    for run in known.runs:
+    for run in runs:
         trained = is_trained(run)
         weight = weight_of(run.message, run.channel) if trained else 0.0
         loss_weights += [weight] * (run.end - len(loss_weights))
         last_trained = ids[run.end - 1] if trained else last_trained
-    if ensure_final_stop and known.sampled and roles[-1:] == ["assistant"] and is_selected(len(roles) - 1):
+    if ensure_final_stop and "sampled_mask" in known and roles[-1:] == ["assistant"] and is_selected(len(roles) - 1):
         stops = renderer.get_stop_token_ids()
         if not stops:
             raise ValueError(
@@ -150,30 +150,19 @@ def build_training_sample(
     )
 
 
-class _Attribution(NamedTuple):
-    """The runs of a render, and whether it has sampling flags, content flags and channels."""
-
-    runs: tuple[TokenRun, ...]
-    sampled: bool
-    content: bool
-    channels: bool
-
-
-def _attribution(rendered: Any, *, messages: int) -> _Attribution:
-    if isinstance(rendered, RenderedTokens) and vars(rendered).keys().isdisjoint(("token_ids", *_LISTS)):
-        known = _Attribution(rendered.runs, sampled=True, content=True, channels=True)
-    else:
-        # A list that was built may have been changed.
+def _attribution(rendered: Any, *, messages: int) -> tuple[frozenset[str], tuple[TokenRun, ...]]:
+    """Return the names of the attribution lists that any renderer gives, and the runs of its tokens."""
+    tokens = rendered
+    if not isinstance(tokens, RenderedTokens):
         lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
-        count = len(rendered.token_ids)
-        if len(lists["message_indices"]) != count:
-            raise ValueError("the renderer gives no message_indices, or not one per token")
-        runs = RenderedTokens(token_ids=rendered.token_ids, **lists).runs
-        known = _Attribution(runs, *(len(lists[name]) == count for name in _LISTS[1:]))
-    highest = max((run.message for run in known.runs), default=-1)
+        tokens = RenderedTokens(**lists)
+    known, runs = tokens.known_lists(), tokens.runs
+    if "message_indices" not in known:
+        raise ValueError("the renderer gives no message_indices, or not one per token")
+    highest = max((run.message for run in runs), default=-1)
     if highest >= messages:
         raise ValueError(f"the renderer attributes tokens to message {highest}, but there are only {messages} messages")
-    return known
+    return known, runs
 
 
 def _type_ids(media: MultiModalData | None, count: int) -> list[int] | None:
