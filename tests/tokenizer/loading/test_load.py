@@ -309,6 +309,15 @@ def test_what_is_no_name_is_a_type_error(name: Any) -> None:
         load_tokenizer("org/model", revision=5)  # type: ignore[arg-type]
 
 
+def test_an_error_that_is_not_about_a_file_is_not_reported_as_one(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(load_module, "locate", wrong)
+    with pytest.raises(ValueError, match=r"\Aa bug\Z"):
+        load_tokenizer(model)
+
+
 def test_a_working_directory_that_is_gone_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     gone = tmp_path / "gone"

@@ -83,7 +83,7 @@ def file_identity(path: Path) -> FileIdentity | None:
 
 
 def stat_or_none(path: str | Path) -> os.stat_result | None:
-    """Return the result of `os.stat`; None if the path does not exist.
+    """Return the result of `os.stat`; None if the path does not or cannot exist.
 
     An error if it exists but cannot be accessed: no permission, a dangling link, a stale handle.
     """
@@ -94,6 +94,9 @@ def stat_or_none(path: str | Path) -> os.stat_result | None:
             return None
         fault = f"is a link to {os.readlink(path)}, which does not exist. Remove it, or put the file back."
         raise TokenizerFileError(fault, file=str(path)) from error
+    except ValueError:
+        # A path with NUL or a lone surrogate.
+        return None
     except OSError as error:
         raise _unreadable(path, error) from error
 

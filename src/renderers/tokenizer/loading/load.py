@@ -61,8 +61,8 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
                 time.sleep(pause)
         except TokenizerLoadError as error:
             raise with_place(error, name=name)  # noqa: B904 - it keeps the cause of the original
-        except (OSError, ValueError) as error:
-            # No working directory, a path that is not valid text, ...
+        except OSError as error:
+            # No working directory, ...
             raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
     raise TokenizerFileError("keeps changing on disk. Wait until the download or copy is complete.", name=name)
 

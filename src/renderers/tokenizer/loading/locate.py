@@ -46,8 +46,7 @@ _NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
 def locate(name: str, revision: str | None) -> TokenizerFiles:
     """Find the files of a tokenizer, and download them if they are not cached. A local path has no revisions."""
-    # A path with NUL is a ValueError in os.stat, and is no repository either.
-    status = stat_or_none(name) if name and "\0" not in name else None
+    status = stat_or_none(name)
     if status is not None:
         return _local(name, Path(os.path.abspath(name)), status.st_mode)
     if not hub.is_repository_name(name):
@@ -81,8 +80,6 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
         except hub.HubClosedError as error:
             refusals.append(str(error))
             continue
-        except hub.HubUnreachableError as error:
-            raise TokenizerUnreachableError(str(error)) from error
         if refusals:
             logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
         return files
@@ -106,7 +103,7 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
         )
     files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
     if files is None:
-        raise hub.HubUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
+        raise TokenizerUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
 
 
