@@ -53,6 +53,19 @@ def test_it_is_what_the_protocols_ask_for(ours: LoadedTokenizer) -> None:
     assert isinstance(ours, OffsetTokenizer)
 
 
+DOCUMENTED = "added_tokens chat_templates revision source stop_token_ids takes_audio takes_images".split()
+
+
+def test_public_names_are_those_of_transformers_and_those_in_the_docs(
+    ours: LoadedTokenizer, theirs: AutoTokenizer
+) -> None:
+    api = Path(__file__).parent.parent.parent / "docs" / "reference" / "api.md"
+    row = next(line for line in api.read_text(encoding="utf-8").splitlines() if line.startswith("| `LoadedTokenizer`"))
+    assert all(f"`{name}`" in row for name in DOCUMENTED)
+    public = {name for name in dir(ours) if not name.startswith("_")}
+    assert sorted(name for name in public if not hasattr(theirs, name)) == DOCUMENTED
+
+
 def test_attributes_are_those_of_transformers(ours: LoadedTokenizer, theirs: AutoTokenizer) -> None:
     names = "bos_token eos_token pad_token unk_token bos_token_id eos_token_id pad_token_id unk_token_id vocab_size"
     for name in (*names.split(), "chat_template"):

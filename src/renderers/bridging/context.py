@@ -45,7 +45,7 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
         settings.conventions,
         settings.prefill,
         vocab.stop_texts,
-        vocab.fingerprint,
+        vocab.digest,
     )
 
 

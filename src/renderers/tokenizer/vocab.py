@@ -122,9 +122,6 @@ class Vocab:
         """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
         return self.byte_level and self._words is not None and not self.stripping
 
-    fingerprint = lazy[str](lambda self: self.digest)
-    """A value that is equal for tokenizers with equal files."""
-
     @lazy
     def isolating_texts(self) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)

@@ -43,7 +43,7 @@ def test_joined_they_are_the_decoded_text(name: str, request: pytest.FixtureRequ
             ids = chance.choices(known, k=size)
             wire = "".join(map(texts.__getitem__, ids))
             # A vocabulary of pieces writes one U+FFFD for each byte that is no text, where others write one for all.
-            if tokenizer.byte_level or "\ufffd" not in from_byte_text(wire):
+            if tokenizer.vocab.byte_level or "\ufffd" not in from_byte_text(wire):
                 assert from_byte_text(wire) == _decoded(tokenizer, ids)
 
 

@@ -39,9 +39,10 @@ def test_a_transformers_tokenizer_brings_its_names_and_templates() -> None:
     adopted = adopt_tokenizer(theirs)
     assert isinstance(adopted, LoadedTokenizer)
     ours = load_tokenizer(EMBEDDED)
-    names = "eos_token_id pad_token_id bos_token_id chat_template special_ids isolating_token_ids wall_ids byte_level"
-    for name in names.split():
+    for name in "eos_token_id pad_token_id bos_token_id chat_template all_special_ids".split():
         assert getattr(adopted, name) == getattr(ours, name), name
+    for name in "isolating_token_ids byte_level".split():
+        assert getattr(adopted.vocab, name) == getattr(ours.vocab, name), name
     assert adopted.name_or_path == str(EMBEDDED)
     assert adopted.source.files == ()
     assert "transformers" in adopted.source.location
@@ -102,7 +103,7 @@ def test_any_object_with_the_three_methods_is_wrapped(kind: type[Letters]) -> No
     assert adopted.convert_tokens_to_ids("a") == 97
     assert (adopted.name_or_path, adopted.eos_token_id, adopted.unk_token_id) == ("letters", 0, None)
     assert adopted.chat_template == "{{ messages }}"
-    assert adopted.isolating_token_ids == frozenset()
+    assert adopted.vocab.isolating_texts == frozenset()
 
 
 class AlwaysStarts(Letters):

