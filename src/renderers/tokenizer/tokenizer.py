@@ -76,11 +76,11 @@ class LoadedTokenizer:
     """The vocabulary and its derived tables, shared by all tokenizers with the same digest. Internal: it may change
     in any release. `get_vocab()` returns the mapping from tokens to ids."""
 
-    special_tokens_map = lazy[Mapping[str, str]](lambda self: self.vocab.special_tokens_map)
+    special_tokens_map = lazy[Mapping[str, str]](lambda self: MappingProxyType(self.vocab.special_tokens_map))
     """Special tokens by role: `bos_token`, `eos_token`, …"""
-    added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
+    added_tokens = lazy[Mapping[str, int]](lambda self: MappingProxyType(self.vocab.added_tokens))
     """The ids of all added tokens, special or not. Their texts are never split."""
-    chat_templates = lazy[Mapping[str, str]](lambda self: self.vocab.chat_templates)
+    chat_templates = lazy[Mapping[str, str]](lambda self: MappingProxyType(self.vocab.chat_templates))
     """All chat templates by name. `chat_template` is the one named `default`."""
     stop_token_ids = lazy[tuple[int, ...] | None](lambda self: self.vocab.stop_token_ids)
     """The `eos_token_id` of `generation_config.json`, always as a tuple; None if the file has none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer
@@ -42,15 +41,9 @@ class Vocab:
     isolating_token_ids: frozenset[int]
     byte_level: bool
 
-    def __post_init__(self) -> None:
-        for name in ("special_tokens_map", "added_tokens", "chat_templates"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
-        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        copies = {key: dict(value) for key, value in state.items() if isinstance(value, Mapping)}
-        return {**state, **copies, "backend": self.backend.to_str()}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"backend": self.backend.to_str()}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
         """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""

@@ -12,7 +12,7 @@ import tokenizers
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.loading.files import digest, only_load_errors
-from renderers.tokenizer.loading.load import assemble, release_freed_memory
+from renderers.tokenizer.loading.load import assemble
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
@@ -69,9 +69,7 @@ def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> Loade
     digest_of_all = digest({"tokenizer": content, "model_files": metadata})
 
     def build() -> Vocab:
-        vocab = assemble(content, model_files, file=kind, digest=digest_of_all)
-        release_freed_memory()
-        return vocab
+        return assemble(content, model_files, file=kind, digest=digest_of_all)
 
     def clone() -> LoadedTokenizer:
         source = TokenizerSource(location=kind, commit=None, files=(), missing={}, digest=digest_of_all)

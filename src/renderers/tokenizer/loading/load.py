@@ -71,9 +71,7 @@ def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
     identity = files.identity()
 
     def read() -> Vocab:
-        vocab = build(files, files.read(as_of=identity))
-        release_freed_memory()
-        return vocab
+        return build(files, files.read(as_of=identity))
 
     def make() -> LoadedTokenizer:
         vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
@@ -100,6 +98,7 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
 def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str) -> Vocab:
     """Build a `Vocab` from a vocabulary file and the other files of the model, and check that they agree."""
     vocabulary = build_vocabulary(content, file, model_files)
+    release_freed_memory()
     tokenizer = vocabulary.tokenizer
     roles = {**vocabulary.special_tokens, **model_files.special_tokens}
     named = {*roles.values(), *model_files.extra_special_tokens}

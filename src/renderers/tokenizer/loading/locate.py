@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import stat
@@ -39,7 +40,6 @@ MIRRORS: Mapping[str, str] = MappingProxyType(
 )
 """Open copies of gated repositories, used only if the gated one is not cached and access is denied."""
 
-_NONE: frozenset[str] = frozenset()
 _NOT_THERE = "not there"
 _NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
@@ -87,27 +87,25 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
-    offline = hub.is_offline()
-    try:
+    if hub.is_offline():
         files = _cached(name, repository, revision)
-    except TokenizerLoadError:
-        if offline:
-            raise
-        files = None
-    if files is not None and (offline or _NOT_CACHED not in files.missing.values()):
+        if files is None:
+            raise hub.HubClosedError(
+                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
+                "download the repository first."
+            )
         return files
-    if offline:
-        raise hub.HubClosedError(
-            f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
-            "download the repository first."
-        )
+    with contextlib.suppress(TokenizerLoadError):
+        files = _cached(name, repository, revision)
+        if files is not None and _NOT_CACHED not in files.missing.values():
+            return files
     files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
     if files is None:
         raise TokenizerUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
 
 
-def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = _NONE) -> TokenizerFiles | None:
+def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = frozenset()) -> TokenizerFiles | None:
     """Return the cached files; None if the vocabulary may exist on the hub. `absent` files do not exist there."""
     snapshot = hub.cached_snapshot(repository, revision, absent)
     if snapshot is None:
@@ -144,9 +142,8 @@ def _template_files(directory: Path) -> list[str]:
 
 
 def _nothing_usable(place: str, directory: Path) -> TokenizerNotFoundError:
-    hint = (
-        " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
-        "transformers' save_pretrained first."
-    )
-    sentencepiece = hint if (directory / "tokenizer.model").exists() else ""
-    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}")
+    fault = f"{place} has none of {', '.join(VOCABULARY_FILES)}."
+    if (directory / "tokenizer.model").exists():
+        fault += " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
+        fault += "transformers' save_pretrained first."
+    return TokenizerNotFoundError(fault)
