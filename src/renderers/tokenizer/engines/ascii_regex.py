@@ -21,8 +21,10 @@ _PROPERTY = re.compile(r"\\p\{(\w+)\}")
 _CATEGORY = re.compile(r"[LMNPSZC][a-z]?\Z")
 _SCRIPTS_WITHOUT_ASCII = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
 _TO_BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
-_GROUP = re.compile(r"\((?:\?(?::|!|=|i:)|(?!\?))")
-_UNCHANGED = re.compile(r"[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+_LETTER = re.compile("[A-Za-z]")
+_LETTERS_OF_ANY_CASE = re.compile(r"\(\?i:([A-Za-z'|]*)\)")
+_SYNTAX = re.compile(r"\((?:\?(?:[:!=]|i:)|(?!\?))|[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+"""Groups, alternatives and quantifiers, which mean the same in `re`."""
 
 
 class _UnsupportedError(ValueError):
@@ -81,30 +83,27 @@ def ascii_pattern(source: str) -> str | None:
     >>> print(ascii_pattern(r"\\p{Sc}{1,3}|[\\p{Pc}\\p{Han}~]+"))
     [\\x24]{1,3}|[\\x5f\\x7e]+
     """
+    # Sets with both cases match faster than the flag.
+    source = _LETTERS_OF_ANY_CASE.sub(lambda group: f"(?:{_LETTER.sub(_both_cases, group[1])})", source)
     parts, at = [], 0
-    # For the pattern and each open group: True if case is ignored.
-    ignores_case = [False]
     try:
         while at < len(source):
-            if match := _GROUP.match(source, at):
-                ignores_case.append(ignores_case[-1] or match[0] == "(?i:")
-                # Sets with both cases match faster than the flag.
-                parts.append("(?:" if match[0] in ("(", "(?i:") else match[0])
-                at = match.end()
-            elif match := _UNCHANGED.match(source, at):
-                parts.append(match[0])
-                ignores_case = ignores_case[:-1] if match[0] == ")" else ignores_case
+            if match := _SYNTAX.match(source, at):
+                # A group that captures would change the result of `findall`.
+                parts.append("(?:" if match[0] == "(" else match[0])
                 at = match.end()
             elif source[at] in "(.^${}*+?":
                 return None
             else:
                 characters, at = _character_set(source, at)
-                if ignores_case[-1]:
-                    characters = frozenset(case(letter) for letter in characters for case in (str.lower, str.upper))
                 parts.append(_as_class(characters))
     except (_UnsupportedError, IndexError):
         return None
     return "".join(parts)
+
+
+def _both_cases(letter: re.Match[str]) -> str:
+    return f"[{letter[0].lower()}{letter[0].upper()}]"
 
 
 def _character_set(source: str, at: int) -> tuple[frozenset[str], int]:
