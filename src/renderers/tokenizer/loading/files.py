@@ -7,8 +7,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 
@@ -36,8 +36,7 @@ class FilesChangedError(Exception):
     """The files changed while they were being read, so that the contents may be inconsistent."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizerFiles:
+class TokenizerFiles(NamedTuple):
     """The files of a tokenizer under the `name` that was passed, at an absolute path or in a repository."""
 
     name: str

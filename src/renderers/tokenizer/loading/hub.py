@@ -8,9 +8,8 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from huggingface_hub import constants
 
@@ -20,10 +19,9 @@ from renderers.tokenizer.loading.single_flight import SingleFlight
 
 Result = TypeVar("Result")
 
-_REPOSITORY_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
-_REVISION = re.compile(r"[\w][\w./+-]*", re.ASCII)
+_REPOSITORY_NAME = re.compile(r"(?=.{1,200}\Z)\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+_REVISION = re.compile(r"(?=.{1,200}\Z)(?!.*\.\.)\w[\w./+-]*", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{6,64}")
-_LONGEST_NAME = 200
 _NETWORK_PACKAGES = frozenset("huggingface_hub hf_xet httpx httpx2 httpcore requests urllib3 socket ssl".split())
 _NETWORK_ERRNOS = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
@@ -33,8 +31,7 @@ class HubClosedError(Exception):
     """The hub refused access: the repository is gated or does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A directory of files: one commit of a repository in the cache, or a local directory without a commit."""
 
     directory: Path
@@ -44,11 +41,11 @@ class Snapshot:
 
 
 def is_repository_name(name: str) -> bool:
-    return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
+    return _REPOSITORY_NAME.fullmatch(name) is not None
 
 
 def is_revision(revision: str) -> bool:
-    return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
+    return _REVISION.fullmatch(revision) is not None
 
 
 def is_offline() -> bool:

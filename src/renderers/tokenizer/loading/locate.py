@@ -70,20 +70,18 @@ def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
 
 
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
-    places = [(name, revision or TRUSTED_REVISIONS.get(name, "main"))]
-    if revision is None and name in MIRRORS:
-        places.append((MIRRORS[name], "main"))
-    refusals: list[str] = []
-    for repository, wanted in places:
+    try:
+        return _cached_or_fetched(name, name, revision or TRUSTED_REVISIONS.get(name, "main"))
+    except hub.HubClosedError as refusal:
+        mirror = MIRRORS.get(name) if revision is None else None
+        if mirror is None:
+            raise TokenizerNotFoundError(str(refusal)) from refusal.__cause__
         try:
-            files = _cached_or_fetched(name, repository, wanted)
+            files = _cached_or_fetched(name, mirror, "main")
         except hub.HubClosedError as error:
-            refusals.append(str(error))
-            continue
-        if refusals:
-            logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
+            raise TokenizerNotFoundError(f"{refusal} {error}") from error.__cause__
+        logger.warning("%s: %s Reading its mirror %s instead.", name, refusal, mirror)
         return files
-    raise TokenizerNotFoundError(" ".join(refusals))
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:

@@ -7,8 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -42,8 +41,7 @@ _TEKKEN_SPECIAL_TOKENS = (
 _TEKKEN_ROLES = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """A built tokenizer, and the special tokens in its vocabulary file."""
 
     tokenizer: Tokenizer
