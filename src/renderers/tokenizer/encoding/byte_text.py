@@ -123,8 +123,7 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
 
 
 def _translated(token: str) -> str:
-    text = token.translate(_BYTES)
-    return text if text.isascii() or max(text) <= "\xff" else to_byte_text(token)
+    return token.translate(_BYTES) if _BYTES.keys() >= set(map(ord, token)) else to_byte_text(token)
 
 
 def texts_of_pieces(backend: Tokenizer) -> ByteTexts:

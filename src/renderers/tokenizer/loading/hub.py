@@ -48,11 +48,6 @@ def is_revision(revision: str) -> bool:
     return _REVISION.fullmatch(revision) is not None
 
 
-def is_offline() -> bool:
-    """Return True if HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) is set."""
-    return bool(constants.HF_HUB_OFFLINE)
-
-
 def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = frozenset()) -> Snapshot | None:
     """Return a revision from the cache; None if it is not cached. `absent` files are known not to exist."""
     root = _cache_folder(repository)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from huggingface_hub import constants
+
 from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
 from renderers.tokenizer.loading import hub
 from renderers.tokenizer.loading.files import (
@@ -85,7 +87,7 @@ def _repository(name: str, revision: str | None) -> TokenizerFiles:
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
-    if hub.is_offline():
+    if constants.HF_HUB_OFFLINE:
         files = _cached(name, repository, revision)
         if files is None:
             raise hub.HubClosedError(

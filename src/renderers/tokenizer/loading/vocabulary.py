@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -124,7 +123,7 @@ def _parse_ranks(content: bytes) -> dict[bytes, int]:
             token = base64.b64decode(encoded, validate=True)
             if int(rank) != number:
                 raise ValueError(f"rank {int(rank)} where {number} was due")
-        except (ValueError, binascii.Error) as error:
+        except ValueError as error:
             fault = f"line {number + 1} is not a token and its rank ({error}). {_TRUNCATED}"
             raise TokenizerFileError(fault) from error
         ranks[token] = number
