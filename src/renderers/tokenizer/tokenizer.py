@@ -175,8 +175,7 @@ class LoadedTokenizer:
     @property
     def all_special_tokens(self) -> list[str]:
         """The special tokens, in the order of their ids."""
-        tokens = map(self.vocab.backend.id_to_token, self.all_special_ids)
-        return [token for token in tokens if token is not None]
+        return [token for token in self.convert_ids_to_tokens(self.all_special_ids) if token is not None]
 
     @property
     def all_special_ids(self) -> list[int]:

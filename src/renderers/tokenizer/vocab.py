@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -78,7 +78,7 @@ class Vocab:
 
     @lazy
     def plain(self) -> PlainEncoder:
-        """An encoder with the same vocabulary that encodes the empty string to a special token.
+        """An encoder with the same vocabulary that never encodes text to a special token.
 
         `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """
@@ -105,34 +105,22 @@ class Vocab:
         """The text of each token by id, with one character for each byte."""
         return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
-    @lazy
-    def token_sizes(self) -> list[int]:
-        """The number of bytes of each token by id. Only for byte-level vocabularies."""
-        return self.byte_texts.sizes()
-
-    @lazy
-    def sizes_hold(self) -> bool:
-        """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
-        return self.byte_level and self._words is not None and not self.stripping
-
-    @lazy
-    def isolating_texts(self) -> frozenset[str]:
-        return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)
+    token_sizes = lazy[list[int]](lambda self: self.byte_texts.sizes())
+    """The number of bytes of each token by id. Only for byte-level vocabularies."""
+    sizes_hold = lazy[bool](lambda self: self.byte_level and self._words is not None and not self.stripping)
+    """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
+    isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
+    stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))
+    reserved_texts = lazy[frozenset[str]](lambda self: reserved_among(self.added_tokens))
+    """The texts of all added tokens, special or not, except runs of spaces and newlines."""
 
     @lazy
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens; of all added tokens but spaces if none is marked special."""
-        special = {text for text, number in self.added_tokens.items() if number in self.special_ids}
-        return frozenset(special or {text for text in self.added_tokens if not text.isspace()})
+        return self._texts_of(self.special_ids) or frozenset(text for text in self.added_tokens if not text.isspace())
 
-    @lazy
-    def stop_texts(self) -> frozenset[str]:
-        return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
-
-    @lazy
-    def reserved_texts(self) -> frozenset[str]:
-        """The texts of all added tokens, special or not, except runs of spaces and newlines."""
-        return reserved_among(self.added_tokens)
+    def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
+        return frozenset(text for text, number in self.added_tokens.items() if number in ids)
 
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:

@@ -90,8 +90,7 @@ def _templates_of(tokenizer: Any) -> dict[str, str]:
 
 
 def _name_of(tokenizer: object) -> str:
-    name = getattr(tokenizer, "name_or_path", None)
-    return "" if name is None else str(name)
+    return str(getattr(tokenizer, "name_or_path", None) or "")
 
 
 def _wrap(tokenizer: Any) -> ForeignTokenizer:
