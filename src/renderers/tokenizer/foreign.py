@@ -69,11 +69,8 @@ class ForeignVocab:
     """Empty: no token of a wrapped class is known to isolate."""
     stop_texts: ClassVar[frozenset[str]] = frozenset()
     """Empty: the wrapped class does not name the stop tokens of the model."""
-
-    @property
-    def control_texts(self) -> frozenset[str]:
-        """The texts of the special tokens that have a role."""
-        return frozenset(self._tokenizer.special_tokens_map.values())
+    control_texts = lazy[frozenset[str]](lambda self: frozenset(self._tokenizer.special_tokens_map.values()))
+    """The texts of the special tokens that have a role."""
 
     @lazy
     def reserved_texts(self) -> frozenset[str]:
