@@ -17,9 +17,6 @@ from renderers.tokenizer.engines.hf import check_text, encode_batch
 from renderers.tokenizer.engines.words import WordEncoder, encode_by_words, word_encoder
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
-_CACHED_CHARACTERS = 2**21
-"""Bound of a piece cache in characters of text. The ids of that many take some megabytes."""
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Vocab:
@@ -69,7 +66,7 @@ class Vocab:
         def encode(texts: list[str]) -> list[array[int]]:
             return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
 
-        return PieceCache(encode, characters=_CACHED_CHARACTERS)
+        return PieceCache(encode)
 
     @lazy
     def _words(self) -> WordEncoder | None:
@@ -87,7 +84,7 @@ class Vocab:
             words = self._words
         else:
             words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
-        return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
+        return PlainEncoder(self.backend, words, reserved=reserved)
 
     def id_of(self, token: str | None) -> int | None:
         return None if token is None else self.backend.token_to_id(token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import tokenizers
@@ -16,7 +17,7 @@ from renderers.tokenizer.loading.load import assemble
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
-from renderers.tokenizer.vocab import Vocab, shared_vocab
+from renderers.tokenizer.vocab import shared_vocab
 
 _REQUIRED_METHODS = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
@@ -67,9 +68,7 @@ def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> Loade
     content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
     metadata = json.dumps(asdict(model_files), sort_keys=True, default=sorted).encode()
     digest_of_all = digest({"tokenizer": content, "model_files": metadata})
-
-    def build() -> Vocab:
-        return assemble(content, model_files, file=kind, digest=digest_of_all)
+    build = partial(assemble, content, model_files, file=kind, digest=digest_of_all)
 
     def clone() -> LoadedTokenizer:
         source = TokenizerSource(location=kind, commit=None, files=(), missing={}, digest=digest_of_all)

@@ -24,8 +24,8 @@ _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS
 _VOCABS_BY_PATH: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
 """By the path of the vocabulary file: files that did not change are not read again under another name."""
 
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts while the files are being written."""
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 0.0)
+"""Seconds after each attempt, while the files are being written."""
 
 
 def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
@@ -53,12 +53,11 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     name = os.fspath(model_name_or_path)
     if not isinstance(name, str) or not isinstance(revision, str | None):
         raise TypeError("model_name_or_path and revision must be str")
-    for pause in (*_PAUSES, None):
+    for pause in _PAUSES:
         try:
             return _load(locate(name, revision), revision)
         except FilesChangedError:
-            if pause is not None:
-                time.sleep(pause)
+            time.sleep(pause)
         except TokenizerLoadError as error:
             raise with_place(error, name=name)  # noqa: B904 - it keeps the cause of the original
         except OSError as error:
