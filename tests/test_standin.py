@@ -47,7 +47,7 @@ def test_control_strings_bos_and_eos_are_one_token_each_here_and_in_transformers
         assert ids == tokenizer.encode(f"é{text}é", add_special_tokens=False)
         assert (ids[:2], ids[3:]) == ([195, 169], [195, 169]), text
         assert reference.convert_ids_to_tokens(ids[2]) == text
-        assert ids[2] in tokenizer.special_ids
+        assert ids[2] in tokenizer.all_special_ids
 
 
 @pytest.mark.skipif(not CORPUS, reason="the corpus of templates is not available (set SHARED)")

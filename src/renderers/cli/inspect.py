@@ -21,7 +21,8 @@ def describe(tokenizer: LoadedTokenizer) -> str:
     """Return a table of facts about a tokenizer."""
     source = tokenizer.source
     stops = tokenizer.stop_token_ids
-    isolating = f"{len(tokenizer.isolating_token_ids)} of the added tokens"
+    vocab = tokenizer.vocab
+    isolating = f"{len(vocab.isolating_token_ids)} of the added tokens"
     templates = [f"{name} ({len(text)} characters)" for name, text in tokenizer.chat_templates.items()]
     rows = {
         "name": tokenizer.name_or_path,
@@ -29,8 +30,8 @@ def describe(tokenizer: LoadedTokenizer) -> str:
         "files": ", ".join(source.files),
         "missing": ", ".join(f"{file} ({reason})" for file, reason in source.missing.items()) or "nothing",
         "vocabulary": f"{tokenizer.vocab_size} tokens, {len(tokenizer)} with added ones",
-        "byte-level": _yes_or_no(tokenizer.byte_level),
-        "isolating": isolating + (", all special tokens included" if tokenizer.special_tokens_isolate else ""),
+        "byte-level": _yes_or_no(vocab.byte_level),
+        "isolating": isolating + ", all special tokens included" * (vocab.special_ids <= vocab.isolating_token_ids),
         "added tokens": _tokens(tokenizer, list(tokenizer.added_tokens.values())),
         "special tokens": ", ".join(f"{role} {text}" for role, text in tokenizer.special_tokens_map.items()) or "none",
         "stop tokens": "not specified" if stops is None else _tokens(tokenizer, list(stops)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,10 +9,8 @@ from typing import Any, ClassVar
 
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
-from renderers.tokenizer.encoding.byte_text import ForeignTexts
+from renderers.tokenizer.encoding.byte_text import ForeignTexts, attempt
 from renderers.tokenizer.vocab import reserved_among
-
-logger = logging.getLogger(__name__)
 
 _TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
 """The form of special tokens in the text of a chat template."""
@@ -38,13 +35,9 @@ class ForeignTokenizer:
     stop_token_ids: tuple[int, ...] | None = None
     takes_images: bool | None = None
     takes_audio: bool | None = None
-    isolating_token_ids: frozenset[int] = frozenset()
-    byte_level: bool = False
 
     chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
     """The default chat template; None if there is none."""
-    wall_ids = lazy[frozenset[int]](lambda self: self.isolating_token_ids)
-    """Alias of `isolating_token_ids`."""
     vocab = lazy["ForeignVocab"](lambda self: ForeignVocab(self))
     """The special tokens and token texts. Internal: it may change in any release."""
     added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
@@ -76,11 +69,8 @@ class ForeignVocab:
     """Empty: no token of a wrapped class is known to isolate."""
     stop_texts: ClassVar[frozenset[str]] = frozenset()
     """Empty: the wrapped class does not name the stop tokens of the model."""
-
-    @property
-    def control_texts(self) -> frozenset[str]:
-        """The texts of the special tokens that have a role."""
-        return frozenset(self._tokenizer.special_tokens_map.values())
+    control_texts = lazy[frozenset[str]](lambda self: frozenset(self._tokenizer.special_tokens_map.values()))
+    """The texts of the special tokens that have a role."""
 
     @lazy
     def reserved_texts(self) -> frozenset[str]:
@@ -94,19 +84,20 @@ class ForeignVocab:
         tags = {text for template in self._tokenizer.chat_templates.values() for text in _TAG.findall(template)}
         return self.control_texts | {text for text in tags if self.token_id(text) is not None}
 
-    @lazy
-    def byte_texts(self) -> ForeignTexts:
-        return ForeignTexts(self._tokenizer)
+    byte_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))
+    """The text of each token by id, with one character for each byte."""
 
     @lazy
     def added_tokens(self) -> Mapping[str, int]:
         ids = {text: self.token_id(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 
-    @lazy
-    def fingerprint(self) -> frozenset[tuple[str, int]]:
-        """A value that is equal for tokenizers with equal reserved tokens."""
-        return frozenset(self.added_tokens.items())
+    digest = lazy[frozenset[tuple[str, int]]](lambda self: frozenset(self.added_tokens.items()))
+    """A value that is equal for tokenizers with equal reserved tokens."""
+
+    def encode_pieces(self, texts: Iterable[str]) -> list[list[int]]:
+        """Encode texts, each on its own, adding no special tokens."""
+        return [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.
@@ -116,34 +107,24 @@ class ForeignVocab:
         """
         wrapped = self._tokenizer.wrapped
         ids = self._tokenizer.encode(text, add_special_tokens=False)
-        if callable(wrapped):
-            try:
-                output = wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
-                offsets = [(int(start), int(end)) for start, end in output["offset_mapping"]]
-            except MemoryError:
-                raise
-            except Exception as error:
-                # A slow tokenizer of transformers raises, another class may take no such argument.
-                _log_error(wrapped, "__call__ with return_offsets_mapping", error)
-                offsets = []
-            if len(offsets) == len(ids):
-                return offsets
+
+        def returned() -> list[tuple[int, int]]:
+            output = wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
+            return [(int(start), int(end)) for start, end in output["offset_mapping"]]
+
+        # A slow tokenizer of transformers raises, another class may take no such argument.
+        offsets = attempt(returned, wrapped, "__call__ with return_offsets_mapping") if callable(wrapped) else None
+        if offsets is not None and len(offsets) == len(ids):
+            return offsets
         return aligned_offsets(ids, text, decode=self.byte_texts.text_of)
 
     def token_id(self, text: str) -> int | None:
         """Return the id of the single token that a text encodes to; None if there is no such token."""
-        try:
-            number = self._tokenizer.convert_tokens_to_ids(text)
-            ids = self._tokenizer.encode(text, add_special_tokens=False)
-        except MemoryError:
-            raise
-        except Exception as error:
-            # Classes raise different errors for a text that is no token.
-            _log_error(self._tokenizer.wrapped, f"the lookup of {text!r}", error)
-            return None
-        known = type(number) is int and number != self._tokenizer.unk_token_id
-        return number if known and ids == [number] else None
+        tokenizer = self._tokenizer
 
+        def found() -> int | None:
+            number = tokenizer.convert_tokens_to_ids(text)
+            known = type(number) is int and number != tokenizer.unk_token_id
+            return number if known and tokenizer.encode(text, add_special_tokens=False) == [number] else None
 
-def _log_error(wrapped: object, call: str, error: Exception) -> None:
-    logger.debug("%s: %s raised %s: %s", type(wrapped).__qualname__, call, type(error).__name__, error)
+        return attempt(found, tokenizer.wrapped, f"the lookup of {text!r}")

@@ -76,13 +76,11 @@ class LoadedTokenizer:
     """The vocabulary and its derived tables, shared by all tokenizers with the same digest. Internal: it may change
     in any release. `get_vocab()` returns the mapping from tokens to ids."""
 
-    special_tokens_map = lazy[Mapping[str, str]](lambda self: self.vocab.special_tokens_map)
+    special_tokens_map = lazy[Mapping[str, str]](lambda self: MappingProxyType(self.vocab.special_tokens_map))
     """Special tokens by role: `bos_token`, `eos_token`, …"""
-    added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)
+    added_tokens = lazy[Mapping[str, int]](lambda self: MappingProxyType(self.vocab.added_tokens))
     """The ids of all added tokens, special or not. Their texts are never split."""
-    special_ids = lazy[frozenset[int]](lambda self: self.vocab.special_ids)
-    """The ids of the special tokens, which `skip_special_tokens` skips."""
-    chat_templates = lazy[Mapping[str, str]](lambda self: self.vocab.chat_templates)
+    chat_templates = lazy[Mapping[str, str]](lambda self: MappingProxyType(self.vocab.chat_templates))
     """All chat templates by name. `chat_template` is the one named `default`."""
     stop_token_ids = lazy[tuple[int, ...] | None](lambda self: self.vocab.stop_token_ids)
     """The `eos_token_id` of `generation_config.json`, always as a tuple; None if the file has none."""
@@ -90,19 +88,6 @@ class LoadedTokenizer:
     """True if `config.json` has a key of vision models; None without that file."""
     takes_audio = lazy[bool | None](lambda self: self.vocab.takes_audio)
     """True if `config.json` has a key of audio models; None without that file."""
-    isolating_token_ids = lazy[frozenset[int]](lambda self: self.vocab.isolating_token_ids)
-    """The ids of the isolating tokens: text on one side of such an added token never changes the ids on the other.
-
-    Found by static rules. The first 256 tokens by id are also tested with text on both sides.
-    """
-    special_tokens_isolate = lazy[bool](lambda self: self.special_ids <= self.isolating_token_ids)
-    """True if every special token is an isolating token."""
-    wall_ids = lazy[frozenset[int]](lambda self: self.isolating_token_ids)
-    """Alias of `isolating_token_ids`."""
-    hard_walls = lazy[bool](lambda self: self.special_tokens_isolate)
-    """Alias of `special_tokens_isolate`."""
-    byte_level = lazy[bool](lambda self: self.vocab.byte_level)
-    """True if each token stands for a fixed sequence of bytes and every byte has a token."""
     is_fast: ClassVar[bool] = True
     """Always True."""
     vocab_size = lazy[int](lambda self: self.vocab.backend.get_vocab_size(with_added_tokens=False))
@@ -190,13 +175,12 @@ class LoadedTokenizer:
     @property
     def all_special_tokens(self) -> list[str]:
         """The special tokens, in the order of their ids."""
-        tokens = map(self.vocab.backend.id_to_token, self.all_special_ids)
-        return [token for token in tokens if token is not None]
+        return [token for token in self.convert_ids_to_tokens(self.all_special_ids) if token is not None]
 
     @property
     def all_special_ids(self) -> list[int]:
-        """The ids of the special tokens, in order."""
-        return sorted(self.special_ids)
+        """The ids of the special tokens, which `skip_special_tokens` skips, in order."""
+        return sorted(self.vocab.special_ids)
 
     def apply_chat_template(
         self,
@@ -277,7 +261,8 @@ class LoadedTokenizer:
             at = next(index for index, number in enumerate(numbers) if not 0 <= number < 2**32)
             fault = f"{numbers[at]} at position {at} is not a token id: ids are from 0 to 4294967295."
             raise TokenIdError(fault) from None
-        return [number for number in numbers if number not in self.special_ids] if skip_special_tokens else numbers
+        skipped = self.vocab.special_ids if skip_special_tokens else ()
+        return [number for number in numbers if number not in skipped] if skipped else numbers
 
 
 def _load_again(name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer
@@ -17,9 +16,6 @@ from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.engines.hf import check_text, encode_batch
 from renderers.tokenizer.engines.words import WordEncoder, encode_by_words, word_encoder
 from renderers.tokenizer.loading.single_flight import SingleFlight
-
-_CACHED_CHARACTERS = 2**21
-"""Bound of a piece cache in characters of text. The ids of that many take some megabytes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,15 +38,9 @@ class Vocab:
     isolating_token_ids: frozenset[int]
     byte_level: bool
 
-    def __post_init__(self) -> None:
-        for name in ("special_tokens_map", "added_tokens", "chat_templates"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
-        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        copies = {key: dict(value) for key, value in state.items() if isinstance(value, Mapping)}
-        return {**state, **copies, "backend": self.backend.to_str()}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"backend": self.backend.to_str()}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
         """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""
@@ -76,7 +66,7 @@ class Vocab:
         def encode(texts: list[str]) -> list[array[int]]:
             return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
 
-        return PieceCache(encode, characters=_CACHED_CHARACTERS)
+        return PieceCache(encode)
 
     @lazy
     def _words(self) -> WordEncoder | None:
@@ -85,7 +75,7 @@ class Vocab:
 
     @lazy
     def plain(self) -> PlainEncoder:
-        """An encoder with the same vocabulary that encodes the empty string to a special token.
+        """An encoder with the same vocabulary that never encodes text to a special token.
 
         `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """
@@ -94,7 +84,7 @@ class Vocab:
             words = self._words
         else:
             words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
-        return PlainEncoder(self.backend, words, reserved=reserved, characters=_CACHED_CHARACTERS)
+        return PlainEncoder(self.backend, words, reserved=reserved)
 
     def id_of(self, token: str | None) -> int | None:
         return None if token is None else self.backend.token_to_id(token)
@@ -112,37 +102,22 @@ class Vocab:
         """The text of each token by id, with one character for each byte."""
         return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
-    @lazy
-    def token_sizes(self) -> list[int]:
-        """The number of bytes of each token by id. Only for byte-level vocabularies."""
-        return self.byte_texts.sizes()
-
-    @lazy
-    def sizes_hold(self) -> bool:
-        """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
-        return self.byte_level and self._words is not None and not self.stripping
-
-    fingerprint = lazy[str](lambda self: self.digest)
-    """A value that is equal for tokenizers with equal files."""
-
-    @lazy
-    def isolating_texts(self) -> frozenset[str]:
-        return frozenset(text for text, number in self.added_tokens.items() if number in self.isolating_token_ids)
+    token_sizes = lazy[list[int]](lambda self: self.byte_texts.sizes())
+    """The number of bytes of each token by id. Only for byte-level vocabularies."""
+    sizes_hold = lazy[bool](lambda self: self.byte_level and self._words is not None and not self.stripping)
+    """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
+    isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
+    stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))
+    reserved_texts = lazy[frozenset[str]](lambda self: reserved_among(self.added_tokens))
+    """The texts of all added tokens, special or not, except runs of spaces and newlines."""
 
     @lazy
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens; of all added tokens but spaces if none is marked special."""
-        special = {text for text, number in self.added_tokens.items() if number in self.special_ids}
-        return frozenset(special or {text for text in self.added_tokens if not text.isspace()})
+        return self._texts_of(self.special_ids) or frozenset(text for text in self.added_tokens if not text.isspace())
 
-    @lazy
-    def stop_texts(self) -> frozenset[str]:
-        return frozenset(text for text, number in self.added_tokens.items() if number in (self.stop_token_ids or ()))
-
-    @lazy
-    def reserved_texts(self) -> frozenset[str]:
-        """The texts of all added tokens, special or not, except runs of spaces and newlines."""
-        return reserved_among(self.added_tokens)
+    def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
+        return frozenset(text for text, number in self.added_tokens.items() if number in ids)
 
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:

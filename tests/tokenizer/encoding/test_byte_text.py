@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders
 from tokenizers.models import BPE
 
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
@@ -43,7 +43,7 @@ def test_joined_they_are_the_decoded_text(name: str, request: pytest.FixtureRequ
             ids = chance.choices(known, k=size)
             wire = "".join(map(texts.__getitem__, ids))
             # A vocabulary of pieces writes one U+FFFD for each byte that is no text, where others write one for all.
-            if tokenizer.byte_level or "\ufffd" not in from_byte_text(wire):
+            if tokenizer.vocab.byte_level or "\ufffd" not in from_byte_text(wire):
                 assert from_byte_text(wire) == _decoded(tokenizer, ids)
 
 
@@ -72,6 +72,16 @@ def test_texts_are_had_by_number() -> None:
     for number in (-1, 3):
         with pytest.raises(IndexError, match=str(number)):
             texts[number]
+
+
+@pytest.mark.parametrize("token", ["Ġ b", "é\xad", "Ġ你", "\xad"])
+def test_a_token_with_other_characters_than_byte_symbols_has_the_text_that_it_decodes_to(token: str) -> None:
+    vocabulary = {symbol: byte for byte, symbol in enumerate(module.BYTE_SYMBOLS)} | {token: 256}
+    backend = Tokenizer(BPE(vocab=vocabulary, merges=[]))
+    backend.decoder = decoders.ByteLevel()
+    texts = texts_of_bytes(backend, {})
+    assert from_byte_text(texts[256]) == backend.decode([256]) == token
+    assert texts[ord("a")] == "a"
 
 
 class Letters:

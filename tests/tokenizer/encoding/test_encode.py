@@ -63,7 +63,7 @@ def check_ids(tokenizer: LoadedTokenizer, text: str) -> None:
 def check_plain(tokenizer: LoadedTokenizer, text: str) -> None:
     """Without any mark of the template's own nothing becomes a control token, and the text is the same."""
     reserved = {tokenizer.added_tokens[control] for control in tokenizer.vocab.reserved_texts}
-    cuts = Cuts([], plain=True)
+    cuts = Cuts([], tokenizer.vocab.plain)
     ids = encode_text(tokenizer, text, cuts)
     assert reserved.isdisjoint(ids)
     assert spaced(tokenizer.decode(ids)) == spaced(tokenizer.vocab.normalized(text))
@@ -109,13 +109,15 @@ class Letters:
 
 
 def test_a_tokenizer_of_a_callers_own_gets_the_whole_text() -> None:
-    assert encode_text(adopt_tokenizer(Letters()), "<|end|>é", Cuts([], plain=False)) == list(map(ord, "<|end|>é"))
+    assert encode_text(adopt_tokenizer(Letters()), "<|end|>é", Cuts([])) == list(map(ord, "<|end|>é"))
 
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_lone_surrogate_is_refused_by_its_place(plain: bool) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    cuts = Cuts([], tokenizer.vocab.plain if plain else None)
     with pytest.raises(UnencodableTextError, match=r"U\+D800"):
-        encode_text(load_tokenizer(EMBEDDED), "a<|end|>b\ud800", Cuts([], plain=plain))
+        encode_text(tokenizer, "a<|end|>b\ud800", cuts)
 
 
 def labelled(borders: list[int], size: int) -> list[LabelledSpan]:

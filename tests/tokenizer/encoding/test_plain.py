@@ -11,9 +11,7 @@ from tests.support.standin import byte_tokenizer
 
 def encoder(backend: Tokenizer, *reserved: str) -> PlainEncoder:
     ids = {text: backend.token_to_id(text) for text in reserved}
-    return PlainEncoder(
-        backend, None, reserved={text: number for text, number in ids.items() if number}, characters=1_000
-    )
+    return PlainEncoder(backend, None, reserved={text: number for text, number in ids.items() if number})
 
 
 def test_reserved_texts_become_ordinary_tokens_and_the_rest_keeps_its_ids() -> None:

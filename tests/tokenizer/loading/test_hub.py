@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EMBEDDED, TRUSTED_REVISIONS, load_tokenizer
+from renderers import EMBEDDED, TRUSTED_REVISIONS, TokenizerFileError, TokenizerUnreachableError, load_tokenizer
 from renderers.tokenizer.loading import hub as hub_module
 from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
 from tests.support.fake_hub import FakeHub, serve_hub
@@ -280,13 +282,55 @@ class TransportError(Exception):
 TransportError.__module__ = "httpx._exceptions"
 
 
-@pytest.mark.parametrize("error", [ConnectionError("down"), TransportError("down"), RuntimeError("down")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionError("down"),
+        TimeoutError("down"),
+        TransportError("down"),
+        socket.gaierror(socket.EAI_NONAME, "down"),
+        OSError(errno.ENETUNREACH, "down"),
+    ],
+)
 def test_errors_of_the_network_and_of_the_client_are_unreachable(error: Exception) -> None:
     def download() -> None:
         raise error
 
-    with pytest.raises(hub_module.HubUnreachableError, match=f"{type(error).__name__}: down"):
+    with pytest.raises(TokenizerUnreachableError, match=f"{type(error).__name__}: .*down"):
         hub_module._request(NAME, download)
+
+
+@pytest.mark.parametrize(
+    ("error", "path"),
+    [
+        (PermissionError(errno.EACCES, "no reason", "/cache/blob"), "/cache/blob"),
+        (TimeoutError(errno.ETIMEDOUT, "no reason", "/share/blob"), "/share/blob"),
+        (OSError(errno.ENOSPC, "no reason"), "models--org--model"),
+        (RuntimeError("no reason"), "models--org--model"),
+    ],
+)
+def test_errors_of_the_disk_and_of_the_downloader_name_the_path_and_not_the_network(
+    error: Exception, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(TokenizerFileError, match=f"{type(error).__name__}: .*no reason") as raised:
+        load_tokenizer(NAME)
+    assert path in str(raised.value)
+    assert "network" not in str(raised.value)
+    assert raised.value.__cause__ is error
+
+
+def test_a_cache_that_cannot_be_written_is_not_reported_as_the_networks(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    (machine.home / "hub").write_text("a file, so that no directory can be created")
+    failed = machine.load()
+    assert failed["error"] == "TokenizerFileError"
+    assert str(machine.home / "hub") in failed["text"]
+    assert "network" not in failed["text"]
 
 
 @pytest.mark.parametrize("error", [TypeError("a bug"), KeyError("a bug"), NotImplementedError("a bug")])

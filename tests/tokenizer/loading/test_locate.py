@@ -75,7 +75,7 @@ def test_a_directory_without_a_vocabulary_says_what_was_looked_for(tmp_path: Pat
         locate(str(tmp_path), None)
 
 
-@pytest.mark.parametrize("name", ["", "/no/such/place", "./model", "~/model", "a b", "a/b/c", "a\0b", "x" * 5000])
+@pytest.mark.parametrize("name", ["", "/no/such", "./model", "~/model", "a b", "a/b/c", "a\0b", "\ud800", "x" * 5000])
 def test_what_is_neither_a_path_nor_a_repository_is_an_os_error(name: str) -> None:
     with pytest.raises(TokenizerLoadError, match=r"neither a file nor a directory|too long"):
         locate(name, None)

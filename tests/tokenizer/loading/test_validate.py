@@ -190,9 +190,9 @@ def test_texts_cut_at_walls_give_the_ids_of_the_whole(request: pytest.FixtureReq
         request.getfixturevalue("hub")
     tokenizer = load_tokenizer(EMBEDDED if name == "embedded" else name)
     chance = random.Random(0)
-    walls = sorted(tokenizer.isolating_token_ids)
+    walls = sorted(tokenizer.vocab.isolating_token_ids)
     isolating_texts = {number: tokenizer.convert_ids_to_tokens(number) or "" for number in walls}
-    others = [text for text, number in tokenizer.added_tokens.items() if number not in tokenizer.isolating_token_ids]
+    others = [text for text in tokenizer.added_tokens if text not in tokenizer.vocab.isolating_texts]
     bodies = [*nasty_texts(code_files=0, random_texts=300), *others[:200], *(" " + text for text in others[:50])]
     bodies = [body for body in bodies if len(body) < 500 and not any(text in body for text in isolating_texts.values())]
     assert walls
@@ -210,12 +210,11 @@ def test_texts_cut_at_walls_give_the_ids_of_the_whole(request: pytest.FixtureReq
 
 def test_walls_of_real_models(hub: Path) -> None:
     phi, gemma, qwen = (load_tokenizer(name) for name in ("microsoft/phi-4", "google/gemma-3-4b-it", "Qwen/Qwen3-8B"))
-    assert not phi.special_tokens_isolate
-    assert phi.isolating_token_ids == frozenset()
-    assert qwen.isolating_token_ids == set(qwen.added_tokens.values())
-    assert gemma.special_tokens_isolate
-    assert gemma.added_tokens["\n\n"] not in gemma.isolating_token_ids
-    assert gemma.added_tokens["<start_of_turn>"] in gemma.isolating_token_ids
+    assert phi.vocab.isolating_token_ids == frozenset()
+    assert qwen.vocab.isolating_token_ids == set(qwen.added_tokens.values())
+    assert gemma.vocab.special_ids <= gemma.vocab.isolating_token_ids
+    assert gemma.added_tokens["\n\n"] not in gemma.vocab.isolating_token_ids
+    assert gemma.added_tokens["<start_of_turn>"] in gemma.vocab.isolating_token_ids
 
 
 # ==================
@@ -234,5 +233,5 @@ def test_byte_level_is_found_by_pipeline_and_vocabulary() -> None:
 
 
 def test_byte_level_of_real_models(hub: Path) -> None:
-    assert load_tokenizer("Qwen/Qwen3-8B").byte_level
-    assert not load_tokenizer("google/gemma-3-4b-it").byte_level
+    assert load_tokenizer("Qwen/Qwen3-8B").vocab.byte_level
+    assert not load_tokenizer("google/gemma-3-4b-it").vocab.byte_level

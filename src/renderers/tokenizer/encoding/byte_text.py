@@ -7,13 +7,15 @@ import itertools
 import logging
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from tokenizers import Tokenizer
 
 from renderers.core import protocols
 
 logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 
 def _byte_symbols() -> tuple[str, ...]:
@@ -73,12 +75,6 @@ class ByteTexts:
         self.ends = array("I", itertools.accumulate(map(len, texts)))
         """The end of each text, which is the start of the next one."""
 
-    @classmethod
-    def of(cls, joined: str, ends: array[int]) -> ByteTexts:
-        texts = cls(())
-        texts.joined, texts.ends = joined, ends
-        return texts
-
     def __len__(self) -> int:
         return len(self.ends)
 
@@ -100,19 +96,19 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
     symbols += [None] * (max(added.values(), default=-1) + 1 - len(symbols))
     for text, number in added.items():
         symbols[number] = "".join(map(BYTE_SYMBOLS.__getitem__, text.encode()))
-    listed = [_ABSENT if token is None else token for token in symbols]
+    texts = ByteTexts([_ABSENT if token is None else token for token in symbols])
     # One call for all tokens, and a codec instead of `str.translate`, which takes ten times as long.
-    joined = "".join(listed).replace(BYTE_SYMBOLS[0], "\0")
+    joined = texts.joined.replace(BYTE_SYMBOLS[0], "\0")
     try:
         data = bytearray(codecs.charmap_encode(joined, "strict", _SYMBOL_CODEC)[0].translate(_NORMAL_BYTES))
     except UnicodeEncodeError:
         # A token with characters that are not byte symbols is its own text.
         return ByteTexts([UNKNOWN if token is None else _translated(token) for token in symbols])
-    ends = array("I", itertools.accumulate(map(len, listed)))
     for number, token in enumerate(symbols):
         if token is None:
-            data[ends[number] - 1] = ord(UNKNOWN)
-    return ByteTexts.of(data.decode("latin-1"), ends)
+            data[texts.ends[number] - 1] = ord(UNKNOWN)
+    texts.joined = data.decode("latin-1")
+    return texts
 
 
 def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
@@ -127,8 +123,7 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
 
 
 def _translated(token: str) -> str:
-    text = token.translate(_BYTES)
-    return text if text.isascii() or max(text) <= "\xff" else to_byte_text(token)
+    return token.translate(_BYTES) if _BYTES.keys() >= set(map(ord, token)) else to_byte_text(token)
 
 
 def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
@@ -173,11 +168,22 @@ class ForeignTexts(dict[int, str]):
         return text
 
     def _decoded(self, ids: Sequence[int]) -> str:
-        try:
+        def decoded() -> str:
             return to_byte_text(self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._anchor_text))
-        except MemoryError:
-            raise
-        except Exception as error:
-            # Classes raise different errors for unknown ids and for half a character.
-            logger.debug("decode(%s) raised %s: %s", ids, type(error).__name__, error)
-            return UNKNOWN
+
+        text = attempt(decoded, self._tokenizer, f"decode({ids})")
+        return UNKNOWN if text is None else text
+
+
+def attempt(work: Callable[[], Result], wrapped: object, call: str) -> Result | None:
+    """Return the result of a call of a caller's class; None, with a record in the log, if it raises.
+
+    Classes raise different errors for an unknown id, half a character, or a text that is no token.
+    """
+    try:
+        return work()
+    except MemoryError:
+        raise
+    except Exception as error:
+        logger.debug("%s: %s raised %s: %s", type(wrapped).__qualname__, call, type(error).__name__, error)
+        return None

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 Ids = TypeVar("Ids", bound=Sequence[int])
+_CHARACTERS = 2**21
+"""The default bound of a cache. The ids of that many characters take some megabytes."""
 
 
 class PieceCache(Generic[Ids]):
@@ -19,7 +21,7 @@ class PieceCache(Generic[Ids]):
     {'bc': (2,)}
     """
 
-    def __init__(self, encode: Callable[[list[str]], Iterable[Ids]], *, characters: int) -> None:
+    def __init__(self, encode: Callable[[list[str]], Iterable[Ids]], *, characters: int = _CHARACTERS) -> None:
         self._encode = encode
         self._capacity = characters
         self._young: dict[str, Ids] = {}

@@ -24,9 +24,7 @@ class PlainEncoder:
     the model itself encodes a reserved text to its token, as word-level models do.
     """
 
-    def __init__(
-        self, backend: Tokenizer, words: WordEncoder | None, *, reserved: Mapping[str, int], characters: int
-    ) -> None:
+    def __init__(self, backend: Tokenizer, words: WordEncoder | None, *, reserved: Mapping[str, int]) -> None:
         self._words = words
         self._backend = Tokenizer(backend.model)
         for part in ("normalizer", "pre_tokenizer"):
@@ -39,7 +37,7 @@ class PlainEncoder:
         # A token that is not in the vocabulary of the model gets another id here.
         numbers = {self._backend.token_to_id(token.content): number for number, token in kept.items()}
         self._numbers = {here: number for here, number in numbers.items() if here != number}
-        self._cache = PieceCache(self._encode_batch, characters=characters)
+        self._cache = PieceCache(self._encode_batch)
         for (text, number), ids in zip(reserved.items(), self._encode_batch(list(reserved)), strict=True):
             if number in ids:
                 raise TypeError(f"this vocabulary has no encoding of {text!r} but its special token")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import unicodedata
@@ -19,8 +20,11 @@ _ESCAPED |= {letter: frozenset(control) for letter, control in zip("tnvfr", "\t\
 _PROPERTY = re.compile(r"\\p\{(\w+)\}")
 _CATEGORY = re.compile(r"[LMNPSZC][a-z]?\Z")
 _SCRIPTS_WITHOUT_ASCII = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
-_GROUP = re.compile(r"\((?:\?(?::|!|=|i:)|(?!\?))")
-_UNCHANGED = re.compile(r"[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+_TO_BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+_LETTER = re.compile("[A-Za-z]")
+_LETTERS_OF_ANY_CASE = re.compile(r"\(\?i:([A-Za-z'|]*)\)")
+_SYNTAX = re.compile(r"\((?:\?(?:[:!=]|i:)|(?!\?))|[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+"""Groups, alternatives and quantifiers, which mean the same in `re`."""
 
 
 class _UnsupportedError(ValueError):
@@ -37,14 +41,9 @@ def ascii_split(pre_tokenizer: dict[str, Any] | None) -> Split | None:
     ['to', ' ', 'be']
     """
     match pre_tokenizer:
-        case {
-            "type": "Sequence",
-            "pretokenizers": [*splits, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}],
-        } if splits:
-            try:
+        case {"pretokenizers": [*splits, {**last}]} if splits and last.items() >= _TO_BYTES.items():
+            with contextlib.suppress(_UnsupportedError):
                 return _composed(*map(_split, splits))
-            except _UnsupportedError:
-                return None
     return None
 
 
@@ -56,16 +55,14 @@ def _composed(first: Split, *others: Split) -> Split:
 
 
 def _split(json: Any) -> Split:
-    match json:
-        case {"type": "Split", "pattern": {"Regex": str(source)}, "behavior": behavior, "invert": invert}:
-            pattern = ascii_pattern(source)
-        case _:
-            raise _UnsupportedError
-    if pattern is None or (behavior, invert) not in (("Isolated", False), ("Removed", True)):
+    if json["type"] != "Split" or (json["behavior"], json["invert"]) not in (("Isolated", False), ("Removed", True)):
+        raise _UnsupportedError
+    pattern = ascii_pattern(json["pattern"].get("Regex", ""))
+    if pattern is None:
         raise _UnsupportedError
     if _is_total(re.compile(pattern)):
         return re.compile(pattern).findall
-    if invert:
+    if json["invert"]:
         raise _UnsupportedError
     # The text between two matches is a word too.
     parts = re.compile(f"({pattern})").split
@@ -83,33 +80,30 @@ def _is_total(pattern: re.Pattern[str]) -> bool:
 def ascii_pattern(source: str) -> str | None:
     """Translate a pattern of the Rust library to Python's `re` for ASCII text; None if it is not supported.
 
-    >>> print(ascii_pattern(r"\\p{N}{1,3}|[\\p{Lu}\\p{Han}]+"))
-    [\\x30-\\x39]{1,3}|[\\x41-\\x5a]+
+    >>> print(ascii_pattern(r"\\p{Sc}{1,3}|[\\p{Pc}\\p{Han}~]+"))
+    [\\x24]{1,3}|[\\x5f\\x7e]+
     """
+    # Sets with both cases match faster than the flag.
+    source = _LETTERS_OF_ANY_CASE.sub(lambda group: f"(?:{_LETTER.sub(_both_cases, group[1])})", source)
     parts, at = [], 0
-    # For the pattern and each open group: True if case is ignored.
-    ignores_case = [False]
     try:
         while at < len(source):
-            if match := _GROUP.match(source, at):
-                ignores_case.append(ignores_case[-1] or match[0] == "(?i:")
-                # Sets with both cases match faster than the flag.
-                parts.append("(?:" if match[0] in ("(", "(?i:") else match[0])
-                at = match.end()
-            elif match := _UNCHANGED.match(source, at):
-                parts.append(match[0])
-                ignores_case = ignores_case[:-1] if match[0] == ")" else ignores_case
+            if match := _SYNTAX.match(source, at):
+                # A group that captures would change the result of `findall`.
+                parts.append("(?:" if match[0] == "(" else match[0])
                 at = match.end()
             elif source[at] in "(.^${}*+?":
                 return None
             else:
                 characters, at = _character_set(source, at)
-                if ignores_case[-1]:
-                    characters = frozenset(case(letter) for letter in characters for case in (str.lower, str.upper))
                 parts.append(_as_class(characters))
     except (_UnsupportedError, IndexError):
         return None
     return "".join(parts)
+
+
+def _both_cases(letter: re.Match[str]) -> str:
+    return f"[{letter[0].lower()}{letter[0].upper()}]"
 
 
 def _character_set(source: str, at: int) -> tuple[frozenset[str], int]:
@@ -161,10 +155,5 @@ def _with_property(name: str) -> frozenset[str]:
 
 def _as_class(characters: frozenset[str]) -> str:
     """Return a character class for a set; one that matches no ASCII character for the empty set."""
-    codes = sorted(map(ord, characters))
-    if not codes:
-        return r"[^\x00-\x7f]"
-    starts = [code for code in codes if code - 1 not in codes]
-    ends = [code for code in codes if code + 1 not in codes]
-    ranges = [rf"\x{start:02x}" + rf"-\x{end:02x}" * (start < end) for start, end in zip(starts, ends, strict=True)]
-    return f"[{''.join(ranges)}]"
+    codes = "".join(rf"\x{ord(character):02x}" for character in sorted(characters))
+    return f"[{codes}]" if codes else r"[^\x00-\x7f]"

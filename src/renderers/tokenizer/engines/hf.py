@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -40,12 +39,9 @@ def component_json(component: Any) -> Any:
 
 def component_types(component: Any) -> list[str]:
     """Return the types of a component of a tokenizer, with sequences flattened."""
-    return [] if component is None else list(_types_in(component_json(component)))
+    return [] if component is None else _types_in(component_json(component))
 
 
-def _types_in(state: Mapping[str, Any]) -> Iterator[str]:
+def _types_in(state: Mapping[str, Any]) -> list[str]:
     parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
-    if parts is None:
-        yield state["type"]
-    else:
-        yield from itertools.chain.from_iterable(map(_types_in, parts))
+    return [state["type"]] if parts is None else [kind for part in parts for kind in _types_in(part)]

@@ -60,11 +60,8 @@ def word_encoder(backend: Tokenizer, *, unless: frozenset[str]) -> WordEncoder |
     The encoder does not take texts that contain one of the texts in `unless`.
     """
     model = backend.model
-    if (
-        not isinstance(model, models.BPE)
-        or model.dropout
-        or not _KEEP_ASCII.issuperset(component_types(backend.normalizer))
-    ):
+    keeps_ascii = _KEEP_ASCII.issuperset(component_types(backend.normalizer))
+    if not keeps_ascii or not isinstance(model, models.BPE) or model.dropout:
         return None
     split = ascii_split(component_json(backend.pre_tokenizer))
     if split is None or not _agrees(backend.pre_tokenizer, split):

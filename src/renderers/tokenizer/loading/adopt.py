@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import tokenizers
@@ -12,11 +14,11 @@ import tokenizers
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.loading.files import digest, only_load_errors
-from renderers.tokenizer.loading.load import assemble, release_freed_memory
+from renderers.tokenizer.loading.load import assemble
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
-from renderers.tokenizer.vocab import Vocab, shared_vocab
+from renderers.tokenizer.vocab import shared_vocab
 
 _REQUIRED_METHODS = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
@@ -37,11 +39,13 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
 
     >>> from tokenizers import Tokenizer
     >>> from renderers import EXAMPLE_MODEL
-    >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).byte_level
-    True
+    >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).decode([0])
+    '!'
     """
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
+    if isinstance(tokenizer, str | os.PathLike):
+        raise TypeError(f"{str(tokenizer)!r} is the name of a tokenizer. Pass load_tokenizer({str(tokenizer)!r}).")
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     with only_load_errors(name=_name_of(tokenizer), file=kind):
         backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
@@ -67,11 +71,7 @@ def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> Loade
     content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)
     metadata = json.dumps(asdict(model_files), sort_keys=True, default=sorted).encode()
     digest_of_all = digest({"tokenizer": content, "model_files": metadata})
-
-    def build() -> Vocab:
-        vocab = assemble(content, model_files, file=kind, digest=digest_of_all)
-        release_freed_memory()
-        return vocab
+    build = partial(assemble, content, model_files, file=kind, digest=digest_of_all)
 
     def clone() -> LoadedTokenizer:
         source = TokenizerSource(location=kind, commit=None, files=(), missing={}, digest=digest_of_all)
@@ -92,8 +92,7 @@ def _templates_of(tokenizer: Any) -> dict[str, str]:
 
 
 def _name_of(tokenizer: object) -> str:
-    name = getattr(tokenizer, "name_or_path", None)
-    return "" if name is None else str(name)
+    return str(getattr(tokenizer, "name_or_path", None) or "")
 
 
 def _wrap(tokenizer: Any) -> ForeignTokenizer:

@@ -7,8 +7,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 
@@ -36,8 +36,7 @@ class FilesChangedError(Exception):
     """The files changed while they were being read, so that the contents may be inconsistent."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizerFiles:
+class TokenizerFiles(NamedTuple):
     """The files of a tokenizer under the `name` that was passed, at an absolute path or in a repository."""
 
     name: str
@@ -83,7 +82,7 @@ def file_identity(path: Path) -> FileIdentity | None:
 
 
 def stat_or_none(path: str | Path) -> os.stat_result | None:
-    """Return the result of `os.stat`; None if the path does not exist.
+    """Return the result of `os.stat`; None if the path does not or cannot exist.
 
     An error if it exists but cannot be accessed: no permission, a dangling link, a stale handle.
     """
@@ -94,6 +93,9 @@ def stat_or_none(path: str | Path) -> os.stat_result | None:
             return None
         fault = f"is a link to {os.readlink(path)}, which does not exist. Remove it, or put the file back."
         raise TokenizerFileError(fault, file=str(path)) from error
+    except ValueError:
+        # A path with NUL or a lone surrogate.
+        return None
     except OSError as error:
         raise _unreadable(path, error) from error
 

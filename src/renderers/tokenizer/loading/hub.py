@@ -5,25 +5,25 @@ The cache is read by its documented layout: importing the client takes longer th
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from huggingface_hub import constants
 
-from renderers.errors import TokenizerFileError
+from renderers.errors import TokenizerFileError, TokenizerUnreachableError
 from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
 Result = TypeVar("Result")
 
-_REPOSITORY_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
-_REVISION = re.compile(r"[\w][\w./+-]*", re.ASCII)
+_REPOSITORY_NAME = re.compile(r"(?=.{1,200}\Z)\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+_REVISION = re.compile(r"(?=.{1,200}\Z)(?!.*\.\.)\w[\w./+-]*", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{6,64}")
-_LONGEST_NAME = 200
-_CLIENT_PACKAGES = frozenset({"huggingface_hub", "hf_xet", "httpx", "httpx2", "httpcore", "requests", "urllib3"})
+_NETWORK_PACKAGES = frozenset("huggingface_hub hf_xet httpx httpx2 httpcore requests urllib3 socket ssl".split())
+_NETWORK_ERRNOS = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
 
 
@@ -31,12 +31,7 @@ class HubClosedError(Exception):
     """The hub refused access: the repository is gated or does not exist."""
 
 
-class HubUnreachableError(Exception):
-    """The hub did not respond, or failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A directory of files: one commit of a repository in the cache, or a local directory without a commit."""
 
     directory: Path
@@ -46,21 +41,16 @@ class Snapshot:
 
 
 def is_repository_name(name: str) -> bool:
-    return len(name) <= _LONGEST_NAME and _REPOSITORY_NAME.fullmatch(name) is not None
+    return _REPOSITORY_NAME.fullmatch(name) is not None
 
 
 def is_revision(revision: str) -> bool:
-    return len(revision) <= _LONGEST_NAME and _REVISION.fullmatch(revision) is not None and ".." not in revision
-
-
-def is_offline() -> bool:
-    """Return True if HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) is set."""
-    return bool(constants.HF_HUB_OFFLINE)
+    return _REVISION.fullmatch(revision) is not None
 
 
 def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = frozenset()) -> Snapshot | None:
     """Return a revision from the cache; None if it is not cached. `absent` files are known not to exist."""
-    root = Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
+    root = _cache_folder(repository)
     in_cache = stat_or_none(root / "snapshots" / revision) is not None
     commit = revision if in_cache else _cached_ref(root / "refs" / revision)
     if commit is None:
@@ -68,6 +58,10 @@ def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = fro
     recorded = root / ".no_exist" / commit
     absent |= {file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file)}
     return Snapshot(root / "snapshots" / commit, absent, commit)
+
+
+def _cache_folder(repository: str) -> Path:
+    return Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
 
 
 def _cached_ref(path: Path) -> str | None:
@@ -119,28 +113,39 @@ def _request(repository: str, send: Callable[[], Result]) -> Result | None:
     }
     try:
         return send()
+    except TokenizerFileError:
+        raise
     except Exception as error:
         if isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError):
             return None
         for kind, message in refusals.items():
             if isinstance(error, kind):
                 raise HubClosedError(message.format(repository, error)) from error
-        if isinstance(error, TokenizerFileError) or not _is_client_error(error):
-            raise
-        raise _unreachable(repository, error) from error
+        if _is_network_error(error):
+            raise TokenizerUnreachableError(
+                f"the hub could not be reached, or failed, for {repository} ({_reason(error)}). Check the network, "
+                "HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."
+            ) from error
+        # The Rust downloader of the client raises plain `RuntimeError`.
+        if isinstance(error, OSError) or type(error) is RuntimeError:
+            path = getattr(error, "filename", None) or _cache_folder(repository)
+            fault = f"could not be downloaded ({_reason(error)}). Check the permissions and the free space there."
+            raise TokenizerFileError(fault, file=str(path)) from error
+        raise
 
 
-def _is_client_error(error: Exception) -> bool:
-    # The transport differs between releases of the client. Its Rust downloader raises plain `RuntimeError`.
+def _is_network_error(error: Exception) -> bool:
+    # The transport differs between releases of the client.
     packages = {cls.__module__.partition(".")[0] for cls in type(error).__mro__}
-    return isinstance(error, OSError) or type(error) is RuntimeError or not packages.isdisjoint(_CLIENT_PACKAGES)
+    return not packages.isdisjoint(_NETWORK_PACKAGES) or (
+        # An error with a file name is of the file system, even if it is a time-out.
+        isinstance(error, OSError)
+        and error.filename is None
+        and (isinstance(error, ConnectionError | TimeoutError) or error.errno in _NETWORK_ERRNOS)
+    )
 
 
-def _unreachable(repository: str, error: BaseException) -> HubUnreachableError:
+def _reason(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
-    reason = (str(error).strip().splitlines() or ["no details"])[0]
-    return HubUnreachableError(
-        f"the hub could not be reached, or failed, for {repository} ({type(error).__name__}: {reason}). Check the "
-        "network, HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."
-    )
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no details'])[0]}"

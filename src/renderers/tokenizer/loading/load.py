@@ -24,8 +24,8 @@ _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS
 _VOCABS_BY_PATH: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
 """By the path of the vocabulary file: files that did not change are not read again under another name."""
 
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts while the files are being written."""
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 0.0)
+"""Seconds after each attempt, while the files are being written."""
 
 
 def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
@@ -53,16 +53,15 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     name = os.fspath(model_name_or_path)
     if not isinstance(name, str) or not isinstance(revision, str | None):
         raise TypeError("model_name_or_path and revision must be str")
-    for pause in (*_PAUSES, None):
+    for pause in _PAUSES:
         try:
             return _load(locate(name, revision), revision)
         except FilesChangedError:
-            if pause is not None:
-                time.sleep(pause)
+            time.sleep(pause)
         except TokenizerLoadError as error:
             raise with_place(error, name=name)  # noqa: B904 - it keeps the cause of the original
-        except (OSError, ValueError) as error:
-            # No working directory, a path that is not valid text, ...
+        except OSError as error:
+            # No working directory, ...
             raise TokenizerFileError(f"cannot be read ({type(error).__name__}: {error}).", name=name) from error
     raise TokenizerFileError("keeps changing on disk. Wait until the download or copy is complete.", name=name)
 
@@ -71,9 +70,7 @@ def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
     identity = files.identity()
 
     def read() -> Vocab:
-        vocab = build(files, files.read(as_of=identity))
-        release_freed_memory()
-        return vocab
+        return build(files, files.read(as_of=identity))
 
     def make() -> LoadedTokenizer:
         vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
@@ -100,6 +97,7 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
 def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str) -> Vocab:
     """Build a `Vocab` from a vocabulary file and the other files of the model, and check that they agree."""
     vocabulary = build_vocabulary(content, file, model_files)
+    release_freed_memory()
     tokenizer = vocabulary.tokenizer
     roles = {**vocabulary.special_tokens, **model_files.special_tokens}
     named = {*roles.values(), *model_files.extra_special_tokens}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+
+from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
 from renderers.tokenizer.loading import hub
@@ -39,15 +42,13 @@ MIRRORS: Mapping[str, str] = MappingProxyType(
 )
 """Open copies of gated repositories, used only if the gated one is not cached and access is denied."""
 
-_NONE: frozenset[str] = frozenset()
 _NOT_THERE = "not there"
 _NOT_CACHED = "not in the cache, and HF_HUB_OFFLINE is set"
 
 
 def locate(name: str, revision: str | None) -> TokenizerFiles:
     """Find the files of a tokenizer, and download them if they are not cached. A local path has no revisions."""
-    # A path with NUL is a ValueError in os.stat, and is no repository either.
-    status = stat_or_none(name) if name and "\0" not in name else None
+    status = stat_or_none(name)
     if status is not None:
         return _local(name, Path(os.path.abspath(name)), status.st_mode)
     if not hub.is_repository_name(name):
@@ -71,46 +72,40 @@ def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
 
 
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
-    places = [(name, revision or TRUSTED_REVISIONS.get(name, "main"))]
-    if revision is None and name in MIRRORS:
-        places.append((MIRRORS[name], "main"))
-    refusals: list[str] = []
-    for repository, wanted in places:
+    try:
+        return _cached_or_fetched(name, name, revision or TRUSTED_REVISIONS.get(name, "main"))
+    except hub.HubClosedError as refusal:
+        mirror = MIRRORS.get(name) if revision is None else None
+        if mirror is None:
+            raise TokenizerNotFoundError(str(refusal)) from refusal.__cause__
         try:
-            files = _cached_or_fetched(name, repository, wanted)
+            files = _cached_or_fetched(name, mirror, "main")
         except hub.HubClosedError as error:
-            refusals.append(str(error))
-            continue
-        except hub.HubUnreachableError as error:
-            raise TokenizerUnreachableError(str(error)) from error
-        if refusals:
-            logger.warning("%s: %s Reading its mirror %s instead.", name, refusals[0], repository)
+            raise TokenizerNotFoundError(f"{refusal} {error}") from error.__cause__
+        logger.warning("%s: %s Reading its mirror %s instead.", name, refusal, mirror)
         return files
-    raise TokenizerNotFoundError(" ".join(refusals))
 
 
 def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFiles:
-    offline = hub.is_offline()
-    try:
+    if constants.HF_HUB_OFFLINE:
         files = _cached(name, repository, revision)
-    except TokenizerLoadError:
-        if offline:
-            raise
-        files = None
-    if files is not None and (offline or _NOT_CACHED not in files.missing.values()):
+        if files is None:
+            raise hub.HubClosedError(
+                f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
+                "download the repository first."
+            )
         return files
-    if offline:
-        raise hub.HubClosedError(
-            f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
-            "download the repository first."
-        )
+    with contextlib.suppress(TokenizerLoadError):
+        files = _cached(name, repository, revision)
+        if files is not None and _NOT_CACHED not in files.missing.values():
+            return files
     files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
     if files is None:
-        raise hub.HubUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
+        raise TokenizerUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
 
 
-def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = _NONE) -> TokenizerFiles | None:
+def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = frozenset()) -> TokenizerFiles | None:
     """Return the cached files; None if the vocabulary may exist on the hub. `absent` files do not exist there."""
     snapshot = hub.cached_snapshot(repository, revision, absent)
     if snapshot is None:
@@ -147,9 +142,8 @@ def _template_files(directory: Path) -> list[str]:
 
 
 def _nothing_usable(place: str, directory: Path) -> TokenizerNotFoundError:
-    hint = (
-        " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
-        "transformers' save_pretrained first."
-    )
-    sentencepiece = hint if (directory / "tokenizer.model").exists() else ""
-    return TokenizerNotFoundError(f"{place} has none of {', '.join(VOCABULARY_FILES)}.{sentencepiece}")
+    fault = f"{place} has none of {', '.join(VOCABULARY_FILES)}."
+    if (directory / "tokenizer.model").exists():
+        fault += " There is a SentencePiece model, tokenizer.model: convert it to tokenizer.json with "
+        fault += "transformers' save_pretrained first."
+    return TokenizerNotFoundError(fault)

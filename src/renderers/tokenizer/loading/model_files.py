@@ -11,7 +11,6 @@ from typing import Any
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.loading.files import TEMPLATE_FOLDER
 
-HALF_WRITTEN = "It may be half-written or truncated: download it again."
 _IMAGE_KEYS = frozenset(
     "vision_config vision_tower mm_vision_tower visual image_token_id image_token_index img_processor".split()
 )
@@ -24,7 +23,7 @@ _NESTED_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_conf
 class ModelFiles:
     """The contents of the files beside the vocabulary. None and empty mean that no file has the fact."""
 
-    tokenizer_class: str | None = None
+    tokenizer_class: object = None
     special_tokens: Mapping[str, str] = field(default_factory=dict)
     """Special tokens by role: `bos_token`, `eos_token`, …"""
     extra_special_tokens: tuple[str, ...] = ()
@@ -41,27 +40,25 @@ class ModelFiles:
 
 
 def read_model_files(contents: Mapping[str, bytes]) -> ModelFiles:
-    config = _object(contents, "tokenizer_config.json") or {}
+    config = _object(contents, "tokenizer_config.json")
     added, ordinary = _added_tokens(config)
     roles, extra = _special_tokens(config, "tokenizer_config.json")
-    older_map = _object(contents, "special_tokens_map.json") or {}
+    older_map = _object(contents, "special_tokens_map.json")
     older_roles, older_extra = _special_tokens(older_map, "special_tokens_map.json")
     # As in transformers: the older map applies only if the config lists no added tokens.
     if not added:
         roles, extra = {**roles, **older_roles}, tuple(dict.fromkeys((*extra, *older_extra)))
-    model = _object(contents, "config.json")
-    generation = _object(contents, "generation_config.json") or {}
-    tokenizer_class = config.get("tokenizer_class")
+    model, has_model = _object(contents, "config.json"), "config.json" in contents
     return ModelFiles(
-        tokenizer_class=tokenizer_class if isinstance(tokenizer_class, str) else None,
+        tokenizer_class=config.get("tokenizer_class"),
         special_tokens=roles,
         extra_special_tokens=extra,
         added_tokens=added,
         ordinary_tokens=ordinary,
         chat_templates=_chat_templates(contents, config),
-        stop_token_ids=_stop_token_ids(generation),
-        takes_images=None if model is None else _mentions(model, _IMAGE_KEYS),
-        takes_audio=None if model is None else _mentions(model, _AUDIO_KEYS),
+        stop_token_ids=_stop_token_ids(_object(contents, "generation_config.json")),
+        takes_images=_mentions(model, _IMAGE_KEYS) if has_model else None,
+        takes_audio=_mentions(model, _AUDIO_KEYS) if has_model else None,
     )
 
 
@@ -70,13 +67,12 @@ def read_json(content: bytes, *, file: str) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         state = "is empty" if not content.strip() else f"is not valid JSON ({error})"
-        raise TokenizerFileError(f"{state}. {HALF_WRITTEN}", file=file) from error
+        fault = f"{state}. It may be half-written or truncated: download it again."
+        raise TokenizerFileError(fault, file=file) from error
 
 
-def _object(contents: Mapping[str, bytes], file: str) -> dict[str, Any] | None:
-    if file not in contents:
-        return None
-    value = read_json(contents[file], file=file)
+def _object(contents: Mapping[str, bytes], file: str) -> dict[str, Any]:
+    value = read_json(contents.get(file, b"{}"), file=file)
     if not isinstance(value, dict):
         raise _unexpected(file, "", "an object", value)
     return value
@@ -126,7 +122,7 @@ def _chat_templates(contents: Mapping[str, bytes], config: Mapping[str, Any]) ->
         named = {"default": "chat_template.jinja", **named}
     files = {key: _template_text(contents[file], file) for key, file in named.items()}
     inline = read_templates(config.get("chat_template"), file="tokenizer_config.json")
-    processor = _object(contents, "chat_template.json") or {}
+    processor = _object(contents, "chat_template.json")
     # As in transformers: if there are template files, those in the config are ignored.
     return files or inline or read_templates(processor.get("chat_template"), file="chat_template.json")
 

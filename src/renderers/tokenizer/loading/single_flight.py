@@ -67,13 +67,10 @@ class SingleFlight(Generic[V]):
         """Return the result of `work` for this key and version, from the cache or a run in progress if possible."""
         with self._lock:
             kept = self._kept.get(key)
-            if kept is not None and kept[0] == version:
-                self._kept.move_to_end(key)
-                return kept[1]
-            alive = self._alive.get((key, version))
-            if alive is not None:
-                self._store(key, version, alive)
-                return alive
+            found = kept[1] if kept is not None and kept[0] == version else self._alive.get((key, version))
+            if found is not None:
+                self._store(key, version, found)
+                return found
             flight = self._running.setdefault((key, version), _Flight())
         # If the running thread is interrupted, its lock is released and the next waiting thread runs the work.
         with flight.lock:
@@ -83,21 +80,16 @@ class SingleFlight(Generic[V]):
                 return flight.outcome[0]
             try:
                 result = work()
+                with self._lock:
+                    self._store(key, version, result)
             except Exception as error:
-                self._land(key, version, flight)
-                # Only after the flight is removed: a later caller must not get this failure.
+                # Before the outcome is set: a later caller must not get this failure.
+                self._running.pop((key, version), None)
                 flight.outcome = error
                 raise
-            with self._lock:
-                self._store(key, version, result)
-            self._land(key, version, flight)
+            self._running.pop((key, version), None)
             flight.outcome = (result,)
             return result
-
-    def _land(self, key: Hashable, version: Hashable, flight: _Flight[V]) -> None:
-        with self._lock:
-            if self._running.get((key, version)) is flight:
-                del self._running[key, version]
 
     def _store(self, key: Hashable, version: Hashable, result: V) -> None:
         """Keep a result. The caller holds the lock."""

@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import contextlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerFileError
-from renderers.tokenizer.loading.model_files import HALF_WRITTEN, ModelFiles, read_json
+from renderers.tokenizer.loading.model_files import ModelFiles, read_json
 from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
 
 _TRUNCATED = "It may be truncated: download it again."
 _KIMI_WORD_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _KIMI_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
 _KIMI_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
-_KIMI_PATTERN = "|".join(
-    (
-        r"[\p{Han}]+",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}*{_KIMI_LOWER}+{_KIMI_WORD_TAIL}",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}+{_KIMI_LOWER}*{_KIMI_WORD_TAIL}",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    )
+_KIMI_PATTERN = (
+    r"[\p{Han}]+"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}*{_KIMI_LOWER}+{_KIMI_WORD_TAIL}"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}+{_KIMI_LOWER}*{_KIMI_WORD_TAIL}"
+    r"|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _RanksFormat:
-    """The facts about a tokenizer that are in its code, not in its tiktoken file."""
-
-    pattern: str
-    special_tokens: int
-    reserved: str
-
-
-_RANKS_FORMATS: Mapping[str, _RanksFormat] = {
-    # Moonshot's Kimi K2 family.
-    "TikTokenTokenizer": _RanksFormat(pattern=_KIMI_PATTERN, special_tokens=256, reserved="<|reserved_token_{}|>"),
-}
-"""By `tokenizer_class` of tokenizer_config.json. A tiktoken file has neither the split pattern nor special tokens."""
+_KIMI_CLASS = "TikTokenTokenizer"
+"""The `tokenizer_class` of Kimi K2 models. A tiktoken file has neither the split pattern nor special tokens."""
+_KIMI_SPECIAL_TOKENS = 256
 
 _TEKKEN_SPECIAL_TOKENS = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] "
@@ -60,8 +40,7 @@ _TEKKEN_SPECIAL_TOKENS = (
 _TEKKEN_ROLES = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """A built tokenizer, and the special tokens in its vocabulary file."""
 
     tokenizer: Tokenizer
@@ -72,7 +51,10 @@ class Vocabulary:
 
 
 def build_vocabulary(content: bytes, file: str, model_files: ModelFiles) -> Vocabulary:
-    """Build the tokenizer of a vocabulary file. The format is detected by file name and content."""
+    """Build the tokenizer of a vocabulary file. The format is detected by file name and content.
+
+    For use in `only_load_errors`: a file of a wrong form may raise any error.
+    """
     if not file.endswith(".json") and re.match(rb"\s*\{", content) is None:
         return _from_ranks(content, model_files)
     if file == "tekken.json" or b'"token_bytes"' in content[:4096]:
@@ -86,10 +68,7 @@ def _from_tokenizer_json(content: bytes) -> Vocabulary:
         raise TokenizerFileError(
             "has a continuing_subword_prefix, which is not supported: such a vocabulary loses the spaces of a text."
         )
-    try:
-        tokenizer = Tokenizer.from_buffer(content)
-    except Exception as error:  # the Rust library raises plain Exception as well as ValueError
-        raise TokenizerFileError(f"is not a usable tokenizer ({error}). {HALF_WRITTEN}") from error
+    tokenizer = Tokenizer.from_buffer(content)
     # Some files enable these, and each of them changes the ids of a text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -99,10 +78,8 @@ def _from_tokenizer_json(content: bytes) -> Vocabulary:
 
 
 def _has_subword_prefix(content: bytes) -> bool:
-    # Letters of a key can be escaped, which real files never do. Only then the whole file is parsed.
-    if re.search(rb"\\u00[4-7]", content):
-        with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
-            return bool(json.loads(content).get("model", {}).get("continuing_subword_prefix"))
+    # Letters of a key can be escaped.
+    content = re.sub(rb"\\u00([4-7][0-9a-fA-F])", lambda escape: bytes.fromhex(escape[1].decode()), content)
     return re.search(rb'"continuing_subword_prefix"\s*:\s*"[^"]', content) is not None
 
 
@@ -112,37 +89,28 @@ def _declared_tokens(content: bytes) -> dict[str, int]:
     start = re.search(rb'"added_tokens"\s*:\s*(?=\[)', content)
     if start is None:
         return {}
-    rest = memoryview(content)[start.end() :]
-    window = 1 << 16
-    while True:
-        try:
-            listed, _ = json.JSONDecoder().raw_decode(str(rest[:window], "utf-8", errors="ignore"))
-            return {token["content"]: token["id"] for token in listed}
-        except ValueError:
-            if window >= len(rest):
-                raise
-            window *= 8
+    until_next_key = content[start.end() :].partition(b'"normalizer"')[0]
+    listed, _ = json.JSONDecoder().raw_decode(until_next_key.decode())
+    return {token["content"]: token["id"] for token in listed}
 
 
 def _from_ranks(content: bytes, model_files: ModelFiles) -> Vocabulary:
-    layout = _RANKS_FORMATS.get(model_files.tokenizer_class or "")
-    if layout is None:
+    if model_files.tokenizer_class != _KIMI_CLASS:
         raise TokenizerFileError(
-            f"contains only ranks, so the split pattern is unknown; tokenizer_config.json must name a tokenizer_class "
-            f"that is known ({', '.join(_RANKS_FORMATS)}), and it names {model_files.tokenizer_class}."
+            "contains only ranks, so the split pattern is unknown; tokenizer_config.json must name a tokenizer_class "
+            f"that is known ({_KIMI_CLASS}), and it names {model_files.tokenizer_class}."
         )
     ranks = _parse_ranks(content)
-    first_special = len(ranks)
     listed = {number: text for text, number in model_files.added_tokens.items()}
-    special_ids = range(first_special, first_special + layout.special_tokens)
-    if min(listed, default=None) != first_special or max(listed) not in special_ids:
+    special_ids = range(len(ranks), len(ranks) + _KIMI_SPECIAL_TOKENS)
+    if min(listed, default=None) != len(ranks) or max(listed) not in special_ids:
         raise TokenizerFileError(
-            f"has {first_special} ranks, and tokenizer_config.json's added_tokens_decoder does not begin where they "
+            f"has {len(ranks)} ranks, and tokenizer_config.json's added_tokens_decoder does not begin where they "
             f"end ({min(listed, default='it is empty')}). One of the two is truncated or of another model."
         )
-    added = {listed.get(number, layout.reserved.format(number)): number for number in special_ids}
+    added = {listed.get(number, f"<|reserved_token_{number}|>"): number for number in special_ids}
     ordinary = model_files.ordinary_tokens
-    tokenizer = tokenizer_from_ranks(ranks, pattern=layout.pattern, added_tokens=added, ordinary_tokens=ordinary)
+    tokenizer = tokenizer_from_ranks(ranks, pattern=_KIMI_PATTERN, added_tokens=added, ordinary_tokens=ordinary)
     return Vocabulary(tokenizer, declared=added, special_tokens={})
 
 
@@ -155,7 +123,7 @@ def _parse_ranks(content: bytes) -> dict[bytes, int]:
             token = base64.b64decode(encoded, validate=True)
             if int(rank) != number:
                 raise ValueError(f"rank {int(rank)} where {number} was due")
-        except (ValueError, binascii.Error) as error:
+        except ValueError as error:
             fault = f"line {number + 1} is not a token and its rank ({error}). {_TRUNCATED}"
             raise TokenizerFileError(fault) from error
         ranks[token] = number
@@ -165,19 +133,15 @@ def _parse_ranks(content: bytes) -> dict[bytes, int]:
 
 
 def _from_tekken(data: Any) -> Vocabulary:
-    try:
-        config = data["config"]
-        special_count = int(config["default_num_special_tokens"])
-        size = int(config["default_vocab_size"]) - special_count
-        special = _tekken_special_tokens(data.get("special_tokens"), special_count)
-        entries = data["vocab"][:size]
-        ranks = {base64.b64decode(entry["token_bytes"], validate=True): entry["rank"] for entry in entries}
-        if list(ranks.values()) != list(range(size)):
-            raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
-        tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
-    except Exception as error:
-        fault = f"is not a usable tekken vocabulary ({type(error).__name__}: {error}). Download it again."
-        raise TokenizerFileError(fault) from error
+    config = data["config"]
+    special_count = int(config["default_num_special_tokens"])
+    size = int(config["default_vocab_size"]) - special_count
+    special = _tekken_special_tokens(data.get("special_tokens"), special_count)
+    entries = data["vocab"][:size]
+    ranks = {base64.b64decode(entry["token_bytes"], validate=True): entry["rank"] for entry in entries}
+    if list(ranks.values()) != list(range(size)):
+        raise ValueError(f"its first {size} entries are not {size} tokens in the order of their ranks")
+    tokenizer = tokenizer_from_ranks(ranks, pattern=config["pattern"], added_tokens=special, first_id=special_count)
     roles = {role: text for role, text in _TEKKEN_ROLES.items() if text in special}
     return Vocabulary(tokenizer, declared=special, special_tokens=roles)
 
