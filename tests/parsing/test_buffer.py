@@ -97,11 +97,6 @@ def test_the_beginning_of_a_marker_at_the_end_of_a_text_is_measured() -> None:
     assert (markers.markers, markers.multi_character, markers.longest) == (("</think>", "x"), ("</think>",), 8)
 
 
-def test_the_suffix_that_can_begin_a_marker_is_kept() -> None:
-    assert MarkerSet.of("abc").longest_partial_suffix("xxxab") == "ab"
-    assert MarkerSet.of("a").longest_partial_suffix("xyz") == ""
-
-
 def test_a_marker_occurs_in_a_text_or_does_not() -> None:
     assert MarkerSet.of("ab").occurs_in("cab")
     assert not MarkerSet.of("ab").occurs_in("cba")

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from renderers.core.completions import (
     CompletionState,
     ContentDelta,
-    MarkerToken,
     ParsedPart,
     ParsedResponse,
     ParsedToolCall,
@@ -17,7 +16,6 @@ from renderers.core.completions import (
     Region,
     SkippedText,
     SkippedTextEvent,
-    StopToken,
     ToolCallDelta,
     ToolCallEnd,
 )
@@ -26,11 +24,9 @@ _REGIONS = {
     ReasoningDelta: Region.REASONING,
     ContentDelta: Region.CONTENT,
     ToolCallDelta: Region.CALL,
-    ToolCallEnd: Region.MARKER,
-    MarkerToken: Region.MARKER,
     SkippedTextEvent: Region.SKIPPED,
-    StopToken: Region.MARKER,
 }
+"""The regions of events. All other events are `Region.MARKER`."""
 
 
 def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResponse:
@@ -41,7 +37,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
     skipped: list[list[SkippedTextEvent]] = []
     parts: list[tuple[Region, int, int]] = []
     for event in events:
-        region, start, end = _REGIONS[type(event)], event.start, event.end
+        region, start, end = _REGIONS.get(type(event), Region.MARKER), event.start, event.end
         if start < end:
             if parts and parts[-1][0] is region:
                 start = parts.pop()[1]
@@ -63,11 +59,10 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         reasoning_content="".join(reasoning) or None,
         tool_calls=calls,
         reasoning_complete=state.region is not Region.REASONING,
-        skipped=tuple([_joined(run) for run in skipped]),
+        skipped=tuple(
+            SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)
+            for run in skipped
+        ),
         parts=tuple(itertools.starmap(ParsedPart, parts)),
         state=state,
     )
-
-
-def _joined(run: list[SkippedTextEvent]) -> SkippedText:
-    return SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)

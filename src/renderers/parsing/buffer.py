@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from bisect import bisect_left
 from typing import NamedTuple
@@ -11,7 +10,6 @@ from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
-_SPACE = re.compile(f"[{SPACES}]*")
 
 
 class MarkerSet(NamedTuple):
@@ -32,10 +30,6 @@ class MarkerSet(NamedTuple):
 
     def occurs_in(self, text: str) -> bool:
         return any(marker in text for marker in self.markers)
-
-    def longest_partial_suffix(self, text: str) -> str:
-        """Return the end of a text, as long as the beginning of a marker can be."""
-        return text[max(0, len(text) - self.longest + 1) :]
 
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
@@ -62,48 +56,44 @@ class InputBuffer:
         self._first_token = first_token
         # The next occurrence of each marker that was searched for.
         self._occurrences: dict[str, int] = {}
-        # Tokens that are not searched before an awaited marker arrives. None if no tokens are deferred.
-        self._deferred: list[Pieces] | None = None
+        self.deferred: list[Pieces] = []
+        """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
         self._overlap = ""
 
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
-        if self._deferred is None:
+        if not self.deferred:
             self._set(Pieces.joined([Pieces(self.byte_text, self._starts), pieces]) if self._starts else pieces)
             return True
-        self._deferred.append(pieces)
+        self.deferred.append(pieces)
         text = self._overlap + pieces.byte_text
-        if not self._awaited.occurs_in(text):
-            self._overlap = self._awaited.longest_partial_suffix(text)
-            return False
-        self.resume()
-        return True
-
-    @property
-    def deferred(self) -> bool:
-        return self._deferred is not None
+        if self._awaited.occurs_in(text):
+            self.resume()
+            return True
+        self._overlap = text[len(text) - self._awaited.partial_suffix_length(text, 0) :]
+        return False
 
     def defer(self, awaited: MarkerSet) -> None:
         """Defer all tokens until one of some markers arrives."""
         self.discard_read()
-        self._overlap = awaited.longest_partial_suffix(self.byte_text)
-        self._deferred, self._awaited = [Pieces(self.byte_text, self._starts)], awaited
+        text = self.byte_text
+        self._awaited, self._overlap = awaited, text[len(text) - awaited.partial_suffix_length(text, 0) :]
+        self.deferred = [Pieces(text, self._starts)]
         self._set(NO_PIECES)
 
     def resume(self) -> None:
-        if self._deferred is not None:
-            self._set(Pieces.joined(self._deferred))
-            self._deferred = None
+        if self.deferred:
+            self._set(Pieces.joined(self.deferred))
+            self.deferred = []
 
     def discard_read(self) -> None:
         """Drop the tokens that were read completely. A token that was read in part stays."""
         count = bisect_left(self._starts, self.position)
-        start = self._start_of(count)
-        if start > self.position:
+        if self._start_of(count) > self.position:
             count -= 1
-            start = self._start_of(count)
         if count:
+            start = self._start_of(count)
             self._first_token += count
             self._set(Pieces(self.byte_text, self._starts).after(count))
             self.position -= start
@@ -139,14 +129,10 @@ class InputBuffer:
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 
-    @property
-    def next_token(self) -> int:
-        return self._first_token + len(self._starts)
-
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""
-        space = _SPACE.match(self.byte_text, self.position, self.position + limit)
-        return space.end() if space else self.position
+        text = self.byte_text[self.position : self.position + limit]
+        return self.position + len(text) - len(text.lstrip(SPACES))
 
     def token_at(self, position: int) -> int:
         """Return the number of the first token that begins at a position or after it."""

@@ -25,7 +25,8 @@ class CallReader:
 
     # Set by `begin`.
     _first_token: int
-    _captured: list[tuple[str, str]]
+    _prefix: str
+    _captured: list[str]
 
     def __init__(
         self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
@@ -54,11 +55,10 @@ class CallReader:
             self.section = self.section[0], self.section[1] - len(self.calls)
         self.calls.clear()
 
-    def begin(self, start: int, end: int, *, payload: Sequence[str] = ()) -> None:
-        """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
-        self._first_token = self._buffer.token_at(start)
+    def begin(self, start: int, end: int, *, prefix: str = "") -> None:
+        """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
+        self._first_token, self._prefix, self._captured = self._buffer.token_at(start), prefix, []
         self._emitter.read_markers_to(end)
-        self._captured = [(part, "") for part in payload]
         self._emitter.enter_field(Region.CALL, Field(self._make_delta, captured=self._captured))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
@@ -69,13 +69,12 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
-        name, arguments, status, call_id = tool_format.read(payload, self.schemas)
+        payload = Payload("".join([self._prefix, *self._captured]), marker_text.mark, marker_text.decode)
+        call = tool_format.read(payload, self.schemas)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
-        if names and name and name not in names:
-            status = ToolCallParseStatus.UNKNOWN_TOOL
-        raw = "".join([text for _, text in self._captured])
-        call = ParsedToolCall(raw, name, arguments, status=broken or status, id=call_id)
+        if names and call.name and call.name not in names:
+            call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        call.raw, call.status = "".join(map(marker_text.decode, self._captured)), broken or call.status
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:

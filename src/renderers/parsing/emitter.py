@@ -28,8 +28,8 @@ class Field(NamedTuple):
     """Characters to trim from the beginning of the field, as in `Edges`."""
     ends: tuple[Edges, ...] = ()
     """The edges that the end of the field can have."""
-    captured: list[tuple[str, str]] | None = None
-    """A list to which all text of the field is appended, as byte text and decoded."""
+    captured: list[str] | None = None
+    """A list to which all byte text of the field is appended."""
 
 
 _CONTENT = Field(ContentDelta)
@@ -65,7 +65,7 @@ class Emitter:
 
     def close(self) -> None:
         """Emit tokens without text at the end of the completion, and drop references to the scanner."""
-        end = self._buffer.next_token
+        end = self._buffer.token_at(len(self._buffer.byte_text) + 1)
         if end > self._emitted_to:
             self.events.append(MarkerToken(max(self._emitted_to, 0), end))
         self._field = _CONTENT
@@ -117,33 +117,25 @@ class Emitter:
                 self._left = ""
         if start > buffer.position:
             self.read_markers_to(start)
-        text_end, ends = end, self._field.ends
+        text_end, field = end, self._field
         if closed is not None:
             # A field without padding was emitted as it arrived.
-            text_end = closed.end_in(byte_text, start, end) if ends else end
+            text_end = closed.end_in(byte_text, start, end) if field.ends else end
         elif not flush:
-            text_end = min([edges.sure_in(byte_text, start, end) for edges in ends], default=end)
+            text_end = min([edges.sure_in(byte_text, start, end) for edges in field.ends], default=end)
             text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            self._emit_text(start, text_end)
+            if self.region is Region.REASONING:
+                self.has_reasoning = True
+            if field.captured is not None:
+                field.captured.append(byte_text[start:text_end])
+            # All of the text is captured, but the event has only the completion's part.
+            text = self._decode(byte_text[max(start, buffer.completion_start) : text_end])
+            first, last = self.advance_to(text_end)
+            if last:
+                self.events.append(field.make_event(text, first, last))
         if marker or closed is not None:
             self.read_markers_to(end + len(marker))
-
-    def _emit_text(self, start: int, end: int) -> None:
-        """Emit a part of the buffer. All of it is captured, but the event has only the completion's part."""
-        buffer = self._buffer
-        byte_text, completion_start = buffer.byte_text, buffer.completion_start
-        if self.region is Region.REASONING:
-            self.has_reasoning = True
-        part = byte_text[start:end]
-        text = self._decode(part)
-        if self._field.captured is not None:
-            self._field.captured.append((part, text))
-        if start < completion_start:
-            text = self._decode(byte_text[completion_start:end])
-        first, last = self.advance_to(end)
-        if last:
-            self.events.append(self._field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""

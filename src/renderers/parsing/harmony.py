@@ -134,7 +134,7 @@ class HarmonyScanner(Scanner):
         if role is not None and role[1] != "assistant":
             self.begin(self._in_body, Region.CONTENT, _ANOTHER_ROLE)
         elif RECIPIENT.search(text):
-            self.calls.begin(header_begin, end, payload=(header, self._markers.message))
+            self.calls.begin(header_begin, end, prefix=header + self._markers.message)
             self.current = self._in_body
         elif channel is not None and channel[1] == "analysis":
             self.opened_reasoning = True
