@@ -20,6 +20,8 @@ from renderers.core.completions import (
     ToolCallEnd,
 )
 
+# Attributes of enum classes are slow in Python 3.11.
+_MARKER, _REASONING = Region.MARKER, Region.REASONING
 _REGIONS = {
     ReasoningDelta: Region.REASONING,
     ContentDelta: Region.CONTENT,
@@ -37,7 +39,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
     skipped: list[list[SkippedTextEvent]] = []
     parts: list[tuple[Region, int, int]] = []
     for event in events:
-        region, start, end = _REGIONS.get(type(event), Region.MARKER), event.start, event.end
+        region, start, end = _REGIONS.get(type(event), _MARKER), event.start, event.end
         if start < end:
             if parts and parts[-1][0] is region:
                 start = parts.pop()[1]
@@ -58,11 +60,12 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         content="".join(content),
         reasoning_content="".join(reasoning) or None,
         tool_calls=calls,
-        reasoning_complete=state.region is not Region.REASONING,
-        skipped=tuple(
-            SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)
-            for run in skipped
-        ),
+        reasoning_complete=state.region is not _REASONING,
+        skipped=tuple(map(_joined, skipped)),
         parts=tuple(itertools.starmap(ParsedPart, parts)),
         state=state,
     )
+
+
+def _joined(run: list[SkippedTextEvent]) -> SkippedText:
+    return SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)

@@ -19,6 +19,8 @@ from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload
 
+_CALL = Region.CALL
+
 
 class CallReader:
     """Read the tool calls of a completion, one after the other. `calls` are the calls so far."""
@@ -59,7 +61,7 @@ class CallReader:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
         self._first_token, self._prefix, self._captured = self._buffer.token_at(start), prefix, []
         self._emitter.read_markers_to(end)
-        self._emitter.enter_field(Region.CALL, Field(self._make_delta, captured=self._captured))
+        self._emitter.enter_field(Field(self._make_delta, _CALL, captured=self._captured))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.

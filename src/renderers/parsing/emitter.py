@@ -17,11 +17,16 @@ from renderers.parsing.markers import MarkerText
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
 
+# Attributes of enum classes are slow in Python 3.11.
+_START, _REASONING = Region.START, Region.REASONING
+
 
 class Field(NamedTuple):
-    """A field of a turn: its kind of event, and the characters to remove at its ends."""
+    """A field of a turn: its kind of event, its region, and the characters to remove at its ends."""
 
     make_event: MakeEvent
+    region: Region | None = None
+    """None for text in the region of the field before it."""
     lead: str = ""
     """Padding before the field, as in `Edges`."""
     left: str = ""
@@ -43,7 +48,7 @@ class Emitter:
     """
 
     def __init__(self, marker_text: MarkerText, buffer: InputBuffer, *, first_token: int) -> None:
-        self.region = Region.START
+        self.region = _START
         self.has_reasoning = False
         """True if the completion has reasoning text."""
         self.events: list[ParseEvent] = []
@@ -55,20 +60,23 @@ class Emitter:
         # Emptied when the beginning of the field was read.
         self._lead = self._left = ""
 
-    def enter_field(self, region: Region, field: Field) -> None:
-        self.region, self._field = region, field
-        self._lead, self._left = field.lead, field.left
+    def enter_field(self, field: Field) -> None:
+        self._field, self._lead, self._left = field, field.lead, field.left
+        self.region = field.region or self.region
 
     def take_events(self) -> list[ParseEvent]:
         events, self.events = self.events, []
         return events
 
-    def close(self) -> None:
-        """Emit tokens without text at the end of the completion, and drop references to the scanner."""
+    def close(self) -> list[ParseEvent]:
+        """Emit tokens without text at the end of the completion. Return the last events."""
+        self.emit_markers()
         end = self._buffer.token_at(len(self._buffer.byte_text) + 1)
         if end > self._emitted_to:
             self.events.append(MarkerToken(max(self._emitted_to, 0), end))
+        # A field can refer to the scanner: without this the scanner lives until garbage is collected.
         self._field = _CONTENT
+        return self.take_events()
 
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""
@@ -125,7 +133,7 @@ class Emitter:
             text_end = min([edges.sure_in(byte_text, start, end) for edges in field.ends], default=end)
             text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            if self.region is Region.REASONING:
+            if self.region is _REASONING:
                 self.has_reasoning = True
             if field.captured is not None:
                 field.captured.append(byte_text[start:text_end])

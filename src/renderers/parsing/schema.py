@@ -10,7 +10,6 @@ a type in the schema JSON is parsed as JSON. Only types are checked: this is not
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 import re
@@ -107,23 +106,25 @@ class ToolSchemas:
 
     def __init__(self, tools: Sequence[Any] | None) -> None:
         self._tools = tools
+        self._parsed: dict[str, Mapping[str, Any]] | None = None
 
     @property
     def names(self) -> Set[str] | None:
         """The names of the tools. None if there is no list of tools."""
         return None if self._tools is None else self._roots.keys()
 
-    @functools.cached_property
+    @property
     def _roots(self) -> dict[str, Mapping[str, Any]]:
         """The schema of the parameters of each tool, by the tool's name."""
-        roots: dict[str, Mapping[str, Any]] = {}
-        for tool in _sequence(self._tools):
-            outer = _mapping(tool)
-            function = _mapping(outer.get("function")) or outer
-            name = function.get("name")
-            if isinstance(name, str):
-                roots.setdefault(name, _mapping(function.get("parameters")))
-        return roots
+        if self._parsed is None:
+            self._parsed = {}
+            for tool in _sequence(self._tools):
+                outer = _mapping(tool)
+                function = _mapping(outer.get("function")) or outer
+                name = function.get("name")
+                if isinstance(name, str):
+                    self._parsed.setdefault(name, _mapping(function.get("parameters")))
+        return self._parsed
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
