@@ -16,26 +16,25 @@ class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
     markers: tuple[str, ...]
+    """The longest ones first."""
     multi_character: tuple[str, ...]
     """The markers of more than one character. A chunk can end within one of these."""
-    longest: int
     any_ascii: bool
     """True if any marker can occur in ASCII text."""
 
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
-        unique = tuple(sorted({*markers} - {""}))
+        unique = tuple(sorted({*markers} - {""}, key=len, reverse=True))
         multi_character = tuple(marker for marker in unique if len(marker) > 1)
-        return cls(unique, multi_character, max(map(len, unique), default=1), any(map(str.isascii, unique)))
+        return cls(unique, multi_character, any(map(str.isascii, unique)))
 
     def occurs_in(self, text: str) -> bool:
         return any(marker in text for marker in self.markers)
 
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
-        if not self.multi_character:
-            return 0
-        for size in range(min(self.longest - 1, len(text) - start), 0, -1):
+        longest = len(self.markers[0]) if self.multi_character else 1
+        for size in range(min(longest - 1, len(text) - start), 0, -1):
             if any(marker.startswith(text[-size:]) for marker in self.multi_character):
                 return size
         return 0
@@ -125,7 +124,7 @@ class InputBuffer:
                 if position < 0:
                     position = _NOWHERE
                 occurrences[marker] = position
-            if position < first or (position == first and len(marker) > len(first_marker)):
+            if position < first:
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 

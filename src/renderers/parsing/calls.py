@@ -27,8 +27,7 @@ class CallReader:
 
     # Set by `begin`.
     _first_token: int
-    _prefix: str
-    _captured: list[str]
+    _captured: list[tuple[str, str]]
 
     def __init__(
         self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
@@ -59,7 +58,7 @@ class CallReader:
 
     def begin(self, start: int, end: int, *, prefix: str = "") -> None:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
-        self._first_token, self._prefix, self._captured = self._buffer.token_at(start), prefix, []
+        self._first_token, self._captured = self._buffer.token_at(start), [(prefix, "")]
         self._emitter.read_markers_to(end)
         self._emitter.enter_field(Field(self._make_delta, _CALL, captured=self._captured))
 
@@ -71,12 +70,12 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join([self._prefix, *self._captured]), marker_text.mark, marker_text.decode)
+        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
         call = tool_format.read(payload, self.schemas)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
-        call.raw, call.status = "".join(map(marker_text.decode, self._captured)), broken or call.status
+        call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:

@@ -33,8 +33,8 @@ class Field(NamedTuple):
     """Characters to trim from the beginning of the field, as in `Edges`."""
     ends: tuple[Edges, ...] = ()
     """The edges that the end of the field can have."""
-    captured: list[str] | None = None
-    """A list to which all byte text of the field is appended."""
+    captured: list[tuple[str, str]] | None = None
+    """A list to which all text of the field is appended, as byte text and decoded."""
 
 
 _CONTENT = Field(ContentDelta)
@@ -135,10 +135,13 @@ class Emitter:
         if text_end > start:
             if self.region is _REASONING:
                 self.has_reasoning = True
+            part = byte_text[start:text_end]
+            text = self._decode(part)
             if field.captured is not None:
-                field.captured.append(byte_text[start:text_end])
-            # All of the text is captured, but the event has only the completion's part.
-            text = self._decode(byte_text[max(start, buffer.completion_start) : text_end])
+                field.captured.append((part, text))
+            if start < buffer.completion_start:
+                # All of the text is captured, but the event has only the completion's part.
+                text = self._decode(byte_text[buffer.completion_start : text_end])
             first, last = self.advance_to(text_end)
             if last:
                 self.events.append(field.make_event(text, first, last))
