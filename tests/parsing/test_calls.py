@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from renderers import Region
+import pytest
+
+from renderers import Region, ToolCallParseStatus
+from tests.support import completions
+from tests.support.completions import grammar_of, reader_of_bytes
 from tests.support.responses import CALL, OK, embedded, read
 
 
@@ -27,3 +31,23 @@ def test_the_state_names_the_calls() -> None:
     state = read(f"{CALL}<|call|>{{").state
     assert [(call.id, call.name) for call in state.calls] == [(None, "get"), (None, None)]
     assert (state.region, state.stop_token_id) == (Region.CALL, None)
+
+
+KIMI = "<|tool_calls_section_begin|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "span", "region"),
+    [
+        (KIMI, ToolCallParseStatus.UNCLOSED_BLOCK, (0, 1), Region.CALLS),
+        (f"{KIMI}x<|tool_calls_section_end|>", ToolCallParseStatus.MALFORMED_STRUCTURE, (0, 3), Region.CONTENT),
+        (f"{KIMI}<|tool_call_begin|>a", ToolCallParseStatus.UNCLOSED_BLOCK, (1, 3), Region.CALL),
+    ],
+)
+def test_a_section_without_a_complete_call_is_a_failed_call(
+    text: str, status: ToolCallParseStatus, span: tuple[int, int], region: Region
+) -> None:
+    reader = reader_of_bytes(grammar_of("kimi"), marks=True)
+    response = completions.read(reader, [reader.encode(text)]).response
+    assert [(call.name, call.status, call.token_span) for call in response.tool_calls] == [(None, status, span)]
+    assert response.state.region is region

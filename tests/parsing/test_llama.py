@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from renderers import Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers.parsing.tool_formats.llama import find_calls
 from tests.support.responses import OK, ROME, TOOLS, said
 
 LLAMA = '{"name": "get", "parameters": {"city": "Rome"}}'
@@ -70,3 +71,15 @@ def test_a_tool_may_have_any_name(hub: object) -> None:
     tools = [{"name": "\ud800", "parameters": {}}]
     ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
     assert said(renderer.parse_response(ids, tools=tools)) == ("", None, [ROME])
+
+
+def test_a_turn_is_calls_only_if_all_of_it_is() -> None:
+    call = '{"name": "a", "parameters": {}}'
+    assert find_calls(f" {call};{call}\n") == ([(1, 32), (33, 64)], False)
+    assert find_calls(f"{call} {call}") is find_calls(f"{call}, more") is find_calls("[1]") is find_calls("") is None
+    assert find_calls("null", {"a"}) is find_calls('{"name": null, "parameters": {}}') is None
+
+
+def test_a_broken_call_has_a_name_if_the_name_is_valid() -> None:
+    assert find_calls('{"name": "a", "parameters": {', {"a"}) == ([(0, 29)], True)
+    assert find_calls(r'{"name": "\ud800", "parameters": {', {"a"}) is find_calls('{"name": "b', {"b"}) is None
