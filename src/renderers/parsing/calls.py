@@ -70,8 +70,8 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
-        call = tool_format.read(payload, self.schemas)
+        byte_text = "".join([part for part, _ in self._captured])
+        call = tool_format.read(Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas))
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL

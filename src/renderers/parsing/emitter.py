@@ -6,6 +6,7 @@ marker that is not a token, an incomplete character, padding before the end of a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -38,6 +39,8 @@ class Field(NamedTuple):
 
 
 _CONTENT = Field(ContentDelta)
+_INCOMPLETE = re.compile(r"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+"""The first bytes of a UTF-8 character at the end of byte text."""
 
 
 class Emitter:
@@ -165,11 +168,5 @@ def complete_characters_end(byte_text: str, start: int, end: int) -> int:
     """
     if byte_text.isascii():
         return end
-    for position in range(end - 1, max(start, end - 3) - 1, -1):
-        byte = ord(byte_text[position])
-        if byte < 0x80 or byte in (0xC0, 0xC1) or byte > 0xF4:
-            break
-        if byte >= 0xC2:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return end if end - position >= length else position
-    return end
+    incomplete = _INCOMPLETE.search(byte_text, max(start, end - 3), end)
+    return incomplete.start() if incomplete else end

@@ -53,8 +53,8 @@ class _RenderedTurn(NamedTuple):
         return cls(trace or Trace("", ()), conversation)
 
     def spans(self, *channels: Channel) -> list[Span]:
-        spans = [span for span in self.trace.spans if span.message == 1]
-        return [span for span in spans if span_channel(span, self.conversation) in channels]
+        own = [span for span in self.trace.spans if span.message == 1]
+        return [span for span in own if span_channel(span, self.conversation) in channels]
 
     def body(self, channel: Channel) -> str | None:
         """Return the text of a channel. None if it was not rendered."""
@@ -182,10 +182,9 @@ def _if_blank(text: str) -> str:
 
 def _trimmed(turn: _RenderedTurn, channel: Channel) -> Edges:
     """Return the characters that a template trims from a field with the value `_PADDED`."""
-    body = turn.body(channel) or ""
-    if PROBE_CONTENT not in body:
+    before, content, after = (turn.body(channel) or "").partition(PROBE_CONTENT)
+    if not content:
         return NO_EDGES
-    before, _, after = body.partition(PROBE_CONTENT)
     return Edges(left=_trimmed_characters(_PADDING[0], before), right=_trimmed_characters(_PADDING[1], after))
 
 

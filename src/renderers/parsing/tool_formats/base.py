@@ -19,7 +19,7 @@ MarkerPair = tuple[str, str]
 
 
 class Payload(NamedTuple):
-    """The byte text between the markers of a call.
+    """The byte text between the markers of a call, and the schemas of the tools.
 
     `mark` returns a marker as it occurs in byte text, `decode` decodes a part of the byte text.
     """
@@ -27,6 +27,7 @@ class Payload(NamedTuple):
     byte_text: str
     mark: Callable[[str], str]
     decode: Callable[[str], str]
+    schemas: ToolSchemas
 
     def find(
         self, marker: str, start: int = 0, end: int | None = None, *, last: bool = False
@@ -76,7 +77,7 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
-    read: Callable[[Payload, ToolSchemas], ParsedToolCall]
+    read: Callable[[Payload], ParsedToolCall]
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
 
 
@@ -160,7 +161,7 @@ class Tags(NamedTuple):
     """The status of a call with an empty name."""
 
 
-def read_tagged(payload: Payload, schemas: ToolSchemas, *, tags: Tags) -> ParsedToolCall:
+def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """Parse a call with tagged values.
 
     A value ends at the last closing marker before the next value or before the end, so it can contain
@@ -175,7 +176,8 @@ def read_tagged(payload: Payload, schemas: ToolSchemas, *, tags: Tags) -> Parsed
         return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
     outside, start, well_formed = [payload.byte_text[: function[0]]], name_end[1], True
-    while opening := payload.find(tags.open, start):
+    opening = payload.find(tags.open, start)
+    while opening:
         outside.append(payload.byte_text[start : opening[0]])
         key_end = payload.find(tags.key_end, opening[1])
         if key_end is None:
@@ -188,8 +190,9 @@ def read_tagged(payload: Payload, schemas: ToolSchemas, *, tags: Tags) -> Parsed
         value = value.removeprefix(tags.padding).removesuffix(tags.padding)
         pairs.append((payload.text(opening[1], key_end[0]).strip(), value))
         well_formed, start = well_formed and closing is not None, closing[1] if closing else bound
+        opening = following
     outside.append(payload.byte_text[start:].replace(payload.mark(tags.end), "", 1))
-    return call_of_values(name, pairs, schemas, well_formed=well_formed and not "".join(outside).strip())
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
 
 def _find_closing(payload: Payload, start: int, bound: int, tags: Tags) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
 
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
@@ -25,7 +24,7 @@ _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
 
 
-def _read_fenced(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # noqa: ARG001
+def _read_fenced(payload: Payload) -> ParsedToolCall:
     """Parse a call of V3. The fences are optional."""
     parts = payload.partition(_SEPARATOR)
     if parts is None:
@@ -34,7 +33,7 @@ def _read_fenced(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # n
     return named_call(name.strip(), *read_arguments(body.strip().removeprefix("```json").removesuffix("```")))
 
 
-def _read_bare(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # noqa: ARG001
+def _read_bare(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_SEPARATOR)
     if parts is None:
         return failed_call(MALFORMED)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import INVALID, Payload, ToolFormat, call_of, failed_call
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # noqa: ARG001
+def _read(payload: Payload) -> ParsedToolCall:
     text = payload.text()
     try:
         return call_of(read_json(text), text, arguments=("arguments", "parameters"))

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
 
 _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -18,7 +17,7 @@ _CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # noqa: ARG001
+def _read(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_ARGUMENTS)
     if parts is None:
         return failed_call(MALFORMED)

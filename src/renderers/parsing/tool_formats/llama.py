@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
-from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import (
     INVALID,
     OK,
@@ -54,10 +53,6 @@ def _parse(text: str) -> ParsedToolCall:
         return failed_call(INVALID, name_of({"name": name}) if status is OK else None)
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ParsedToolCall:  # noqa: ARG001
-    return _parse(payload.text())
-
-
 def find_calls(
     byte_text: str, tools: Container[str | None] = (), *, decode: Callable[[str], str] = from_byte_text
 ) -> BareCalls | None:
@@ -88,6 +83,10 @@ def find_calls(
             return BareCalls(spans, broken=value is None)
         separator = _BETWEEN.match(byte_text, end)
     return None
+
+
+def _read(payload: Payload) -> ParsedToolCall:
+    return _parse(payload.text())
 
 
 LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, read=_read)
