@@ -8,6 +8,8 @@ import pytest
 
 from renderers import Region, ToolCallParseStatus, create_renderer, load_tokenizer
 from renderers.parsing.tool_formats.llama import find_calls
+from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
+from tests.support.completions import read as read_chunks
 from tests.support.responses import OK, ROME, TOOLS, said
 
 LLAMA = '{"name": "get", "parameters": {"city": "Rome"}}'
@@ -83,3 +85,9 @@ def test_a_turn_is_calls_only_if_all_of_it_is() -> None:
 def test_a_broken_call_has_a_name_if_the_name_is_valid() -> None:
     assert find_calls('{"name": "a", "parameters": {', {"a"}) == ([(0, 29)], True)
     assert find_calls(r'{"name": "\ud800", "parameters": {', {"a"}) is find_calls('{"name": "b', {"b"}) is None
+
+
+def test_a_marker_before_a_bare_call_may_arrive_in_pieces() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), marks=False)
+    ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
+    assert [call.name for call in read_chunks(reader, one_by_one(ids)).response.tool_calls] == ["a"]

@@ -21,6 +21,9 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.completions import ToolCallEnd
+from renderers.parsing.compiled import compile_grammar
+from renderers.parsing.parser import find_prefill
+from tests.support.completions import Vocabulary, grammar_of
 from tests.support.models import hub_models
 from tests.support.responses import CALL, HARMONY, ROME, TOOLS, embedded, read, said
 
@@ -225,3 +228,11 @@ def test_a_stream_does_not_see_changes_of_the_callers_tools() -> None:
     parser = renderer.stream(tools=tools)
     tools[0]["function"]["parameters"]["properties"]["days"]["type"] = "string"  # type: ignore[index]
     assert parser.close(renderer.tokenizer.encode(completion)).tool_calls[0].arguments == {"days": 3}
+
+
+def test_a_special_token_without_text_is_not_a_header() -> None:
+    vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
+    compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
+    assert find_prefill(compiled, [0, 1]) == []
+    anchors = Vocabulary(["", "a"], {"<|other|>": 0})
+    assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == []

@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Region, create_renderer, load_tokenizer
+from renderers.core.completions import ContentDelta
+from renderers.parsing.grammar import Grammar
+from renderers.parsing.parser import new_scanner
+from tests.support.completions import grammar_of, reader_of_bytes
+from tests.support.completions import read as read_chunks
 from tests.support.responses import CALL, ROME, embedded, read, said
 
 
@@ -82,3 +87,17 @@ def test_text_that_looks_like_a_marker_is_text() -> None:
     rendered = renderer.render([{"role": "user", "content": "Hi"}, message])
     sampled = [token for token, one in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if one]
     assert said(renderer.parse_response(sampled)) == (message["content"], None, [])
+
+
+def test_only_so_much_leading_whitespace_is_kept_back() -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    for count, reasoning in ((255, "a"), (256, None), (257, None)):
+        assert read_chunks(reader, [reader.encode(" " * count + "<think>a")]).response.reasoning_content == reasoning
+
+
+def test_text_is_emitted_as_soon_as_it_cannot_be_a_marker() -> None:
+    for grammar in (Grammar(), grammar_of("hermes"), grammar_of("llama")):
+        reader = reader_of_bytes(grammar, marks=True)
+        scanner = new_scanner(reader.compiled, reader.tools)
+        events = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
+        assert [event.text for event in events if isinstance(event, ContentDelta)] == ["Hello"]
