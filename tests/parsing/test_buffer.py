@@ -94,12 +94,7 @@ def test_the_beginning_of_a_marker_at_the_end_of_a_text_is_measured() -> None:
     texts = ("a", "a<", "a</thi", "a</think>", "</thinx")
     assert [markers.partial_suffix_length(text, 0) for text in texts] == [0, 1, 5, 0, 0]
     assert markers.partial_suffix_length("a</thi", 2) == 0
-    assert (markers.markers, markers.multi_character, markers.longest) == (("</think>", "x"), ("</think>",), 8)
-
-
-def test_the_suffix_that_can_begin_a_marker_is_kept() -> None:
-    assert MarkerSet.of("abc").longest_partial_suffix("xxxab") == "ab"
-    assert MarkerSet.of("a").longest_partial_suffix("xyz") == ""
+    assert (markers.markers, markers.multi_character) == (("</think>", "x"), ("</think>",))
 
 
 def test_a_marker_occurs_in_a_text_or_does_not() -> None:

@@ -7,10 +7,7 @@ import random
 import pytest
 
 from renderers import create_renderer, load_tokenizer
-from renderers.core.completions import ContentDelta
 from renderers.parsing.compiled import compile_grammar
-from renderers.parsing.grammar import Grammar
-from renderers.parsing.parser import new_scanner
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import (
@@ -102,26 +99,6 @@ def test_tokens_without_text_are_parsed_the_same_in_any_chunks() -> None:
     reader = Reader(compiled, None, lambda _: [], 4)
     for ids in ([0], [0, 0, 1, 0], [1, 0, 0], [0, 2, 0], [1, 0, 3, 0, 1, 0], [1, 0, 3, 0]):
         assert_same_in_any_chunks(reader, ids)
-
-
-def test_only_so_much_leading_whitespace_is_kept_back() -> None:
-    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
-    for count, reasoning in ((255, "a"), (256, None), (257, None)):
-        assert read(reader, [reader.encode(" " * count + "<think>a")]).response.reasoning_content == reasoning
-
-
-def test_a_marker_before_a_bare_call_may_arrive_in_pieces() -> None:
-    reader = reader_of_bytes(grammar_of("llama"), marks=False)
-    ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
-    assert [call.name for call in read(reader, one_by_one(ids)).response.tool_calls] == ["a"]
-
-
-def test_text_is_emitted_as_soon_as_it_cannot_be_a_marker() -> None:
-    for grammar in (Grammar(), grammar_of("hermes"), grammar_of("llama")):
-        reader = reader_of_bytes(grammar, marks=True)
-        scanner = new_scanner(reader.compiled, reader.tools)
-        events = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
-        assert [event.text for event in events if isinstance(event, ContentDelta)] == ["Hello"]
 
 
 @pytest.mark.parametrize(("key", "name"), [*HUB.items(), ("qwen_xml", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16")])

@@ -13,14 +13,12 @@ import pytest
 
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
-from renderers.parsing.compiled import compile_grammar, markers_within
-from renderers.parsing.parser import find_prefill
+from renderers.parsing.compiled import markers_within
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.stress_parsing import problem_of
 from tests.support.completions import (
     HUB,
     Reader,
-    Vocabulary,
     assert_accounted,
     grammar_of,
     one_by_one,
@@ -275,14 +273,6 @@ def test_calls_are_counted_from_the_first_that_ends_in_the_completion(renderer: 
     events = parser.feed(ids_of(renderer, ' "b"}<|/call|><|end|>'))
     assert {event.number for event in events if isinstance(event, ToolCallDelta | ToolCallEnd)} == {0}
     assert [call.name for call in parser.close().tool_calls] == ["b"]
-
-
-def test_a_special_token_without_text_is_not_a_header() -> None:
-    vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
-    compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
-    assert find_prefill(compiled, [0, 1]) == []
-    anchors = Vocabulary(["", "a"], {"<|other|>": 0})
-    assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == []
 
 
 # ==================

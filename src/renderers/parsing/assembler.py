@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from renderers.core.completions import (
     CompletionState,
     ContentDelta,
-    MarkerToken,
     ParsedPart,
     ParsedResponse,
     ParsedToolCall,
@@ -17,20 +16,19 @@ from renderers.core.completions import (
     Region,
     SkippedText,
     SkippedTextEvent,
-    StopToken,
     ToolCallDelta,
     ToolCallEnd,
 )
 
+# Attributes of enum classes are slow in Python 3.11.
+_MARKER, _REASONING = Region.MARKER, Region.REASONING
 _REGIONS = {
     ReasoningDelta: Region.REASONING,
     ContentDelta: Region.CONTENT,
     ToolCallDelta: Region.CALL,
-    ToolCallEnd: Region.MARKER,
-    MarkerToken: Region.MARKER,
     SkippedTextEvent: Region.SKIPPED,
-    StopToken: Region.MARKER,
 }
+"""The regions of events. All other events are `Region.MARKER`."""
 
 
 def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResponse:
@@ -41,7 +39,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
     skipped: list[list[SkippedTextEvent]] = []
     parts: list[tuple[Region, int, int]] = []
     for event in events:
-        region, start, end = _REGIONS[type(event)], event.start, event.end
+        region, start, end = _REGIONS.get(type(event), _MARKER), event.start, event.end
         if start < end:
             if parts and parts[-1][0] is region:
                 start = parts.pop()[1]
@@ -62,8 +60,8 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         content="".join(content),
         reasoning_content="".join(reasoning) or None,
         tool_calls=calls,
-        reasoning_complete=state.region is not Region.REASONING,
-        skipped=tuple([_joined(run) for run in skipped]),
+        reasoning_complete=state.region is not _REASONING,
+        skipped=tuple(map(_joined, skipped)),
         parts=tuple(itertools.starmap(ParsedPart, parts)),
         state=state,
     )

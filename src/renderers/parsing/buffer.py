@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from bisect import bisect_left
 from typing import NamedTuple
@@ -11,37 +10,31 @@ from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
-_SPACE = re.compile(f"[{SPACES}]*")
 
 
 class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
     markers: tuple[str, ...]
+    """The longest ones first."""
     multi_character: tuple[str, ...]
     """The markers of more than one character. A chunk can end within one of these."""
-    longest: int
     any_ascii: bool
     """True if any marker can occur in ASCII text."""
 
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
-        unique = tuple(sorted({*markers} - {""}))
+        unique = tuple(sorted({*markers} - {""}, key=len, reverse=True))
         multi_character = tuple(marker for marker in unique if len(marker) > 1)
-        return cls(unique, multi_character, max(map(len, unique), default=1), any(map(str.isascii, unique)))
+        return cls(unique, multi_character, any(map(str.isascii, unique)))
 
     def occurs_in(self, text: str) -> bool:
         return any(marker in text for marker in self.markers)
 
-    def longest_partial_suffix(self, text: str) -> str:
-        """Return the end of a text, as long as the beginning of a marker can be."""
-        return text[max(0, len(text) - self.longest + 1) :]
-
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
-        if not self.multi_character:
-            return 0
-        for size in range(min(self.longest - 1, len(text) - start), 0, -1):
+        longest = len(self.markers[0]) if self.multi_character else 1
+        for size in range(min(longest - 1, len(text) - start), 0, -1):
             if any(marker.startswith(text[-size:]) for marker in self.multi_character):
                 return size
         return 0
@@ -62,48 +55,44 @@ class InputBuffer:
         self._first_token = first_token
         # The next occurrence of each marker that was searched for.
         self._occurrences: dict[str, int] = {}
-        # Tokens that are not searched before an awaited marker arrives. None if no tokens are deferred.
-        self._deferred: list[Pieces] | None = None
+        self.deferred: list[Pieces] = []
+        """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
         self._overlap = ""
 
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
-        if self._deferred is None:
+        if not self.deferred:
             self._set(Pieces.joined([Pieces(self.byte_text, self._starts), pieces]) if self._starts else pieces)
             return True
-        self._deferred.append(pieces)
+        self.deferred.append(pieces)
         text = self._overlap + pieces.byte_text
-        if not self._awaited.occurs_in(text):
-            self._overlap = self._awaited.longest_partial_suffix(text)
-            return False
-        self.resume()
-        return True
-
-    @property
-    def deferred(self) -> bool:
-        return self._deferred is not None
+        if self._awaited.occurs_in(text):
+            self.resume()
+            return True
+        self._overlap = text[len(text) - self._awaited.partial_suffix_length(text, 0) :]
+        return False
 
     def defer(self, awaited: MarkerSet) -> None:
         """Defer all tokens until one of some markers arrives."""
         self.discard_read()
-        self._overlap = awaited.longest_partial_suffix(self.byte_text)
-        self._deferred, self._awaited = [Pieces(self.byte_text, self._starts)], awaited
+        text = self.byte_text
+        self._awaited, self._overlap = awaited, text[len(text) - awaited.partial_suffix_length(text, 0) :]
+        self.deferred = [Pieces(text, self._starts)]
         self._set(NO_PIECES)
 
     def resume(self) -> None:
-        if self._deferred is not None:
-            self._set(Pieces.joined(self._deferred))
-            self._deferred = None
+        if self.deferred:
+            self._set(Pieces.joined(self.deferred))
+            self.deferred = []
 
     def discard_read(self) -> None:
         """Drop the tokens that were read completely. A token that was read in part stays."""
         count = bisect_left(self._starts, self.position)
-        start = self._start_of(count)
-        if start > self.position:
+        if self._start_of(count) > self.position:
             count -= 1
-            start = self._start_of(count)
         if count:
+            start = self._start_of(count)
             self._first_token += count
             self._set(Pieces(self.byte_text, self._starts).after(count))
             self.position -= start
@@ -135,18 +124,14 @@ class InputBuffer:
                 if position < 0:
                     position = _NOWHERE
                 occurrences[marker] = position
-            if position < first or (position == first and len(marker) > len(first_marker)):
+            if position < first:
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 
-    @property
-    def next_token(self) -> int:
-        return self._first_token + len(self._starts)
-
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""
-        space = _SPACE.match(self.byte_text, self.position, self.position + limit)
-        return space.end() if space else self.position
+        text = self.byte_text[self.position : self.position + limit]
+        return self.position + len(text) - len(text.lstrip(SPACES))
 
     def token_at(self, position: int) -> int:
         """Return the number of the first token that begins at a position or after it."""

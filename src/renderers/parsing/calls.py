@@ -19,6 +19,8 @@ from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload
 
+_CALL = Region.CALL
+
 
 class CallReader:
     """Read the tool calls of a completion, one after the other. `calls` are the calls so far."""
@@ -54,12 +56,11 @@ class CallReader:
             self.section = self.section[0], self.section[1] - len(self.calls)
         self.calls.clear()
 
-    def begin(self, start: int, end: int, *, payload: Sequence[str] = ()) -> None:
-        """Begin a call with a marker from `start` to `end`. `payload` is byte text to parse before the call's own."""
-        self._first_token = self._buffer.token_at(start)
+    def begin(self, start: int, end: int, *, prefix: str = "") -> None:
+        """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
+        self._first_token, self._captured = self._buffer.token_at(start), [(prefix, "")]
         self._emitter.read_markers_to(end)
-        self._captured = [(part, "") for part in payload]
-        self._emitter.enter_field(Region.CALL, Field(self._make_delta, captured=self._captured))
+        self._emitter.enter_field(Field(self._make_delta, _CALL, captured=self._captured))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
@@ -69,13 +70,12 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        payload = Payload("".join([part for part, _ in self._captured]), marker_text.mark, marker_text.decode)
-        name, arguments, status, call_id = tool_format.read(payload, self.schemas)
+        byte_text = "".join([part for part, _ in self._captured])
+        call = tool_format.read(Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas))
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
-        if names and name and name not in names:
-            status = ToolCallParseStatus.UNKNOWN_TOOL
-        raw = "".join([text for _, text in self._captured])
-        call = ParsedToolCall(raw, name, arguments, status=broken or status, id=call_id)
+        if names and call.name and call.name not in names:
+            call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from renderers.core.completions import ContentDelta, ReasoningDelta
+from renderers.core.completions import ContentDelta, ReasoningDelta, Region
 from renderers.core.text import compile_alternation
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.emitter import Field, skipped_because
@@ -13,7 +13,8 @@ from renderers.parsing.markers import MarkerText, MarkerTokenizer
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
-TEXT_BESIDE_CALLS = Field(skipped_because("beside tool calls"), left=SPACES)
+TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
+_TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
 
 
@@ -31,6 +32,7 @@ class CompiledGrammar:
         self.think, self.think_end = map(mark, self.reasoning.markers)
         self.section, self.section_end = map(mark, grammar.section or _NO_MARKERS)
         self.call, self.call_end = map(mark, grammar.call or _NO_MARKERS)
+        self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end)))
         """The markers that a turn can begin with, except those of calls."""
         # A call outside of a section is a call only if it begins with a token.
@@ -51,14 +53,14 @@ class CompiledGrammar:
         self.assumed_prefill = [self.think] if grammar.assumes_reasoning else []
         """The beginning of a turn to assume if the prompt is not given."""
         edges, left = self.reasoning.edges, grammar.content.left
-        self.reasoning_field = Field(ReasoningDelta, lead=edges.lead, left=edges.left, ends=(edges,))
-        self.content = Field(ContentDelta, ends=(grammar.content, grammar.content_before_calls))
+        self.reasoning_field = Field(ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,))
+        self.content = Field(ContentDelta, Region.CONTENT, ends=(grammar.content, grammar.content_before_calls))
         """Content without padding before it."""
         self.first_content = self.content._replace(lead=grammar.lead, left=left)
         self.answer = self.content._replace(lead=self.reasoning.after, left=left)
         self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
         keeps_text = tool_format is not None and tool_format.keeps_text
-        self.after_calls = self.content._replace(left=SPACES) if keeps_text else TEXT_BESIDE_CALLS
+        self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:

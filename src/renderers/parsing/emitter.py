@@ -6,6 +6,7 @@ marker that is not a token, an incomplete character, padding before the end of a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,11 +18,16 @@ from renderers.parsing.markers import MarkerText
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
 
+# Attributes of enum classes are slow in Python 3.11.
+_START, _REASONING = Region.START, Region.REASONING
+
 
 class Field(NamedTuple):
-    """A field of a turn: its kind of event, and the characters to remove at its ends."""
+    """A field of a turn: its kind of event, its region, and the characters to remove at its ends."""
 
     make_event: MakeEvent
+    region: Region | None = None
+    """None for text in the region of the field before it."""
     lead: str = ""
     """Padding before the field, as in `Edges`."""
     left: str = ""
@@ -33,6 +39,8 @@ class Field(NamedTuple):
 
 
 _CONTENT = Field(ContentDelta)
+_INCOMPLETE = re.compile(r"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+"""The first bytes of a UTF-8 character at the end of byte text."""
 
 
 class Emitter:
@@ -43,7 +51,7 @@ class Emitter:
     """
 
     def __init__(self, marker_text: MarkerText, buffer: InputBuffer, *, first_token: int) -> None:
-        self.region = Region.START
+        self.region = _START
         self.has_reasoning = False
         """True if the completion has reasoning text."""
         self.events: list[ParseEvent] = []
@@ -55,20 +63,23 @@ class Emitter:
         # Emptied when the beginning of the field was read.
         self._lead = self._left = ""
 
-    def enter_field(self, region: Region, field: Field) -> None:
-        self.region, self._field = region, field
-        self._lead, self._left = field.lead, field.left
+    def enter_field(self, field: Field) -> None:
+        self._field, self._lead, self._left = field, field.lead, field.left
+        self.region = field.region or self.region
 
     def take_events(self) -> list[ParseEvent]:
         events, self.events = self.events, []
         return events
 
-    def close(self) -> None:
-        """Emit tokens without text at the end of the completion, and drop references to the scanner."""
-        end = self._buffer.next_token
+    def close(self) -> list[ParseEvent]:
+        """Emit tokens without text at the end of the completion. Return the last events."""
+        self.emit_markers()
+        end = self._buffer.token_at(len(self._buffer.byte_text) + 1)
         if end > self._emitted_to:
             self.events.append(MarkerToken(max(self._emitted_to, 0), end))
+        # A field can refer to the scanner: without this the scanner lives until garbage is collected.
         self._field = _CONTENT
+        return self.take_events()
 
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""
@@ -117,33 +128,28 @@ class Emitter:
                 self._left = ""
         if start > buffer.position:
             self.read_markers_to(start)
-        text_end, ends = end, self._field.ends
+        text_end, field = end, self._field
         if closed is not None:
             # A field without padding was emitted as it arrived.
-            text_end = closed.end_in(byte_text, start, end) if ends else end
+            text_end = closed.end_in(byte_text, start, end) if field.ends else end
         elif not flush:
-            text_end = min([edges.sure_in(byte_text, start, end) for edges in ends], default=end)
+            text_end = min([edges.sure_in(byte_text, start, end) for edges in field.ends], default=end)
             text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            self._emit_text(start, text_end)
+            if self.region is _REASONING:
+                self.has_reasoning = True
+            part = byte_text[start:text_end]
+            text = self._decode(part)
+            if field.captured is not None:
+                field.captured.append((part, text))
+            if start < buffer.completion_start:
+                # All of the text is captured, but the event has only the completion's part.
+                text = self._decode(byte_text[buffer.completion_start : text_end])
+            first, last = self.advance_to(text_end)
+            if last:
+                self.events.append(field.make_event(text, first, last))
         if marker or closed is not None:
             self.read_markers_to(end + len(marker))
-
-    def _emit_text(self, start: int, end: int) -> None:
-        """Emit a part of the buffer. All of it is captured, but the event has only the completion's part."""
-        buffer = self._buffer
-        byte_text, completion_start = buffer.byte_text, buffer.completion_start
-        if self.region is Region.REASONING:
-            self.has_reasoning = True
-        part = byte_text[start:end]
-        text = self._decode(part)
-        if self._field.captured is not None:
-            self._field.captured.append((part, text))
-        if start < completion_start:
-            text = self._decode(byte_text[completion_start:end])
-        first, last = self.advance_to(end)
-        if last:
-            self.events.append(self._field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""
@@ -162,11 +168,5 @@ def complete_characters_end(byte_text: str, start: int, end: int) -> int:
     """
     if byte_text.isascii():
         return end
-    for position in range(end - 1, max(start, end - 3) - 1, -1):
-        byte = ord(byte_text[position])
-        if byte < 0x80 or byte in (0xC0, 0xC1) or byte > 0xF4:
-            break
-        if byte >= 0xC2:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return end if end - position >= length else position
-    return end
+    incomplete = _INCOMPLETE.search(byte_text, max(start, end - 3), end)
+    return incomplete.start() if incomplete else end

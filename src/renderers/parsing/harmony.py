@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
@@ -13,42 +13,33 @@ from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES
 from renderers.parsing.scanner import Scanner
-from renderers.parsing.tool_formats.harmony import CALL_END, CHANNEL, END, MESSAGE, RECIPIENT, START
+from renderers.parsing.tool_formats.harmony import CHANNEL, RECIPIENT, START
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
-_ANOTHER_ROLE = Field(skipped_because("a message of another role"))
+# Attributes of enum classes are slow in Python 3.11.
+_START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
+_ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 LONGEST_HEADER = 1024
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
 _HEADER_CONTINUATION = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
 
 
-class _Markers(NamedTuple):
+class _Markers:
     """The markers of Harmony in a vocabulary."""
 
-    message: str
-    """The marker between a header and its body."""
-    ends: frozenset[str]
-    """The markers that end a message."""
-    all: MarkerSet
-    header_start: MarkerSet
-    """The markers that a header can begin with."""
-    header_end: MarkerSet
-    body_end: MarkerSet
-    """The markers that end a body or begin another message."""
+    def __init__(self, inner: tuple[str, ...], stops: frozenset[str]) -> None:
+        start, channel, _, self.message, end, call_end = inner
+        self.ends = {end, call_end}
+        """The markers that end a message."""
+        self.all = MarkerSet.of(start, channel, self.message, *self.ends)
+        self.header_start = MarkerSet.of(start, channel)
+        self.header_end = MarkerSet.of(self.message, *stops, UNKNOWN)
+        self.body_end = MarkerSet.of(start, channel, *self.ends, *stops, UNKNOWN)
 
 
 # Keyed by the markers: a cache keyed by `MarkerText` would keep whole vocabularies alive.
-@functools.lru_cache(maxsize=64)
-def _markers(start: str, channel: str, message: str, end: str, call_end: str, *, stops: frozenset[str]) -> _Markers:
-    return _Markers(
-        message=message,
-        ends=frozenset({end, call_end}),
-        all=MarkerSet.of(start, channel, message, end, call_end),
-        header_start=MarkerSet.of(start, channel),
-        header_end=MarkerSet.of(message, *stops, UNKNOWN),
-        body_end=MarkerSet.of(start, channel, end, call_end, *stops, UNKNOWN),
-    )
+_markers = functools.lru_cache(maxsize=64)(_Markers)
 
 
 class HarmonyScanner(Scanner):
@@ -57,8 +48,7 @@ class HarmonyScanner(Scanner):
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> None:
         super().__init__(compiled, tools, first_token=first_token)
         self._decode, self._stops = compiled.marker_text.decode, compiled.marker_text.stops
-        texts = map(compiled.marker_text.mark, (START, CHANNEL, MESSAGE, END, CALL_END))
-        self._markers = _markers(*texts, stops=self._stops)
+        self._markers = _markers(compiled.inner, self._stops)
         self._has_message = False
         self._nonempty_regions: set[Region] = set()
 
@@ -79,7 +69,7 @@ class HarmonyScanner(Scanner):
         text = byte_text[buffer.position : end]
         if text.strip() and not self._has_message and not markers.all.occurs_in(text):
             self._has_message = True
-            self._begin_body(Region.CONTENT, ContentDelta)
+            self._begin_body(_CONTENT, ContentDelta)
             return True
         self._skip_to(end, "a header without a message")
         if match is None:
@@ -90,7 +80,7 @@ class HarmonyScanner(Scanner):
     def _in_body(self, final: bool) -> bool:
         """Read the body of a message, up to the marker that ends it or begins another message."""
         emitter, markers = self.emitter, self._markers
-        in_call = emitter.region is Region.CALL
+        in_call = emitter.region is _CALL
         position, marker = self.next_marker(markers.body_end, final)
         if not marker:
             if final and in_call:
@@ -109,7 +99,7 @@ class HarmonyScanner(Scanner):
             self.calls.end(end)
         elif in_call:
             self.calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
-        emitter.region, self.current = Region.START, self.in_start
+        emitter.region, self.current = _START, self.in_start
         if stops:
             self.stop_at(marker, position)
         elif ends:
@@ -132,15 +122,15 @@ class HarmonyScanner(Scanner):
         self.emitter.read_markers_to(end)
         role, channel = _ROLE.match(text), _CHANNEL.search(text)
         if role is not None and role[1] != "assistant":
-            self.begin(self._in_body, Region.CONTENT, _ANOTHER_ROLE)
+            self.begin(self._in_body, _ANOTHER_ROLE)
         elif RECIPIENT.search(text):
-            self.calls.begin(header_begin, end, payload=(header, self._markers.message))
+            self.calls.begin(header_begin, end, prefix=header + self._markers.message)
             self.current = self._in_body
         elif channel is not None and channel[1] == "analysis":
             self.opened_reasoning = True
-            self._begin_body(Region.REASONING, ReasoningDelta)
+            self._begin_body(_REASONING, ReasoningDelta)
         else:
-            self._begin_body(Region.CONTENT, ContentDelta)
+            self._begin_body(_CONTENT, ContentDelta)
 
     def _begin_body(self, region: Region, make_event: MakeEvent) -> None:
         """Begin a body. A line break comes before its first text if an earlier message has such text."""
@@ -150,7 +140,7 @@ class HarmonyScanner(Scanner):
             self._nonempty_regions.add(region)
             return make_event(separator.pop() + text if separator else text, start, end)
 
-        self.begin(self._in_body, region, Field(make_joined_event))
+        self.begin(self._in_body, Field(make_joined_event, region))
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""

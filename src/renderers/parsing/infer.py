@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
@@ -52,8 +53,8 @@ class _RenderedTurn(NamedTuple):
         return cls(trace or Trace("", ()), conversation)
 
     def spans(self, *channels: Channel) -> list[Span]:
-        spans = [span for span in self.trace.spans if span.message == 1]
-        return [span for span in spans if span_channel(span, self.conversation) in channels]
+        own = [span for span in self.trace.spans if span.message == 1]
+        return [span for span in own if span_channel(span, self.conversation) in channels]
 
     def body(self, channel: Channel) -> str | None:
         """Return the text of a channel. None if it was not rendered."""
@@ -80,16 +81,15 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     header = _header(prompts, reasoning)
     calls = _calls(tool_turns, reasoning, header)
     tool_format = TOOL_FORMATS[calls.tools] if calls.tools else None
-    return Grammar(
+    think, think_end = reasoning.markers if reasoning else ("", "")
+    opens_reasoning = bool(prompts) and prompts[0].rfind(think) > prompts[0].rfind(think_end)
+    return replace(
+        calls,
         header=header,
         lead=_lead(turns, reasoning, header),
         reasoning=reasoning,
         content=_trimmed(_RenderedTurn.of(turns, _PADDED), Channel.CONTENT),
-        content_before_calls=calls.content_before_calls,
-        tools=calls.tools,
-        section=calls.section,
-        call=calls.call,
-        assumes_reasoning=bool(tool_format and tool_format.assumes_prompt) and _opens_reasoning(prompts[:1], reasoning),
+        assumes_reasoning=opens_reasoning and tool_format is not None and tool_format.assumes_prompt,
     )
 
 
@@ -166,11 +166,6 @@ def _header(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> str:
     return "".join(column[0] for column in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _opens_reasoning(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> bool:
-    opening, closing = reasoning.markers if reasoning else ("", "")
-    return any(prompt.rfind(opening) > prompt.rfind(closing) for prompt in prompts)
-
-
 def _lead(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> str:
     """Return the padding between the header and the first field."""
     delimiters = turns.field_delimiters
@@ -187,10 +182,9 @@ def _if_blank(text: str) -> str:
 
 def _trimmed(turn: _RenderedTurn, channel: Channel) -> Edges:
     """Return the characters that a template trims from a field with the value `_PADDED`."""
-    body = turn.body(channel) or ""
-    if PROBE_CONTENT not in body:
+    before, content, after = (turn.body(channel) or "").partition(PROBE_CONTENT)
+    if not content:
         return NO_EDGES
-    before, _, after = body.partition(PROBE_CONTENT)
     return Edges(left=_trimmed_characters(_PADDING[0], before), right=_trimmed_characters(_PADDING[1], after))
 
 
@@ -247,26 +241,21 @@ def _markers_between_calls(turn: _RenderedTurn) -> MarkerPair | None:
 
 def _without_end(text: str, special_tokens: frozenset[str]) -> str:
     """Remove the special tokens at the end of a turn, and the whitespace between and after them."""
-    pattern = compile_alternation(special_tokens)
-    while pattern is not None:
+    while True:
         stripped = text.rstrip()
-        at_end = [match for match in pattern.finditer(stripped) if match.end() == len(stripped)]
-        if not at_end:
+        ends = [token for token in special_tokens if token and stripped.endswith(token)]
+        if not ends:
             return text
-        text = stripped[: at_end[-1].start()]
-    return text
+        text = stripped.removesuffix(max(ends, key=len))
 
 
-class _NoTokens:
-    """A vocabulary without tokens: all markers are text."""
-
-    byte_texts = ByteTexts([])
-    added_tokens: dict[str, int] = {}  # noqa: RUF012
-    reserved_texts: frozenset[str] = frozenset()
+_NO_TOKENS = SimpleNamespace(byte_texts=ByteTexts([]), added_tokens={}, reserved_texts=frozenset())
+_TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
+"""A vocabulary without tokens: all markers are text."""
 
 
 def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:
-    scanner = new_scanner(CompiledGrammar(grammar, MarkerText(_NoTokens(), markers=(), stops=())), [TOOL])
+    scanner = new_scanner(CompiledGrammar(grammar, _TEXT_ONLY), [TOOL])
     events = scanner.close(Pieces.of([to_byte_text(text)]))
     return assemble(events, scanner.state)
 

@@ -75,17 +75,15 @@ def member_text(text: str, key: str) -> str:
     >>> member_text('{"a": 1, "b": [1,  2]}', "b")
     '[1,  2]'
     """
-    member = ""
-    position = _skip_space(text, 0)
+    member, position = "", _skip_space(text, 0)
     while text[position : position + 1] in ("{", ","):
-        start = _skip_space(text, position + 1)
+        name, end = read_json_prefix(text, position + 1)
+        start = _skip_space(text, _skip_space(text, end) + len(":"))
         end = _end_of(text, start)
-        value = _skip_space(text, _skip_space(text, end) + len(":"))
-        position = _end_of(text, value)
-        if _decode(text[start:end], start) == key:
+        if name == key:
             # The last one of duplicate keys counts, as in parsing.
-            member = text[value:position]
-        position = _skip_space(text, position)
+            member = text[start:end]
+        position = _skip_space(text, end)
     return member
 
 
@@ -99,11 +97,11 @@ def _decode(piece: str, start: int) -> Any:
         raise JsonError("has an integer with too many digits") from None
     if end < len(piece):
         raise JsonError(f"goes on after the value, at character {start + end}")
-    texts = [piece]
+    searched = piece
     if "\\u" in piece and _SURROGATE_ESCAPE.search(piece):
         # Two escapes can form a character, so the decoded strings are searched.
-        texts.append(json.dumps(value, ensure_ascii=False))
-    if any(not text.isascii() and _SURROGATE.search(text) for text in texts):
+        searched += json.dumps(value, ensure_ascii=False)
+    if not searched.isascii() and _SURROGATE.search(searched):
         raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")
     return value
 

@@ -9,7 +9,7 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES
 from renderers.parsing.scanner import MarkerScanner
-from renderers.parsing.tool_formats.llama import PYTHON_TAG, find_calls
+from renderers.parsing.tool_formats.llama import find_calls
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 
@@ -18,7 +18,7 @@ class BareCallScanner(MarkerScanner):
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> None:
         super().__init__(compiled, tools, first_token=first_token)
-        self._python_tag = compiled.marker_text.mark(PYTHON_TAG)
+        (self._python_tag,) = compiled.inner
         self.openings = ("{", self._python_tag)
 
     def in_opening(self, final: bool) -> bool:

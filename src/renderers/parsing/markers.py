@@ -38,13 +38,12 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
     """
     if type(token_ids) is list:
         return token_ids
-    tolist = getattr(token_ids, "tolist", None)
-    if tolist is None:
+    if not hasattr(token_ids, "tolist"):
         return list(token_ids)
-    listed = tolist()
-    if isinstance(listed, list) and len(listed) == 1 and isinstance(listed[0], list):
-        return listed[0]
-    return listed if isinstance(listed, list) else [listed]
+    listed = token_ids.tolist()
+    if not isinstance(listed, list):
+        return [listed]
+    return listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
 
 
 class MarkerText:

@@ -40,7 +40,13 @@ class ResponseParser:
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: list[str]) -> None:
         self._marker_text = compiled.marker_text
-        self._scanner = _scanner_after(compiled, tools, prefill)
+        self._scanner = new_scanner(compiled, tools, first_token=-len(prefill))
+        if prefill:
+            self._scanner.feed(Pieces.of(prefill))
+            self._scanner.calls.forget()
+            if self._scanner.stop_token_id is not None:
+                # The prompt ends that turn, so the completion begins another one.
+                self._scanner = new_scanner(compiled, tools)
         self._events: list[ParseEvent] = []
         self._last_events: list[ParseEvent] = []
         self._response: ParsedResponse | None = None
@@ -51,7 +57,7 @@ class ResponseParser:
         Raises:
             ValueError: The parser is closed.
         """
-        events = self._scanner.feed(self._pieces(token_ids))
+        events = self._scanner.feed(self._pieces(as_ids(token_ids)))
         self._events += events
         return events
 
@@ -64,13 +70,13 @@ class ResponseParser:
         last_ids = as_ids(token_ids)
         if self._response is None or last_ids:
             self._last_events = self._scanner.close(self._pieces(last_ids))
-            self._response = assemble([*self._events, *self._last_events], self._scanner.state)
+            self._response = assemble(self._events + self._last_events, self._scanner.state)
         return self._response
 
-    def _pieces(self, token_ids: Iterable[Any]) -> Pieces:
+    def _pieces(self, token_ids: list[Any]) -> Pieces:
         if self._response is not None:
             raise ValueError("this parser is closed. Create a new one for another completion.")
-        return self._marker_text.pieces(as_ids(token_ids))
+        return self._marker_text.pieces(token_ids)
 
     @property
     def last_events(self) -> list[ParseEvent]:
@@ -86,18 +92,6 @@ class ResponseParser:
 def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> Scanner:
     """Return a scanner for a grammar and the tools of a prompt. The layout of turns determines its class."""
     return _SCANNERS[compiled.layout](compiled, tools, first_token=first_token)
-
-
-def _scanner_after(compiled: CompiledGrammar, tools: Sequence[Any] | None, prefill: list[str]) -> Scanner:
-    """Return a scanner that has read the part of the turn that is in the prompt."""
-    scanner = new_scanner(compiled, tools, first_token=-len(prefill))
-    if prefill:
-        scanner.feed(Pieces.of(prefill))
-        if scanner.state.stop_token_id is not None:
-            # The prompt ends that turn, so the completion begins another one.
-            return new_scanner(compiled, tools)
-        scanner.calls.forget()
-    return scanner
 
 
 def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> list[str]:

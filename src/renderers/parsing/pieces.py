@@ -91,22 +91,18 @@ class ByteTextJoiner:
     def join(self, ids: list[Any]) -> Pieces | None:
         """Return the pieces of some ids. None if any of them is not an id of the vocabulary, or not a plain int."""
         if not self._compiled:
-            return self._join_in_python(ids)
+            try:
+                # The array rejects negative ids, which would count from the end of the list.
+                return Pieces.of([self._texts[token_id] for token_id in array("I", ids)])
+            except Exception:
+                # An object that is not a number can raise anything.
+                return None
         joined = _join.join(ids, self._units, self._spans)
         if joined is None:
             return None
         starts = array("Q")
         starts.frombytes(joined[1])
         return Pieces(joined[0], starts)
-
-    def _join_in_python(self, ids: list[Any]) -> Pieces | None:
-        try:
-            # The array rejects negative ids, which would count from the end of the list.
-            texts = [self._texts[token_id] for token_id in array("I", ids)]
-        except Exception:
-            # An object that is not a number can raise anything.
-            return None
-        return Pieces.of(texts)
 
 
 def _shifted(starts: array[int], by: int) -> array[int]:

@@ -14,13 +14,12 @@ from renderers.core.completions import (
     CompletionState,
     ParseEvent,
     ReasoningState,
-    Region,
     StopToken,
     ToolCallParseStatus,
 )
 from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.calls import CallReader
-from renderers.parsing.compiled import TEXT_BESIDE_CALLS, CompiledGrammar
+from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field, skipped_because
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
@@ -43,7 +42,7 @@ class Scanner(abc.ABC):
         self.current: State = self.in_start
         self.opened_reasoning = False
         """True if a marker opened reasoning, even if no reasoning follows it."""
-        self._stop_token_id: int | None = None
+        self.stop_token_id: int | None = None
 
     @abc.abstractmethod
     def in_start(self, final: bool) -> bool:
@@ -51,10 +50,12 @@ class Scanner(abc.ABC):
 
     @property
     def state(self) -> CompletionState:
-        reasoning = ReasoningState.EMPTY if self.opened_reasoning else ReasoningState.NONE
-        if self.emitter.has_reasoning:
+        emitter = self.emitter
+        if emitter.has_reasoning:
             reasoning = ReasoningState.SOME
-        return CompletionState(self.emitter.region, self._stop_token_id, tuple(self.calls.calls), reasoning)
+        else:
+            reasoning = ReasoningState.EMPTY if self.opened_reasoning else ReasoningState.NONE
+        return CompletionState(emitter.region, self.stop_token_id, tuple(self.calls.calls), reasoning)
 
     def feed(self, pieces: Pieces) -> list[ParseEvent]:
         """Scan more tokens. Return their events."""
@@ -72,15 +73,13 @@ class Scanner(abc.ABC):
         self.buffer.resume()
         while self.current(True):
             pass
-        self.emitter.emit_markers()
-        self.emitter.close()
-        # The state refers to this scanner: without this the scanner lives until garbage is collected.
+        # The state refers to this scanner, as fields can.
         self.current = _finished
-        return self.emitter.take_events()
+        return self.emitter.close()
 
-    def begin(self, state: State, region: Region, field: Field) -> None:
+    def begin(self, state: State, field: Field) -> None:
         self.current = state
-        self.emitter.enter_field(region, field)
+        self.emitter.enter_field(field)
 
     def next_marker(self, markers: MarkerSet, final: bool, edges: Edges = NO_EDGES) -> tuple[int, str]:
         """Return the position of the next marker and the marker. Skip ids that are not tokens.
@@ -106,14 +105,12 @@ class Scanner(abc.ABC):
         """Read a stop token, which ends the field and the turn."""
         emitter = self.emitter
         emitter.emit_text_to(position, closed=edges)
-        self._stop_token_id = token_id = self.compiled.marker_text.id_of(marker)
+        self.stop_token_id = token_id = self.compiled.marker_text.id_of(marker)
         emitter.events.append(StopToken(token_id, *emitter.advance_to(position + 1)))
-        self.begin(self._after_stop, emitter.region, _TEXT_AFTER_STOP)
+        self.begin(self._after_stop, _TEXT_AFTER_STOP)
 
     def _after_stop(self, final: bool) -> bool:
-        end = len(self.buffer.byte_text)
-        if self.buffer.position < end:
-            self.emitter.emit_text_to(end, closed=NO_EDGES if final else None)
+        self.emitter.emit_text_to(len(self.buffer.byte_text), closed=NO_EDGES if final else None)
         return False
 
 
@@ -140,7 +137,7 @@ class MarkerScanner(Scanner):
                     self.emitter.read_markers_to(position + len(marker))
                     if marker == compiled.think:
                         self.opened_reasoning = True
-                        self.begin(self._in_reasoning, Region.REASONING, compiled.reasoning_field)
+                        self.begin(self._in_reasoning, compiled.reasoning_field)
                     elif marker == compiled.think_end:
                         # The prompt opened the reasoning, and it is empty.
                         self.opened_reasoning = True
@@ -149,9 +146,10 @@ class MarkerScanner(Scanner):
             if byte_text.startswith(self.openings, position):
                 self.current = self.in_opening
                 return True
-            rest = byte_text[position:]
-            if not final and (not rest or any(text.startswith(rest) for text in (*compiled.starts, *self.openings))):
-                return False
+            if not final:
+                rest = byte_text[position:]
+                if not rest or any(text.startswith(rest) for text in (*compiled.starts, *self.openings)):
+                    return False
         if buffer.position == len(byte_text):
             return False
         self.begin_content(compiled.first_content)
@@ -245,7 +243,7 @@ class MarkerScanner(Scanner):
         return True
 
     def begin_content(self, field: Field) -> None:
-        self.begin(self._in_content, Region.CONTENT, field)
+        self.begin(self._in_content, field)
 
     def _begin_answer(self) -> None:
         """Begin the content after reasoning."""
@@ -253,7 +251,7 @@ class MarkerScanner(Scanner):
         self.begin_content(compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty)
 
     def _begin_section(self) -> None:
-        self.begin(self._in_section, Region.CALLS, TEXT_BESIDE_CALLS)
+        self.begin(self._in_section, TEXT_IN_SECTION)
 
     def _begin_call(self, position: int, marker: str) -> None:
         self.calls.begin(position, position + len(marker))

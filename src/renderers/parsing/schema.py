@@ -13,12 +13,11 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from renderers.core.messages import MAX_JSON_DEPTH
-from renderers.parsing.lenient_json import JsonError, read_json
+from renderers.parsing.lenient_json import read_json
 
 _NAMES = {
     "null": "null none nonetype",
@@ -32,6 +31,7 @@ _NAMES = {
 _KINDS = dict(zip((type(None), bool, int, float, str, list, dict), _NAMES, strict=True))
 _EXAMPLES: tuple[Any, ...] = (None, True, 1, 0.5, "", [], {})
 _STRINGS = frozenset({"string"})
+_ALL_KINDS = frozenset(_NAMES)
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
 _DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
@@ -117,14 +117,13 @@ class ToolSchemas:
     def _roots(self) -> dict[str, Mapping[str, Any]]:
         """The schema of the parameters of each tool, by the tool's name."""
         if self._parsed is None:
-            roots: dict[str, Mapping[str, Any]] = {}
+            self._parsed = {}
             for tool in _sequence(self._tools):
                 outer = _mapping(tool)
                 function = _mapping(outer.get("function")) or outer
                 name = function.get("name")
                 if isinstance(name, str):
-                    roots.setdefault(name, _mapping(function.get("parameters")))
-            self._parsed = roots
+                    self._parsed.setdefault(name, _mapping(function.get("parameters")))
         return self._parsed
 
     def parameter(self, tool: str, name: str) -> Schema | None:
@@ -136,12 +135,9 @@ class ToolSchemas:
         if type(properties) is dict and name in properties and root.keys().isdisjoint(_COMPOSED):
             return Schema.parse(properties[name], root=root)
         parts = list(_parts(root, root))
-        sources = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
-        if not sources:
-            sources = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
-        if not sources:
-            return None
-        return Schema.parse(sources[0] if len(sources) == 1 else {"anyOf": sources}, root=root)
+        named = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
+        others = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
+        return Schema.parse({"anyOf": named or others}, root=root)
 
 
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
@@ -158,36 +154,41 @@ def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     ({'a': [None]}, True)
     """
     if schema is None:
-        value = next(_readings(text.strip(), loose=False), text)
-        return (value if _kind(value) else text), True
-    if schema.types == _STRINGS or text in schema.choices:
+        wanted, strings = _ALL_KINDS, True
+    elif schema.types == _STRINGS or text in schema.choices:
         return text, True
-    strings = "string" in schema.types
-    wanted = schema.types - _STRINGS
-    for value in _readings(text.strip(), loose=not strings):
+    else:
+        wanted, strings = schema.types - _STRINGS, "string" in schema.types
+    stripped = text.strip()
+    for read in _READERS[:1] if strings else _READERS:
+        try:
+            value = read(stripped)
+        except (ValueError, KeyError):
+            continue
         if _kind(value) in wanted:
-            fits = schema.source is None or _fits(value, schema.source, schema.root, {})
+            fits = schema is None or schema.source is None or _fits(value, schema.source, schema.root, {})
             return (text, True) if strings and not fits else (value, fits)
     return text, strings
 
 
-def _readings(text: str, *, loose: bool) -> Iterator[Any]:
-    """Yield the values that a text can stand for: as JSON, and if `loose` also as a Python literal."""
-    with suppress(JsonError):
-        yield read_json(text)
-    if not loose:
-        return
-    if text.lower() in _WORDS:
-        yield _WORDS[text.lower()]
-    with suppress(ValueError):
-        # Not by a float, which loses the digits of a large integer.
-        integer, _, fraction = text.partition(".")
-        yield int(integer if not fraction.strip("0") else text)
-    with suppress(ValueError):
-        yield float(text)
-    if text.startswith(("[", "{")):
-        with suppress(JsonError):
-            yield read_json(_PYTHON.sub(_in_json, text))
+def _read_integer(text: str) -> int:
+    # Not by a float, which loses the digits of a large integer.
+    integer, _, fraction = text.partition(".")
+    return int(text if fraction.strip("0") else integer)
+
+
+def _read_python(text: str) -> Any:
+    return read_json(_PYTHON.sub(_in_json, text))
+
+
+_READERS: tuple[Callable[[str], Any], ...] = (
+    read_json,
+    lambda text: _WORDS[text.lower()],
+    _read_integer,
+    float,
+    _read_python,
+)
+"""Convert a text, or raise. If strings are possible too, only the first one counts."""
 
 
 def _in_json(match: re.Match[str]) -> str:
@@ -246,10 +247,10 @@ def _conditions(
     value: Any, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[list[tuple[Any, Any]]]:
     """Yield the conditions for a value to fit: lists of parts with their schemas, one of which has to fit."""
-    for source in (_target(schema.get("$ref"), root), *_listed(schema, "allOf")):
+    for source in (_target(schema.get("$ref"), root), *_sequence(schema.get("allOf"))):
         yield [(value, source)]
     for key in ("anyOf", "oneOf"):
-        sources = _listed(schema, key)
+        sources = _sequence(schema.get(key))
         if sources:
             yield [(value, source) for source in sources]
     if kind == "object":
@@ -265,7 +266,7 @@ def _conditions(
 def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
     """Return the JSON types that a schema names, or else those of its enumerated values. Empty for any type."""
     types = schema.get("type")
-    names = [name.strip().lower() for name in (types, *_listed(schema, "type")) if isinstance(name, str)]
+    names = [name.strip().lower() for name in (types, *_sequence(schema.get("type"))) if isinstance(name, str)]
     kinds = {_KIND_OF_NAME.get(_NAME_END.split(name, maxsplit=1)[0], "") for name in names} - {""}
     if not kinds:
         kinds = {_kind(value) for value in _values_of(schema)} - {""}
@@ -273,7 +274,7 @@ def _kinds_of(schema: Mapping[str, Any]) -> set[str]:
 
 
 def _values_of(schema: Mapping[str, Any]) -> list[Any]:
-    return [*_listed(schema, "enum"), *([schema["const"]] if "const" in schema else [])]
+    return [*_sequence(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
 
 
 def _kind(value: Any) -> str:
@@ -292,7 +293,7 @@ def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             seen.add(id(part))
             yield part
             pending.append(_target(part.get("$ref"), root))
-            pending.extend(source for key in _COMPOSED[1:] for source in _listed(part, key))
+            pending.extend(source for key in _COMPOSED[1:] for source in _sequence(part.get(key)))
 
 
 def _target(reference: Any, root: Mapping[str, Any]) -> Any:
@@ -303,10 +304,6 @@ def _target(reference: Any, root: Mapping[str, Any]) -> Any:
     for step in reference.split("/")[1:]:
         target = _mapping(target).get(step.replace("~1", "/").replace("~0", "~"))
     return target
-
-
-def _listed(schema: Mapping[str, Any], key: str) -> Sequence[Any]:
-    return _sequence(schema.get(key))
 
 
 def _sequence(value: Any) -> Sequence[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from renderers.parsing.tool_formats.base import MarkerPair, Payload, ReadCall, ToolFormat, TurnLayout
+from renderers.parsing.tool_formats.base import MarkerPair, Payload, ToolFormat, TurnLayout
 from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from renderers.parsing.tool_formats.glm import GLM
 from renderers.parsing.tool_formats.harmony import HARMONY
@@ -14,7 +14,7 @@ from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minimax import MINIMAX
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 
-__all__ = ["SYNTAXES", "TOOL_FORMATS", "MarkerPair", "Payload", "ReadCall", "ToolFormat", "TurnLayout"]
+__all__ = ["SYNTAXES", "TOOL_FORMATS", "MarkerPair", "Payload", "ToolFormat", "TurnLayout"]
 
 # The order matters: a template's calls are attributed to the first format that parses them.
 _FORMATS = (HERMES, SEED_XML, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX, LLAMA, HARMONY)

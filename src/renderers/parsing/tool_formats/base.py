@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.core.completions import ToolCallParseStatus
+from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.schema import ToolSchemas, read_value
 
@@ -18,17 +18,8 @@ MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
 
 
-class ReadCall(NamedTuple):
-    """A tool call as parsed from a payload."""
-
-    name: str | None
-    arguments: dict[str, Any] | str | None
-    status: ToolCallParseStatus = OK
-    id: str | None = None
-
-
 class Payload(NamedTuple):
-    """The byte text between the markers of a call.
+    """The byte text between the markers of a call, and the schemas of the tools.
 
     `mark` returns a marker as it occurs in byte text, `decode` decodes a part of the byte text.
     """
@@ -36,6 +27,7 @@ class Payload(NamedTuple):
     byte_text: str
     mark: Callable[[str], str]
     decode: Callable[[str], str]
+    schemas: ToolSchemas
 
     def find(
         self, marker: str, start: int = 0, end: int | None = None, *, last: bool = False
@@ -49,9 +41,6 @@ class Payload(NamedTuple):
         """Return the text before and after the first occurrence of a marker. None if there is none."""
         span = self.find(marker)
         return (self.text(0, span[0]), self.text(span[1])) if span else None
-
-    def is_blank(self, start: int, end: int | None = None) -> bool:
-        return not self.byte_text[start:end].strip()
 
     def text(self, start: int = 0, end: int | None = None) -> str:
         return self.decode(self.byte_text[start:end])
@@ -88,8 +77,8 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
-    read: Callable[[Payload, ToolSchemas], ReadCall]
-    """Parse the payload of a call. Never raises."""
+    read: Callable[[Payload], ParsedToolCall]
+    """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
 
 
 def name_of(value: Any) -> str | None:
@@ -98,14 +87,14 @@ def name_of(value: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ReadCall:
+def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ParsedToolCall:
     """Return the call that a JSON object with a name and arguments describes.
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
     first key that is present counts.
     """
     if not isinstance(value, dict):
-        return ReadCall(None, None, MISSING_NAME)
+        return failed_call(MISSING_NAME)
     present = [key for key in arguments if key in value]
     parsed, status = value[present[0]] if present else {}, OK
     if not isinstance(parsed, dict):
@@ -113,11 +102,17 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ReadCall:
     return named_call(name_of(value), parsed, status)
 
 
+def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:
+    return ParsedToolCall("", name, status=status)
+
+
 def named_call(
     name: str | None, arguments: dict[str, Any] | str | None, status: ToolCallParseStatus, call_id: str | None = None
-) -> ReadCall:
+) -> ParsedToolCall:
     """Return a call, or a call with the status `MISSING_NAME` if the name is empty."""
-    return ReadCall(name, arguments, status, call_id) if name else ReadCall(None, arguments, MISSING_NAME)
+    if not name:
+        name, status, call_id = None, MISSING_NAME, None
+    return ParsedToolCall("", name, arguments, status=status, id=call_id)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
@@ -136,7 +131,9 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
     return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
 
 
-def call_of_values(name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool) -> ReadCall:
+def call_of_values(
+    name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool
+) -> ParsedToolCall:
     """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema."""
     values: dict[str, Any] = {}
     status = OK if well_formed else MALFORMED
@@ -146,32 +143,46 @@ def call_of_values(name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSch
     return named_call(name, values, status)
 
 
-class ValueTags(NamedTuple):
-    """The markup of values with the key in the opening tag."""
+class Tags(NamedTuple):
+    """The markup of a call with tags around the values. The name and the keys are within tags."""
 
+    function: str
+    """The markup before the name."""
     open: str
-    """The markup before the key."""
+    """The markup before a key."""
     key_end: str
+    """The markup after the name or a key."""
     close: str
     end: str = ""
     """The marker after all values."""
     padding: str = ""
     """Optional padding around a value. It is removed once."""
+    unnamed: ToolCallParseStatus = MALFORMED
+    """The status of a call with an empty name."""
 
 
-def read_tagged(payload: Payload, start: int, tags: ValueTags) -> tuple[list[tuple[str, str]], bool]:
-    """Parse tagged values. Return pairs of key and value, and True if the markup is well-formed.
+def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
+    """Parse a call with tagged values.
 
     A value ends at the last closing marker before the next value or before the end, so it can contain
     the text of that marker. A value without a closing marker ends at the next value.
     """
+    function = payload.find(tags.function)
+    name_end = payload.find(tags.key_end, function[1]) if function else None
+    if not function or not name_end:
+        return failed_call(MALFORMED)
+    name = payload.text(function[1], name_end[0]).strip()
+    if not name:
+        return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
-    well_formed = True
-    while opening := payload.find(tags.open, start):
-        well_formed = well_formed and payload.is_blank(start, opening[0])
+    outside, start, well_formed = [payload.byte_text[: function[0]]], name_end[1], True
+    opening = payload.find(tags.open, start)
+    while opening:
+        outside.append(payload.byte_text[start : opening[0]])
         key_end = payload.find(tags.key_end, opening[1])
         if key_end is None:
-            return pairs, False
+            well_formed = False
+            break
         following = payload.find(tags.open, key_end[1])
         bound = following[0] if following else len(payload.byte_text)
         closing = _find_closing(payload, key_end[1], bound, tags)
@@ -179,12 +190,12 @@ def read_tagged(payload: Payload, start: int, tags: ValueTags) -> tuple[list[tup
         value = value.removeprefix(tags.padding).removesuffix(tags.padding)
         pairs.append((payload.text(opening[1], key_end[0]).strip(), value))
         well_formed, start = well_formed and closing is not None, closing[1] if closing else bound
-    ended = payload.find(tags.end, start) if tags.end else None
-    nothing_after = ended is None or payload.is_blank(ended[1])
-    return pairs, well_formed and nothing_after and payload.is_blank(start, ended[0] if ended else None)
+        opening = following
+    outside.append(payload.byte_text[start:].replace(payload.mark(tags.end), "", 1))
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
 
-def _find_closing(payload: Payload, start: int, bound: int, tags: ValueTags) -> tuple[int, int] | None:
+def _find_closing(payload: Payload, start: int, bound: int, tags: Tags) -> tuple[int, int] | None:
     """Return the span of the marker that closes the value from `start` on. Another value begins at `bound`."""
     first = payload.find(tags.close, start, bound)
     if first is None:

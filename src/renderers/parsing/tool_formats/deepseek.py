@@ -16,27 +16,27 @@ from __future__ import annotations
 
 import dataclasses
 
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import MALFORMED, Payload, ReadCall, ToolFormat, named_call, read_arguments
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
 
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
 
 
-def _read_fenced(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+def _read_fenced(payload: Payload) -> ParsedToolCall:
     """Parse a call of V3. The fences are optional."""
     parts = payload.partition(_SEPARATOR)
     if parts is None:
-        return ReadCall(None, None, MALFORMED)
+        return failed_call(MALFORMED)
     name, _, body = parts[1].partition("\n")
     return named_call(name.strip(), *read_arguments(body.strip().removeprefix("```json").removesuffix("```")))
 
 
-def _read_bare(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+def _read_bare(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_SEPARATOR)
     if parts is None:
-        return ReadCall(None, None, MALFORMED)
+        return failed_call(MALFORMED)
     return named_call(parts[0].strip(), *read_arguments(parts[1]))
 
 

@@ -10,13 +10,13 @@ Used by GLM 4.5 and later; since 4.7 without the line breaks. Strings have no qu
 
 from __future__ import annotations
 
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import Payload, ReadCall, ToolFormat, call_of_values
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.tool_formats.base import Payload, ToolFormat, call_of_values
 
 _INNER = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:
+def _read(payload: Payload) -> ParsedToolCall:
     key_marker, key_end, value_marker, value_end = map(payload.mark, _INNER)
     byte_name, *parts = payload.byte_text.split(key_marker)
     name = payload.decode(byte_name).strip()
@@ -30,7 +30,7 @@ def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:
         if closing:
             pairs.append((payload.decode(key).strip(), payload.decode(value)))
         well_formed = bool(well_formed and closing and not (before.strip() or after.strip()))
-    return call_of_values(name, pairs, schemas, well_formed=well_formed)
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed)
 
 
 GLM = ToolFormat(

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import Payload, ReadCall, ToolFormat, TurnLayout, named_call, read_arguments
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.tool_formats.base import Payload, ToolFormat, TurnLayout, named_call, read_arguments
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
 RECIPIENT = re.compile(r"to=functions\.([^\s<]*)")
 """The name of the function that is the recipient in a header."""
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+def _read(payload: Payload) -> ParsedToolCall:
     """Parse a call: its header, and its body."""
     header, body = payload.partition(MESSAGE) or (payload.text(), "")
     recipient = RECIPIENT.search(header)

@@ -9,17 +9,17 @@ Used by Hermes, Qwen 2.5 and 3, Granite 4, and by most templates with other mark
 
 from __future__ import annotations
 
+from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import INVALID, Payload, ReadCall, ToolFormat, call_of
+from renderers.parsing.tool_formats.base import INVALID, Payload, ToolFormat, call_of, failed_call
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+def _read(payload: Payload) -> ParsedToolCall:
     text = payload.text()
     try:
         return call_of(read_json(text), text, arguments=("arguments", "parameters"))
     except JsonError:
-        return ReadCall(None, None, INVALID)
+        return failed_call(INVALID)
 
 
 HERMES = ToolFormat(key="hermes", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, read=_read)

@@ -9,18 +9,18 @@
 
 from __future__ import annotations
 
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import MALFORMED, Payload, ReadCall, ToolFormat, named_call, read_arguments
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
 
 _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
+def _read(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_ARGUMENTS)
     if parts is None:
-        return ReadCall(None, None, MALFORMED)
+        return failed_call(MALFORMED)
     call_id = parts[0].strip()
     name = call_id.partition(":")[0]
     return named_call(name.partition(".")[2] or name, *read_arguments(parts[1]), call_id)

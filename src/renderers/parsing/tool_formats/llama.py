@@ -12,9 +12,19 @@ import re
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
+from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
-from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import INVALID, Payload, ReadCall, ToolFormat, TurnLayout, call_of, name_of
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    OK,
+    Payload,
+    ToolFormat,
+    TurnLayout,
+    call_of,
+    failed_call,
+    name_of,
+    read_arguments,
+)
 from renderers.tokenizer.encoding.byte_text import from_byte_text
 
 PYTHON_TAG = "<|python_tag|>"
@@ -33,13 +43,14 @@ class BareCalls(NamedTuple):
     broken: bool
 
 
-def _read(payload: Payload, schemas: ToolSchemas) -> ReadCall:  # noqa: ARG001
-    text = payload.text()
+def _parse(text: str) -> ParsedToolCall:
     try:
         value, _ = read_json_prefix(text, 0)
         return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
-        return ReadCall(_name_of_broken_call(text), None, INVALID)
+        start = _CALL_START.match(text)
+        name, status = read_arguments(start[1]) if start else (None, INVALID)
+        return failed_call(INVALID, name_of({"name": name}) if status is OK else None)
 
 
 def find_calls(
@@ -63,30 +74,19 @@ def find_calls(
         try:
             value, end = read_json_prefix(byte_text, start)
         except JsonError:
-            if _name_of_broken_call(decode(byte_text[start:])) not in tools:
-                return None
-            return BareCalls([*spans, (start, len(byte_text))], broken=True)
-        if name_of(value) is None:
-            return None
-        if not any(key in value for key in _ARGUMENTS) and _name_of_call(decode(byte_text[start:end])) not in tools:
+            value, end = None, len(byte_text)
+        has_arguments = name_of(value) and any(key in value for key in _ARGUMENTS)
+        if not has_arguments and _parse(decode(byte_text[start:end])).name not in tools:
             return None
         spans.append((start, end))
-        if _END.match(byte_text, end):
-            return BareCalls(spans, broken=False)
+        if value is None or _END.match(byte_text, end):
+            return BareCalls(spans, broken=value is None)
         separator = _BETWEEN.match(byte_text, end)
     return None
 
 
-def _name_of_call(text: str) -> str | None:
-    try:
-        return name_of(read_json_prefix(text, 0)[0])
-    except JsonError:
-        return None
-
-
-def _name_of_broken_call(text: str) -> str | None:
-    start = _CALL_START.match(text)
-    return _name_of_call(f'{{"name": {start[1]}}}') if start else None
+def _read(payload: Payload) -> ParsedToolCall:
+    return _parse(payload.text())
 
 
 LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, read=_read)

@@ -1,0 +1,53 @@
+"""A call has its name, its text and its tokens, also if it begins in the prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers import Region, ToolCallParseStatus
+from tests.support import completions
+from tests.support.completions import grammar_of, reader_of_bytes
+from tests.support.responses import CALL, OK, embedded, read
+
+
+def test_a_call_that_begins_in_the_prompt_is_parsed() -> None:
+    prompt = '<|turn|>assistant\n<|call|>{"name": "get", "arguments'
+    (call,) = read('": {"city": "Rome"}}<|/call|><|end|>', prompt=prompt).tool_calls
+    assert (call.name, call.arguments, call.status) == ("get", {"city": "Rome"}, OK)
+    assert call.token_span is not None
+    assert call.token_span[0] == 0
+
+
+def test_a_call_has_its_tokens_and_its_text() -> None:
+    renderer = embedded()
+    ids = renderer.tokenizer.encode(f"B{CALL}<|end|>")
+    (call,) = renderer.parse_response(ids).tool_calls
+    assert call.token_span is not None
+    assert renderer.tokenizer.decode(ids[slice(*call.token_span)]) == CALL
+    assert f"<|call|>{call.raw}<|/call|>" == CALL
+
+
+def test_the_state_names_the_calls() -> None:
+    state = read(f"{CALL}<|call|>{{").state
+    assert [(call.id, call.name) for call in state.calls] == [(None, "get"), (None, None)]
+    assert (state.region, state.stop_token_id) == (Region.CALL, None)
+
+
+KIMI = "<|tool_calls_section_begin|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "span", "region"),
+    [
+        (KIMI, ToolCallParseStatus.UNCLOSED_BLOCK, (0, 1), Region.CALLS),
+        (f"{KIMI}x<|tool_calls_section_end|>", ToolCallParseStatus.MALFORMED_STRUCTURE, (0, 3), Region.CONTENT),
+        (f"{KIMI}<|tool_call_begin|>a", ToolCallParseStatus.UNCLOSED_BLOCK, (1, 3), Region.CALL),
+    ],
+)
+def test_a_section_without_a_complete_call_is_a_failed_call(
+    text: str, status: ToolCallParseStatus, span: tuple[int, int], region: Region
+) -> None:
+    reader = reader_of_bytes(grammar_of("kimi"), marks=True)
+    response = completions.read(reader, [reader.encode(text)]).response
+    assert [(call.name, call.status, call.token_span) for call in response.tool_calls] == [(None, status, span)]
+    assert response.state.region is region

@@ -1,0 +1,93 @@
+"""A turn that is nothing but JSON objects is scanned as calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers import Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers.parsing.tool_formats.llama import find_calls
+from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
+from tests.support.completions import read as read_chunks
+from tests.support.responses import OK, ROME, TOOLS, said
+
+LLAMA = '{"name": "get", "parameters": {"city": "Rome"}}'
+
+
+BROKEN = ToolCallParseStatus.INVALID_JSON
+
+
+CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LLAMA}<|eot_id|>", [("get", OK)]),
+        (f"{LLAMA}\n{LLAMA}; {LLAMA}<|eot_id|>", [("get", OK)] * 3),
+        (LLAMA[:-5], [("get", CUT_OFF)]),
+        (f"{LLAMA[:-1]}<|eot_id|>", [("get", BROKEN)]),
+        (f"<|python_tag|>{LLAMA[:-1]}<|eom_id|>", [("get", BROKEN)]),
+        (f"{LLAMA}; {LLAMA[:-5]}", [("get", OK), ("get", CUT_OFF)]),
+        ('{"name": "größe"}<|eot_id|>', [("größe", OK)]),
+        ('{"name": "gr\\u00f6\\u00dfe"', [("größe", CUT_OFF)]),
+        ('{"name": "gr\\u00f6ße"}<|eot_id|>', [("größe", OK)]),
+        ('{"name": "Bob", "age": ', []),
+        (f"{LLAMA} and more", []),
+        ('{"na', []),
+    ],
+)
+def test_a_broken_call_of_llama_that_begins_with_the_name_of_a_tool_is_a_call(
+    text: str, expected: list[Any], hub: object
+) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    tools = [*TOOLS, {"name": "größe", "parameters": {}}]
+    ids = renderer.tokenizer.encode(text, add_special_tokens=False)
+    parsed = renderer.parse_response(ids, tools=tools)
+    assert [(call.name, call.status) for call in parsed.tool_calls] == expected
+    assert bool(parsed.content) == (not expected)
+
+
+def test_an_id_that_is_not_a_token_is_reported_within_a_call_of_llama(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    one, two = (renderer.tokenizer.encode(text, add_special_tokens=False) for text in (LLAMA, f"{LLAMA}; {LLAMA}"))
+    for at in (3, len(one) - 3, len(one), len(two)):
+        parsed = renderer.parse_response([*two[:at], -1, *two[at:]], tools=TOOLS)
+        assert said(parsed) == ("", None, [ROME, ROME])
+        assert [(skipped.start, skipped.end) for skipped in parsed.skipped] == [(at, at + 1)]
+
+
+def test_a_call_of_llama_that_is_cut_off_is_open(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    ids = renderer.tokenizer.encode(LLAMA.replace("Rome", "voilà ")[:-3], add_special_tokens=False)
+    parsed = renderer.parse_response(ids, tools=TOOLS)
+    assert (parsed.state.region, parsed.tool_calls[0].raw[-6:]) == (Region.CALL, "voilà ")
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], tools=TOOLS, add_generation_prompt=True)
+    bridge = renderer.bridge(prompt, ids, [{"role": "user", "content": "Go on."}], tools=TOOLS)
+    assert not getattr(bridge, "keeps", False)
+
+
+def test_a_tool_may_have_any_name(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("meta-llama/Llama-3.2-1B-Instruct"))
+    tools = [{"name": "\ud800", "parameters": {}}]
+    ids = renderer.tokenizer.encode(LLAMA, add_special_tokens=False)
+    assert said(renderer.parse_response(ids, tools=tools)) == ("", None, [ROME])
+
+
+def test_a_turn_is_calls_only_if_all_of_it_is() -> None:
+    call = '{"name": "a", "parameters": {}}'
+    assert find_calls(f" {call};{call}\n") == ([(1, 32), (33, 64)], False)
+    assert find_calls(f"{call} {call}") is find_calls(f"{call}, more") is find_calls("[1]") is find_calls("") is None
+    assert find_calls("null", {"a"}) is find_calls('{"name": null, "parameters": {}}') is None
+
+
+def test_a_broken_call_has_a_name_if_the_name_is_valid() -> None:
+    assert find_calls('{"name": "a", "parameters": {', {"a"}) == ([(0, 29)], True)
+    assert find_calls(r'{"name": "\ud800", "parameters": {', {"a"}) is find_calls('{"name": "b', {"b"}) is None
+
+
+def test_a_marker_before_a_bare_call_may_arrive_in_pieces() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), marks=False)
+    ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
+    assert [call.name for call in read_chunks(reader, one_by_one(ids)).response.tool_calls] == ["a"]
