@@ -51,10 +51,18 @@ class CallTemplate:
         before, _, after = self.tokenizer.decode(self.item["ids"]).partition(str(VALUE))
         return {**self.item, "ids": [*self.encode(before), *ids, *self.encode(after)]}
 
+    def with_calls(self, size: int) -> Item:
+        """Return the completion repeated up to `size` tokens, without stop tokens."""
+        ids = [token for token in self.item["ids"] if token not in self._stop_ids]
+        return {**self.item, "ids": ids * (size // len(ids))}
+
+    @property
+    def _stop_ids(self) -> set[int | None]:
+        return {self.tokenizer.eos_token_id, *(self.tokenizer.stop_token_ids or ())}
+
     def with_markers(self, size: int) -> Item:
         """Return `size` random markers of the format, except stop tokens."""
-        ends = {self.tokenizer.eos_token_id, *(self.tokenizer.stop_token_ids or ())}
-        markers = sorted(set(self.tokenizer.added_tokens.values()).intersection(self.item["ids"]) - ends)
+        markers = sorted(set(self.tokenizer.added_tokens.values()).intersection(self.item["ids"]) - self._stop_ids)
         return {**self.item, "ids": random.Random(size).choices(markers, k=size)}
 
     def with_nesting(self, size: int) -> Item:
@@ -67,6 +75,7 @@ class CallTemplate:
 SHAPES: dict[str, Callable[[CallTemplate, int], Item]] = {
     "braces": lambda template, size: template.with_value(template.encode("{") * size),
     "brackets": lambda template, size: template.with_value(template.encode("[") * size),
+    "calls": CallTemplate.with_calls,
     "markers": CallTemplate.with_markers,
     "nested JSON": CallTemplate.with_nesting,
 }
