@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from renderers.parsing import pieces
-from renderers.parsing.pieces import COMPILED, NO_PIECES, ByteTextJoiner, Pieces
+from renderers.parsing import markers
+from renderers.parsing.pieces import COMPILED, NO_PIECES, Pieces, PieceTable, PieceTexts
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import ByteTexts
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts, TokenTexts
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
@@ -28,31 +29,55 @@ NARROW = st.lists(st.text(st.characters(max_codepoint=0xFF), max_size=20), max_s
 ODD = [None, "1", 1.5, object(), [1], -1, -(2**70), 2**32, 2**63, 2**70]
 
 
+def in_python(texts: list[str], overrides: dict[int, str] | None = None) -> PieceTexts:
+    return PieceTexts(TokenTexts(dict(enumerate(texts)).get), overrides or {})
+
+
+def in_c(texts: list[str], overrides: dict[int, str] | None = None) -> PieceTable:
+    return PieceTable(ByteTexts(texts), overrides or {})
+
+
+Joiner = Callable[..., PieceTexts | PieceTable]
+JOINERS = [in_python, pytest.param(in_c, marks=needs_c)]
+
+
 def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
     return Pieces.of([texts[number] for number in ids]) if all(number in range(len(texts)) for number in ids) else None
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@pytest.mark.parametrize("joiner", JOINERS)
 @given(texts=TEXTS | NARROW, ids=st.lists(st.integers(-2, 13), max_size=30))
 @example(texts=["a" * 9], ids=[0])
 @example(texts=["a" * 8, "b"], ids=[0, 0, 1])
 @example(texts=["", "\u0fff"], ids=[1, 0, 1])
 @example(texts=[], ids=[])
-def test_ids_are_joined(compiled: bool, texts: list[str], ids: list[int]) -> None:
-    assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+def test_ids_are_joined(joiner: Joiner, texts: list[str], ids: list[int]) -> None:
+    known = [number for number in ids if number in range(len(texts))]
+    assert joiner(texts).join(known) == expected(texts, known)
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
+@needs_c
+def test_a_table_rejects_an_id_that_is_not_in_the_vocabulary() -> None:
+    assert in_c(["a"]).join([0, 1]) is None
+
+
+def test_an_id_that_is_not_in_the_vocabulary_is_unknown_and_not_kept() -> None:
+    texts = in_python(["a"])
+    assert texts.join([0, 1]) == Pieces.of(["a", UNKNOWN])
+    assert texts._texts == {0: "a"}
+
+
+@pytest.mark.parametrize("joiner", JOINERS)
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{type(odd).__name__}")
-def test_an_object_that_is_not_an_id_is_rejected(compiled: bool, odd: Any) -> None:
-    assert ByteTextJoiner(ByteTexts(["a"]), {1: "b"}, compiled=compiled).join([0, odd, 1]) is None
+def test_an_object_that_is_not_an_id_is_rejected(joiner: Joiner, odd: Any) -> None:
+    assert joiner(["a"], {1: "b"}).join([0, odd, 1]) is None
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
-def test_long_texts_are_joined(compiled: bool) -> None:
+@pytest.mark.parametrize("joiner", JOINERS)
+def test_long_texts_are_joined(joiner: Joiner) -> None:
     texts = [chr(65 + size % 26) * size for size in range(200)]
     ids = list(range(200)) * 50
-    assert ByteTextJoiner(ByteTexts(texts), {}, compiled=compiled).join(ids) == expected(texts, ids)
+    assert joiner(texts).join(ids) == expected(texts, ids)
 
 
 @needs_c
@@ -73,10 +98,10 @@ def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], 
         assert len(found[0]) <= sum(pairs[number][1] - pairs[number][0] for number in ids)
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_c)])
-def test_texts_of_ids_can_be_overridden(compiled: bool) -> None:
-    joiner = ByteTextJoiner(ByteTexts(["a", "b", "c"]), {4: "more", 1: "other", 3: "\u0100"}, compiled=compiled)
-    assert joiner.join([0, 1, 2, 3, 4]) == Pieces.of(["a", "other", "c", "\u0100", "more"])
+@pytest.mark.parametrize("joiner", JOINERS)
+def test_texts_of_ids_can_be_overridden(joiner: Joiner) -> None:
+    pieces = joiner(["a", "b", "c"], {5: "more", 1: "other", 3: "\u0100"})
+    assert pieces.join([0, 1, 2, 3, 4, 5]) == Pieces.of(["a", "other", "c", "\u0100", UNKNOWN, "more"])
 
 
 @needs_c
@@ -95,18 +120,18 @@ def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
     assert whole.after(place) == (Pieces.of(texts[place:]) if texts[place:] else NO_PIECES)
 
 
+@needs_c
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 def test_completions_are_parsed_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = reader_of_bytes(grammar_of(key), marks=True)
-    monkeypatch.setattr(pieces, "COMPILED", False)
-    in_python = reader_of_bytes(grammar_of(key), marks=True)
-    joiner = in_python.compiled.marker_text._joiner
-    assert joiner is not None
-    assert not joiner._compiled
+    monkeypatch.setattr(markers, "_TOKENS_UNTIL_TABLE", 0)
+    with_table = reader_of_bytes(grammar_of(key), marks=True)
     for text in completions(key):
         ids = reader.encode(text)
         for chunks in ([ids], [[*ids, -1, None, *ids]], list(one_by_one(ids))):
-            assert repr(read(reader, chunks)) == repr(read(in_python, chunks))
+            assert repr(read(reader, chunks)) == repr(read(with_table, chunks))
+    assert reader.compiled.marker_text._table is None
+    assert with_table.compiled.marker_text._table is not None
 
 
 def test_the_c_extension_is_used_if_it_can_be_built() -> None:

@@ -17,7 +17,7 @@ from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.parser import new_scanner
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
+from renderers.tokenizer.encoding.byte_text import ByteTexts, TokenTexts, to_byte_text
 from tests.support.call_formats import Call, format_calls
 from tests.support.standin import byte_tokenizer
 
@@ -169,6 +169,10 @@ class Vocabulary(NamedTuple):
     added_tokens: dict[str, int]
 
     @property
+    def token_texts(self) -> TokenTexts:
+        return TokenTexts(dict(enumerate(self.texts)).get)
+
+    @property
     def byte_texts(self) -> ByteTexts:
         return ByteTexts(self.texts)
 
@@ -263,7 +267,7 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
         renderer._compiled_grammar,
         tools,
         lambda text: tokenizer.encode(text, add_special_tokens=False),
-        len(tokenizer.vocab.byte_texts),
+        len(tokenizer.vocab.byte_texts or ()),
     )
 
 

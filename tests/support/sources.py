@@ -132,7 +132,7 @@ def source_of(name: str) -> Source:
     opened = encode(grammar.reasoning.markers[0]) if grammar.reasoning else []
     return Source(
         renderer,
-        len(tokenizer.vocab.byte_texts),
+        len(tokenizer.vocab.byte_texts or ()),
         [encode(text) for text in bits if text],
         [ids for ids in map(encode, texts) if 0 < len(ids) <= MOST],
         [prompt, later, [*prompt, *opened, *encode("Hm é")]],

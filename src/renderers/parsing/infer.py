@@ -30,7 +30,7 @@ from renderers.parsing.parser import new_scanner
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
 from renderers.probing.turn_format import TurnFormat
-from renderers.tokenizer.encoding.byte_text import ByteTexts, to_byte_text
+from renderers.tokenizer.encoding.byte_text import to_byte_text
 
 _THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDING = "\n ", " \n"
@@ -249,7 +249,7 @@ def _without_end(text: str, special_tokens: frozenset[str]) -> str:
         text = stripped.removesuffix(max(ends, key=len))
 
 
-_NO_TOKENS = SimpleNamespace(byte_texts=ByteTexts([]), added_tokens={}, reserved_texts=frozenset())
+_NO_TOKENS = SimpleNamespace(token_texts={}, byte_texts=None, added_tokens={}, reserved_texts=frozenset())
 _TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
 """A vocabulary without tokens: all markers are text."""
 

@@ -8,17 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from renderers.core.text import compile_alternation
-from renderers.parsing.pieces import ByteTextJoiner, Pieces
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, ForeignTexts, from_byte_text, to_byte_text
+from renderers.parsing.pieces import COMPILED, Pieces, PieceTable, PieceTexts
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
 _MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
+
+
+_TOKENS_UNTIL_TABLE = 2**17
+"""The number of tokens after which a table of the whole vocabulary has repaid the time to make it."""
 
 
 class MarkerTokenizer(Protocol):
     """The part of a tokenizer that parsing uses."""
 
     @property
-    def byte_texts(self) -> ByteTexts | ForeignTexts: ...
+    def token_texts(self) -> Mapping[int, str]: ...
+    @property
+    def byte_texts(self) -> ByteTexts | None: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
@@ -47,33 +53,27 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
 
 
 class MarkerText:
-    """Convert ids to byte text, and byte text to text, for a vocabulary and the markers of a format. Immutable.
+    """Convert ids to byte text, and byte text to text, for a vocabulary and the markers of a format.
 
     A marker that is a token of the vocabulary is found by its id only, a marker that is not is found
-    by its text. Stop tokens are markers as well. `markers` are sorted by how common they are.
+    by its text. Stop tokens are markers as well. `markers` are sorted by how common they are. Threads can share it.
     """
 
     def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
-        texts = tokenizer.byte_texts
+        texts = tokenizer.token_texts
         marker_ids = [tokenizer.added_tokens[text] for text in markers if text in tokenizer.added_tokens]
         ids = dict.fromkeys([*(token_id for token_id in stops if token_id >= 0), *marker_ids])
         characters = dict(zip(ids, FREE, strict=False))
         self._texts: dict[str, str] = {UNKNOWN: ""}
         for token_id, character in characters.items():
-            has_text = isinstance(texts, dict) or token_id < len(texts)
-            self._texts[character] = texts[token_id].replace(UNKNOWN, "") if has_text else ""
+            self._texts[character] = texts[token_id].replace(UNKNOWN, "")
         self._ids = {character: token_id for token_id, character in characters.items()}
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
-        self._joiner: ByteTextJoiner | None = None
-        if isinstance(texts, dict):
-            self._foreign_texts, self._foreign_characters = texts, characters
-        else:
-            self._size = max((len(texts), *(token_id + 1 for token_id in characters)))
-            # An extra id after the vocabulary stands for every invalid id.
-            gaps = dict.fromkeys(range(len(texts), self._size + 1), UNKNOWN)
-            self._joiner = ByteTextJoiner(texts, gaps | characters)
+        self._tokenizer, self._piece_texts = tokenizer, PieceTexts(texts, characters)
+        self._table: PieceTable | None = None
+        self._tokens_until_table = _TOKENS_UNTIL_TABLE
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
@@ -96,16 +96,18 @@ class MarkerText:
 
     def pieces(self, ids: list[Any]) -> Pieces:
         """Return the byte text of ids. An id that is not a token becomes `UNKNOWN`."""
-        if self._joiner is None:
-            texts, characters = self._foreign_texts, self._foreign_characters
-            plain_ids = map(_as_int, ids)
-            return Pieces.of([characters.get(key) or texts[key] if key >= 0 else UNKNOWN for key in plain_ids])
-        pieces = self._joiner.join(ids)
+        if self._table is None:
+            self._count(len(ids))
+        pieces = self._table.join(ids) if self._table is not None else self._piece_texts.join(ids)
         if pieces is None:
-            size = self._size
-            pieces = self._joiner.join([token_id if 0 <= token_id < size else size for token_id in map(_as_int, ids)])
-        assert pieces is not None
+            return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in map(_as_int, ids)])
         return pieces
+
+    def _count(self, tokens: int) -> None:
+        """Make the table once enough tokens were parsed to repay the time that it takes."""
+        self._tokens_until_table -= tokens
+        if COMPILED and self._tokens_until_table < 0 and self._tokenizer.byte_texts is not None:
+            self._table = PieceTable(self._tokenizer.byte_texts, self._piece_texts.overrides)
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""

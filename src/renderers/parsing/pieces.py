@@ -1,4 +1,4 @@
-"""Join the byte texts of tokens to one text with the start of each token: in C if that was built, else in Python."""
+"""Join the byte texts of tokens to one text with the start of each token, in Python or in C."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from renderers.tokenizer.encoding.byte_text import ByteTexts
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts
 
 _VERSION = 1
 """The interface of the C extension. An extension that was built for another version is not used."""
@@ -24,6 +24,7 @@ except (ImportError, AttributeError):
     COMPILED = False
 """True if the C extension is used."""
 
+_CACHED_TEXTS = 2**18
 _UTF_16 = {"little": "utf-16-le", "big": "utf-16-be"}[sys.byteorder]
 
 
@@ -58,45 +59,62 @@ class Pieces(NamedTuple):
 NO_PIECES = Pieces("", array("Q"))
 
 
-class ByteTextJoiner:
-    """Join ids to byte text, for one vocabulary. Immutable.
+class PieceTexts(dict[int, str]):
+    """The byte texts of the ids that were joined so far, looked up in the vocabulary when first needed.
+
+    `overrides` are byte texts of certain ids. Texts beyond a number are not kept: any number may be an id.
+
+    >>> PieceTexts({0: "Hel", 1: "lo"}, {1: "p", 2: "!"}).join([0, 1, 2])
+    Pieces(byte_text='Help!', starts=array('Q', [0, 3, 4]))
+    """
+
+    def __init__(self, texts: Mapping[int, str], overrides: Mapping[int, str]) -> None:
+        super().__init__(overrides)
+        self._texts, self.overrides = texts, overrides
+
+    def __missing__(self, number: int) -> str:
+        text = self._texts[number]
+        if len(self) < _CACHED_TEXTS:
+            self[number] = text
+        return text
+
+    def join(self, ids: list[Any]) -> Pieces | None:
+        """Return the pieces of some ids. None if any of them is not a number that can be an id."""
+        try:
+            return Pieces.of(list(map(self.__getitem__, array("I", ids))))
+        except Exception:
+            # An object that is not a number can raise anything.
+            return None
+
+
+class PieceTable:
+    """The byte texts of a whole vocabulary in a form that the C extension joins. Immutable.
 
     `overrides` are byte texts of certain ids, which may be larger than those of the vocabulary.
 
-    >>> joiner = ByteTextJoiner(ByteTexts(["Hel", "lo"]), {1: "p", 2: "!"})
-    >>> joiner.join([0, 1, 2])
+    >>> table = PieceTable(ByteTexts(["Hel", "lo"]), {1: "p", 2: "!"})
+    >>> table.join([0, 1, 2])
     Pieces(byte_text='Help!', starts=array('Q', [0, 3, 4]))
-    >>> joiner.join([-1]) is None
+    >>> table.join([3]) is None
     True
     """
 
-    def __init__(self, texts: ByteTexts, overrides: Mapping[int, str], *, compiled: bool | None = None) -> None:
-        self._compiled = COMPILED if compiled is None else compiled
+    def __init__(self, texts: ByteTexts, overrides: Mapping[int, str]) -> None:
         size = max((len(texts), *(token_id + 1 for token_id in overrides)))
-        if not self._compiled:
-            self._texts = [*texts, *[""] * (size - len(texts))]
-            for token_id, text in overrides.items():
-                self._texts[token_id] = text
-            return
+        gaps = dict.fromkeys(range(len(texts), size), UNKNOWN)
         # The start and the end of each text, alternating.
         self._spans = array("I", bytes(2 * size * array("I").itemsize))
         self._spans[0 : 2 * len(texts) : 2] = (array("I", [0]) + texts.ends)[: len(texts)]
         self._spans[1 : 2 * len(texts) : 2] = texts.ends
         end = len(texts.joined)
-        for token_id, text in overrides.items():
+        added = {**gaps, **overrides}
+        for token_id, text in added.items():
             self._spans[2 * token_id], self._spans[2 * token_id + 1] = end, end + len(text)
             end += len(text)
-        self._units = "".join([texts.joined, *overrides.values()]).encode(_UTF_16)
+        self._units = "".join([texts.joined, *added.values()]).encode(_UTF_16)
 
     def join(self, ids: list[Any]) -> Pieces | None:
         """Return the pieces of some ids. None if any of them is not an id of the vocabulary, or not a plain int."""
-        if not self._compiled:
-            try:
-                # The array rejects negative ids, which would count from the end of the list.
-                return Pieces.of([self._texts[token_id] for token_id in array("I", ids)])
-            except Exception:
-                # An object that is not a number can raise anything.
-                return None
         joined = _join.join(ids, self._units, self._spans)
         if joined is None:
             return None

@@ -84,7 +84,9 @@ class ForeignVocab:
         tags = {text for template in self._tokenizer.chat_templates.values() for text in _TAG.findall(template)}
         return self.control_texts | {text for text in tags if self.token_id(text) is not None}
 
-    byte_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))
+    byte_texts: ClassVar[None] = None
+    """None: a wrapped class does not list its tokens."""
+    token_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))
     """The text of each token by id, with one character for each byte."""
 
     @lazy
@@ -116,7 +118,7 @@ class ForeignVocab:
         offsets = attempt(returned, wrapped, "__call__ with return_offsets_mapping") if callable(wrapped) else None
         if offsets is not None and len(offsets) == len(ids):
             return offsets
-        return aligned_offsets(ids, text, decode=self.byte_texts.text_of)
+        return aligned_offsets(ids, text, decode=self.token_texts.text_of)
 
     def token_id(self, text: str) -> int | None:
         """Return the id of the single token that a text encodes to; None if there is no such token."""

@@ -10,7 +10,15 @@ from typing import Any
 from tokenizers import Encoding, Tokenizer
 
 from renderers.core.lazy import lazy
-from renderers.tokenizer.encoding.byte_text import ByteTexts, texts_of_bytes, texts_of_pieces
+from renderers.tokenizer.encoding.byte_text import (
+    ByteTexts,
+    TokenSizes,
+    TokenTexts,
+    text_of_bytes,
+    text_of_pieces,
+    texts_of_bytes,
+    texts_of_pieces,
+)
 from renderers.tokenizer.encoding.piece_cache import PieceCache
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.engines.hf import check_text, encode_batch
@@ -98,11 +106,17 @@ class Vocab:
         return text if normalizer is None else normalizer.normalize_str(text)
 
     @lazy
+    def token_texts(self) -> TokenTexts:
+        """The text of each token by id, with one character for each byte. Each is looked up on first use."""
+        backend = self.backend
+        return TokenTexts(text_of_bytes(backend, self.added_tokens) if self.byte_level else text_of_pieces(backend))
+
+    @lazy
     def byte_texts(self) -> ByteTexts:
-        """The text of each token by id, with one character for each byte."""
+        """The same texts of the whole vocabulary."""
         return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
-    token_sizes = lazy[list[int]](lambda self: self.byte_texts.sizes())
+    token_sizes = lazy[TokenSizes](lambda self: TokenSizes(self.token_texts))
     """The number of bytes of each token by id. Only for byte-level vocabularies."""
     sizes_hold = lazy[bool](lambda self: self.byte_level and self._words is not None and not self.stripping)
     """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""

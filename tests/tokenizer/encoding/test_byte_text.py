@@ -38,6 +38,10 @@ def test_joined_they_are_the_decoded_text(name: str, request: pytest.FixtureRequ
     chance = random.Random(0)
     known = [number for number, text in enumerate(texts) if text != UNKNOWN]
     assert len(known) == len(set(tokenizer.get_vocab().values()))
+    looked_up = tokenizer.vocab.token_texts
+    sample = range(len(texts)) if tokenizer.vocab.byte_level else chance.sample(range(len(texts)), 2_000)
+    assert [number for number in sample if looked_up[number] != texts[number]] == []
+    assert looked_up[len(texts)] == looked_up[2**40] == UNKNOWN
     for size in (1, 2, 3, 5, 40):
         for _ in range(300):
             ids = chance.choices(known, k=size)
@@ -115,7 +119,7 @@ class CountingLetters(Letters):
 def test_texts_of_a_callers_tokenizer_are_bounded_and_those_in_use_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CACHED_TEXTS", 100)
     letters = CountingLetters()
-    texts = adopt_tokenizer(letters).vocab.byte_texts
+    texts = adopt_tokenizer(letters).vocab.token_texts
     letters.decoded.clear()
     for number in range(1000, 4000):
         assert [texts[ord("a")], texts[number]] == ["a", to_byte_text(chr(number))]
@@ -125,10 +129,10 @@ def test_texts_of_a_callers_tokenizer_are_bounded_and_those_in_use_stay(monkeypa
 
 def test_what_a_callers_decode_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", "renderers")
-    assert adopt_tokenizer(Letters()).vocab.byte_texts[10**9] == UNKNOWN
+    assert adopt_tokenizer(Letters()).vocab.token_texts[10**9] == UNKNOWN
     assert "decode([1000000000]) raised ValueError" in caplog.text
 
 
 def test_a_callers_own_tokenizer_is_asked_token_by_token() -> None:
-    texts = adopt_tokenizer(Letters()).vocab.byte_texts
+    texts = adopt_tokenizer(Letters()).vocab.token_texts
     assert [texts[ord("é")], texts[10**9]] == ["Ã©", UNKNOWN]

@@ -83,11 +83,45 @@ class ByteTexts:
             raise IndexError(f"the vocabulary has no token {number}")
         return self.joined[self.ends[number - 1] if number else 0 : self.ends[number]]
 
-    def sizes(self) -> list[int]:
-        return [end - start for start, end in itertools.pairwise((0, *self.ends))]
-
     def __iter__(self) -> Iterator[str]:
         return (self.joined[start:end] for start, end in itertools.pairwise((0, *self.ends)))
+
+
+class TokenTexts(dict[int, str]):
+    """The byte text of each id of a vocabulary, looked up when it is first needed.
+
+    A conversation has few different tokens, and the texts of a whole vocabulary take a tenth of a second. An id
+    without a token is `UNKNOWN`. It is not stored, as any number may be asked for.
+
+    >>> texts = TokenTexts({7: "seven"}.get)
+    >>> texts[7], texts[8] == UNKNOWN, dict(texts)
+    ('seven', True, {7: 'seven'})
+    """
+
+    def __init__(self, text_of: Callable[[int], str | None]) -> None:
+        super().__init__()
+        self._text_of = text_of
+
+    def __missing__(self, number: int) -> str:
+        try:
+            text = self._text_of(number)
+        except OverflowError:
+            # The id does not fit into 32 bits.
+            text = None
+        if text is None:
+            return UNKNOWN
+        return self.setdefault(number, text)
+
+
+class TokenSizes(dict[int, int]):
+    """The number of bytes of each id of a vocabulary, looked up when it is first needed."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, number: int) -> int:
+        return self.setdefault(number, len(self._texts[number]))
 
 
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
@@ -124,6 +158,33 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
 
 def _translated(token: str) -> str:
     return token.translate(_BYTES) if _BYTES.keys() >= set(map(ord, token)) else to_byte_text(token)
+
+
+def text_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> Callable[[int], str | None]:
+    """Return a function that returns the byte text of an id of a byte-level vocabulary."""
+    added_texts = {number: to_byte_text(text) for text, number in added.items()}
+
+    def text_of(number: int) -> str | None:
+        token = backend.id_to_token(number)
+        return added_texts.get(number) or (None if token is None else _translated(token))
+
+    return text_of
+
+
+def text_of_pieces(backend: Tokenizer) -> Callable[[int], str | None]:
+    """Return a function that returns the byte text of an id of another vocabulary: its text decoded after a letter."""
+    anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
+    anchor_text = backend.decode(anchor, skip_special_tokens=False)
+
+    def text_of(number: int) -> str | None:
+        token = backend.id_to_token(number)
+        if token is None:
+            return None
+        if byte := _FALLBACK.fullmatch(token):
+            return chr(_NORMAL_BYTES[int(byte[1], 16)])
+        return to_byte_text(backend.decode([*anchor, number], skip_special_tokens=False).removeprefix(anchor_text))
+
+    return text_of
 
 
 def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
