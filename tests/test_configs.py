@@ -266,8 +266,11 @@ def test_a_custom_renderer_cannot_be_created_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen9", ""])
-def test_an_unknown_name_is_rejected_with_a_list_of_the_known_ones(name: str) -> None:
-    with pytest.raises(ValueError, match=f"there is no renderer '{name}'. The names are auto, command-a, .*, qwen3,"):
+def test_an_unknown_name_is_rejected_with_a_suggestion_and_a_list_of_the_known_ones(name: str) -> None:
+    if name:
+        with pytest.raises(ValueError, match=r"Did you mean 'qwen3'\?"):
+            config_from_name(name)
+    with pytest.raises(ValueError, match=f"there is no renderer '{name}'.* The names are auto, command-a, .*, qwen3,"):
         config_from_name(name)
 
 

@@ -67,8 +67,8 @@ MESSAGES: dict[str, tuple[Any, str]] = {
         {"role": "user", "content": True},
         "content must be a string, a list of parts, None, or JSON data of a tool, not a bool",
     ),
-    "the role is missing": ({"content": "R"}, "has no role: it must be a string, such as 'user'"),
-    "the role is a list": ({"role": ["user"]}, "has the role ['user']: it must be a string, such as 'user'"),
+    "the role is missing": ({"content": "R"}, "role must be a string such as 'user', and is missing"),
+    "the role is a list": ({"role": ["user"]}, "role must be a string such as 'user', not ['user']"),
     "the message is None": (None, "must be a dict with a role and a content, not None"),
 }
 TOOLS: dict[str, tuple[Any, str]] = {

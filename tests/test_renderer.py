@@ -20,6 +20,7 @@ from renderers import (
     ChatRenderer,
     Limits,
     MessageError,
+    Qwen3RendererConfig,
     TemplateLimitError,
     TemplateMissingError,
     TemplateRefusalError,
@@ -30,6 +31,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
+from renderers.family_renderers import FamilyRenderer
 from renderers.probing.turn_format import TurnFormat
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.tokenizer.encoding.test_encode import Letters
@@ -174,8 +176,30 @@ def test_a_custom_tokenizer_can_be_used() -> None:
     assert rendered.message_roles == ["user"]
 
 
+class Labelled(FamilyRenderer):
+    """A caller's subclass with an attribute of its own."""
+
+
+def test_a_pickle_of_a_subclass_keeps_its_attributes_whatever_else_is_in_the_process() -> None:
+    renderer = Labelled._from_settings(create_renderer(load_tokenizer(EMBEDDED)).settings)
+    vars(renderer)["label"] = "mine"
+    renderer.render(HI)
+    pickled = pickle.dumps(renderer)
+    first = pickle.loads(pickled)
+    assert first is not renderer
+    del renderer
+    gc.collect()
+    assert vars(first)["label"] == vars(pickle.loads(pickled))["label"] == "mine"
+
+
 def test_a_config_that_is_a_dict_is_rejected() -> None:
     config: Any = {"name": "qwen3"}
+    with pytest.raises(TypeError, match=r"config must be a renderer config, .*, not the class Qwen3RendererConfig"):
+        create_renderer(load_tokenizer(EMBEDDED), Qwen3RendererConfig)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="chat_template_kwargs must be a dict, not a str"):
+        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="verify must be True, False or None, not a str"):
+        create_renderer(load_tokenizer(EMBEDDED), verify="no")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"config must be a renderer config, .*, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), config)
 

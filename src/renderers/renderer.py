@@ -7,7 +7,7 @@ import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from renderers.bridging.bridge import Bridge, Extension, Prior
@@ -61,7 +61,13 @@ class _Setting(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, renderer: ChatRenderer, owner: type) -> T:
+    @overload
+    def __get__(self, renderer: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, renderer: ChatRenderer, owner: type) -> T: ...
+    def __get__(self, renderer: ChatRenderer | None, owner: type) -> Self | T:
+        if renderer is None:
+            return self
         value: T = getattr(renderer.settings, self._name)
         return value
 
@@ -102,7 +108,7 @@ class ChatRenderer:
 
     def __post_init__(self) -> None:
         self._check()
-        if isinstance(self.tokenizer, LoadedTokenizer):
+        if _is_shared(type(self), self.settings):
             _LIVE.setdefault(_live_key(type(self), self.settings), self)
 
     def _check(self) -> None:
@@ -462,7 +468,10 @@ class ChatRenderer:
         return {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.settings)
+        # Attributes of a caller's subclass. Those of this package are computed from the settings.
+        computed = {name for parent in ChatRenderer.__mro__ + MultimodalChatRenderer.__mro__ for name in vars(parent)}
+        own = {name: value for name, value in vars(self).items() if name not in {"settings", *computed}}
+        return _restore, (type(self), self.settings), own or None
 
 
 class MultimodalChatRenderer(ChatRenderer):
@@ -501,6 +510,12 @@ class MultimodalChatRenderer(ChatRenderer):
         return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
 
 
+def _is_shared(renderer_class: type[ChatRenderer], settings: RendererSettings) -> bool:
+    """Return True if equal renderers are interchangeable: the class is one of this package."""
+    ours = renderer_class.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return ours and isinstance(settings.tokenizer, LoadedTokenizer)
+
+
 def _live_key(
     renderer_class: type[ChatRenderer], settings: RendererSettings
 ) -> tuple[type[ChatRenderer], RendererSettings, str]:
@@ -510,7 +525,7 @@ def _live_key(
 
 def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
     """Return the equal renderer of this process, with everything that it has learned, or a new one."""
-    live = _LIVE.get(_live_key(renderer_class, settings)) if isinstance(settings.tokenizer, LoadedTokenizer) else None
+    live = _LIVE.get(_live_key(renderer_class, settings)) if _is_shared(renderer_class, settings) else None
     return live or renderer_class._from_settings(settings)
 
 

@@ -121,6 +121,8 @@ def resolve_settings(
     }
     passed = {name: value for name, value in options.items() if value is not None}
     config = _with_options(AutoRendererConfig() if config is None else config, match.family, passed)
+    if not isinstance(chat_template_kwargs, Mapping | None):
+        raise TypeError(f"chat_template_kwargs must be a dict, not {describe_type(chat_template_kwargs)}")
     kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in match.family.switches}
     # Configs cannot hold lists and dicts.
     containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}

@@ -229,7 +229,7 @@ def test_media_can_be_at_any_depth_of_a_part_and_a_part_can_be_an_object(part: A
     ],
 )
 def test_an_object_in_place_of_text_is_rejected_with_its_path(part: Any, path: tuple[str, ...]) -> None:
-    with pytest.raises(MessageError, match="is a Image, which is not JSON data") as caught:
+    with pytest.raises(MessageError, match="is an Image, which is not JSON data") as caught:
         normalise_messages([{"role": "user"}, {"role": "user", "content": ["Hi", part]}])
     assert (caught.value.message, caught.value.path) == (1, ("content", 1, *path))
 
@@ -251,18 +251,18 @@ for _ in range(200):
         (None, "messages must be a list of messages, not None"),
         (["hi"], "message 0: must be a dict with a role and a content, not a str"),
         ([[{"role": "user"}]], "message 0: must be a dict with a role and a content, not a list"),
-        ([{"role": "user"}, {"content": "x"}], "message 1: has no role: it must be a string, such as 'user'"),
-        ([{"role": None}], "message 0: has the role None"),
+        ([{"role": "user"}, {"content": "x"}], "message 1: role must be a string such as 'user', and is missing"),
+        ([{"role": None}], "message 0: role must be a string such as 'user', not None"),
         ([{"role": "user"}, {"role": "user", "content": {1}}], "message 1: content is a set, which is not JSON data"),
         ([{"role": "user", "content": b"x"}], "message 0: content is a bytes, which is not JSON data"),
-        ([{"role": "user", "content": object()}], "message 0: content is a object, which is not JSON data"),
+        ([{"role": "user", "content": object()}], "message 0: content is an object, which is not JSON data"),
         ([{"role": "user", "x": {1: "y"}}], "message 0: x has the key 1, and keys of JSON data are strings"),
         ([{"role": "user", "x": [{None: 1}]}], "message 0: x.0 has the key None"),
         ([{"role": "user"}, CYCLE], "message 1: self.0 contains itself, so it is not JSON data"),
         ([{"role": "user", "content": DEEP}], "is nested more than 100 levels deep"),
         (
             [{"role": "user", "content": [{"type": "text", "text": object()}]}],
-            "message 0: content.0.text is a object",
+            "message 0: content.0.text is an object",
         ),
     ],
 )
@@ -295,7 +295,7 @@ def test_other_arguments_are_converted_to_plain_data_too() -> None:
         "documents": [{"text": "x"}],
         "flag": True,
     }
-    with pytest.raises(MessageError, match=r"^documents\.0 is a object"):
+    with pytest.raises(MessageError, match=r"^documents\.0 is an object"):
         normalise_data({"documents": [object()]})
 
 

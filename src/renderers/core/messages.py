@@ -233,8 +233,8 @@ def _normalise_message(message: Any, index: int) -> dict[str, Any]:
     plain: dict[str, Any] = _normalise(message, index, (), ())
     _require(isinstance(plain, dict), _MESSAGE, message, index, ())
     if not isinstance(plain.get("role"), str):
-        fault = f"has the role {plain['role']!r}" if "role" in plain else "has no role"
-        raise MessageError(f"{fault}: it must be a string, such as 'user'", message=index)
+        fault = f"not {plain['role']!r}" if "role" in plain else "and is missing"
+        raise MessageError(f"must be a string such as 'user', {fault}", message=index, path=("role",))
     _check_message(plain, index)
     reasoning = [plain[key] for key in REASONING_NAMES if plain.get(key) is not None]
     return {"thinking": reasoning[0], **plain, "reasoning_content": reasoning[0]} if reasoning else plain
@@ -317,7 +317,7 @@ def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, .
         return _normalise(value.item(), message, path, around, media=media)
     if media:
         return f"<{kind.__name__}>"
-    fault = f"is a {kind.__name__}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts"
+    fault = f"is {describe_type(value)}, which is not JSON data: use strings, numbers, booleans, None, lists and dicts"
     raise MessageError(fault, message=message, path=path)
 
 

@@ -80,9 +80,11 @@ def _alternatives(texts: Iterable[str]) -> str:
 def describe_type(value: object) -> str:
     """Return the type of a value for an error message.
 
-    >>> describe_type(3), describe_type("a"), describe_type(None)
-    ('an int', 'a str', 'None')
+    >>> describe_type(3), describe_type("a"), describe_type(None), describe_type(str)
+    ('an int', 'a str', 'None', 'the class str')
     """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     name = type(value).__name__
     return "None" if value is None else f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 

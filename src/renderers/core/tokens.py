@@ -217,17 +217,19 @@ class RenderedTokens:
             raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
         runs = self.runs
         ids = np.asarray(self.__dict__["_ids"] if self._is_unchanged() else self.token_ids, dtype=np.uint32)
-        ids.flags.writeable = False
         sizes = np.diff([0, *(run.end for run in runs)])
         messages, channels, sampled, content = zip(*(run[1:] for run in runs), strict=True) if runs else [()] * 4
         numbers = [_CHANNEL_NUMBERS[channel] for channel in channels]
-        return TokenArrays(
+        arrays = TokenArrays(
             token_ids=ids,
             message_indices=np.repeat(np.array(messages, dtype=np.int32), sizes),
             sampled_mask=np.repeat(np.array(sampled, dtype=np.bool_), sizes),
             is_content=np.repeat(np.array(content, dtype=np.bool_), sizes),
             channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
         )
+        for values in arrays:
+            values.flags.writeable = False
+        return arrays
 
     def explain(self, decode: Decode | None = None) -> None:
         """Print the tokens with their messages and channels. Sampled tokens are marked.

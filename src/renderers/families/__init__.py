@@ -1,4 +1,4 @@
-"""Model families: one declarative record each, with the typed config and the renderer class that go with it."""
+"""Model families: one declarative record each, with its typed config. `family_renderers.py` has the classes."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
@@ -208,7 +209,9 @@ def config_from_name(name: str) -> BaseRendererConfig | None:
         raise ValueError("a custom renderer needs an import path. Use CustomRendererConfig(import_path=...).")
     known = sorted(CONFIG_CLASSES.keys() - {"custom"})
     if name not in known:
-        raise ValueError(f"there is no renderer {name!r}. The names are {', '.join(known)}.")
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"there is no renderer {name!r}. {hint}The names are {', '.join(known)}.")
     return CONFIG_CLASSES[name]()
 
 

@@ -162,6 +162,8 @@ class ChatTemplate:
 
 def resolve_verify(verify: bool | None) -> bool:
     """Return `verify`, or the value of the environment variable `RENDERERS_VERIFY` if it is None."""
+    if not isinstance(verify, bool | None):
+        raise TypeError(f"verify must be True, False or None, not {describe_type(verify)}")
     return os.environ.get("RENDERERS_VERIFY", "") not in ("", "0") if verify is None else verify
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+from renderers.core.text import describe_type
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, digest, only_load_errors, with_place
 from renderers.tokenizer.loading.locate import locate
@@ -50,9 +51,10 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     >>> load_tokenizer(EXAMPLE_MODEL).eos_token
     '<|end|>'
     """
+    for value, allowed in ((model_name_or_path, str | os.PathLike), (revision, str | None)):
+        if not isinstance(value, allowed):
+            raise TypeError(f"the name and the revision of a tokenizer must be strings, not {describe_type(value)}")
     name = os.fspath(model_name_or_path)
-    if not isinstance(name, str) or not isinstance(revision, str | None):
-        raise TypeError("model_name_or_path and revision must be str")
     for pause in _PAUSES:
         try:
             return _load(locate(name, revision), revision)

@@ -54,7 +54,7 @@ def locate(name: str, revision: str | None) -> TokenizerFiles:
     if not hub.is_repository_name(name):
         hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
-            f"{name!r} is neither a file nor a directory here{hint}, and cannot be the name of a repository."
+            f"{name!r} is neither a file nor a directory{hint}, and cannot be the name of a repository. Check the path."
         )
     if revision is not None and not hub.is_revision(revision):
         raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.")

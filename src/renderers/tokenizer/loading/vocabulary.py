@@ -97,8 +97,8 @@ def _declared_tokens(content: bytes) -> dict[str, int]:
 def _from_ranks(content: bytes, model_files: ModelFiles) -> Vocabulary:
     if model_files.tokenizer_class != _KIMI_CLASS:
         raise TokenizerFileError(
-            "contains only ranks, so the split pattern is unknown; tokenizer_config.json must name a tokenizer_class "
-            f"that is known ({_KIMI_CLASS}), and it names {model_files.tokenizer_class}."
+            "is neither a tokenizer.json nor a tekken.json. A file of ranks does not contain the split pattern, so "
+            f"tokenizer_config.json must have the tokenizer_class {_KIMI_CLASS}, not {model_files.tokenizer_class}."
         )
     ranks = _parse_ranks(content)
     listed = {number: text for text, number in model_files.added_tokens.items()}
