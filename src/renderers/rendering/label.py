@@ -69,8 +69,12 @@ class _Turn(NamedTuple):
 
     def samples(self, start: int, end: int, *, template_text: bool) -> bool:
         """Return True if a range is sampled. Only text that the template wrote can be prompted."""
-        within = self.start <= start < end <= self.end
-        return within and not (template_text and any(first <= start and end <= last for first, last in self.prompted))
+        if not self.start <= start < end <= self.end:
+            return False
+        # Most turns have no prompted range, and an empty generator takes as long as the rest.
+        return not (
+            template_text and self.prompted and any(first <= start and end <= last for first, last in self.prompted)
+        )
 
 
 def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str) -> _Turn:
@@ -96,25 +100,28 @@ def _label_spans(
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = sorted(set(itertools.chain.from_iterable(pairs)))
     ends = {turn.end: index for index, turn in turns.items()}
-    for span, channel in zip(trace.spans, channels, strict=True):
-        cuts = borders[bisect.bisect_right(borders, span.start) : bisect.bisect_left(borders, span.end)]
-        region = regions.get(span.message) if channel is Channel.CONTENT else None
-        pattern = None if span.path else media.get(span.message)
-        places = [match.span() for match in pattern.finditer(trace.text, span.start, span.end)] if pattern else []
+    # The entry after the last is that of message -1, which is no message.
+    is_assistant = [*(message["role"] == "assistant" for message in messages), False]
+    for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
+        first = bisect.bisect_right(borders, span_start)
+        cuts = borders[first : bisect.bisect_left(borders, span_end, first)]
+        region = regions.get(owner) if channel is Channel.CONTENT else None
+        pattern = None if path else media.get(owner)
+        places = [match.span() for match in pattern.finditer(trace.text, span_start, span_end)] if pattern else []
         if region or places:
             inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
-            cuts = sorted(place for place in inner if span.start < place < span.end)
-        for start, end in itertools.pairwise((span.start, *cuts, span.end)):
-            message, turn = span.message, turns.get(span.message)
-            sampled = turn is not None and turn.samples(start, end, template_text=not span.path)
-            stopped = ends.get(end, message)
-            if stopped != message and turns[stopped].samples(start, end, template_text=not span.path):
+            cuts = sorted(place for place in inner if span_start < place < span_end)
+        turn = turns.get(owner)
+        for start, end in itertools.pairwise((span_start, *cuts, span_end)) if cuts else ((span_start, span_end),):
+            message = owner
+            sampled = turn is not None and turn.samples(start, end, template_text=not path)
+            stopped = ends.get(end, owner)
+            if stopped != owner and turns[stopped].samples(start, end, template_text=not path):
                 # The stop token of the previous turn, which the template writes at the start of this message.
                 message, sampled = stopped, True
             own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
-            is_assistant = message >= 0 and messages[message]["role"] == "assistant"
-            content = sampled if is_assistant else own in _CONTENT
-            yield LabelledSpan(start, end, message, span.path, own, sampled, content)
+            content = sampled if is_assistant[message] else own in _CONTENT
+            yield LabelledSpan(start, end, message, path, own, sampled, content)
 
 
 class _Region(NamedTuple):
