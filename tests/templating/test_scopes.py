@@ -194,11 +194,6 @@ def test_booleans_and_none_belong_to_the_message() -> None:
     assert run(source, {"role": "user", "flag": True, "none": None}) == "0:TrueNone"
 
 
-def test_text_in_a_block_follows_the_same_rules() -> None:
-    source = "{% block b %}{% for m in messages %}<{{ m.content }}>{% endfor %}{% endblock %}"
-    assert run(source, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
-
-
 def test_adjacent_spans_have_different_owners() -> None:
     trace = ChatTemplate("{% for m in messages %}a{{ 'b' }}{{ m.content }}{% endfor %}").run([USER])
     assert [(span.start, span.end) for span in trace.spans] == [(0, 2), (2, 3)]

@@ -1,0 +1,214 @@
+"""Infer the kinds of expressions while compiling, so that generated code needs fewer checks.
+
+A kind is a guarantee about every value that an expression can have at run time. None means that nothing is known.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jinja2 import nodes
+
+from renderers.templating.syntax import is_set_first, names_in_target, own_statements
+
+
+class Kind(enum.Enum):
+    """The kind of an expression."""
+
+    TEXT = "a text that is not marked as safe"
+    INTEGER = "an integer"
+    TRUTH = "a boolean"
+    MESSAGE = "a message"
+    MESSAGES = "a list of messages"
+    NAMESPACE = "a namespace"
+    CONTAINER = "a list, tuple or dict"
+
+
+@dataclass
+class Variable:
+    """A template variable: its name in the generated code, and its kind."""
+
+    python: str
+    kind: Kind | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+    """The fields of a message that were read into variables of the generated code."""
+    macro: str | None = None
+    """The function of the generated code, if the variable is a macro that is defined by now."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The variables of the generated code for a loop."""
+
+    items: str
+    index: str
+    count: str
+    value: str | None
+
+
+class Names:
+    """The variables of one scope of a template, within the scope `parent`."""
+
+    def __init__(
+        self, parent: Names | None, variables: dict[str, Variable], body: Sequence[nodes.Node], bound: Sequence[str]
+    ) -> None:
+        self.parent = parent
+        self.variables = variables
+        self._body = body
+        self.bound = bound
+        self.loop: Loop | None = parent.loop if parent is not None else None
+
+    def find(self, name: str) -> Variable | None:
+        """Return the variable of a name; None if the template does not bind it."""
+        names: Names | None = self
+        while names is not None:
+            if name in names.variables:
+                return names.variables[name]
+            names = names.parent
+        return None
+
+    def count_bindings(self, name: str) -> int:
+        """Return how often this scope binds a name."""
+        count = sum(bound == name for bound in self.bound)
+        for node in own_statements(self._body):
+            if isinstance(node, nodes.Assign | nodes.AssignBlock):
+                count += name in names_in_target(node.target)
+            elif isinstance(node, nodes.Macro):
+                count += node.name == name
+        return count
+
+
+MARKUP_FILTERS = frozenset("e escape forceescape safe urlize xmlattr".split())
+_ALWAYS_TEXT = frozenset("join replace tojson".split())
+_SOFT_TEXT = frozenset("capitalize center format indent lower string title trim upper".split())
+"""Filters that return a text that is marked as safe only if their input is."""
+_TEXT_METHODS = frozenset(
+    "capitalize casefold center expandtabs format join ljust lower lstrip removeprefix removesuffix replace rjust "
+    "rstrip strip swapcase title translate upper zfill".split()
+)
+_LOOP_NUMBERS = frozenset("index index0 length revindex revindex0 depth depth0".split())
+_LOOP_FLAGS = frozenset("first last".split())
+
+
+class KindInference:
+    """Find the kinds of expressions. `markup` is True if texts of the template can be marked as safe."""
+
+    def __init__(self, *, markup: bool) -> None:
+        self._markup = markup
+
+    def of(self, node: nodes.Node | None, names: Names) -> Kind | None:
+        """Return the kind of an expression."""
+        find = self._BY_NODE.get(type(node))  # type: ignore[arg-type]
+        return None if find is None else find(self, node, names)
+
+    def of_items(self, node: nodes.Node, names: Names) -> Kind | None:
+        """Return the kind of the items that a loop over an expression has."""
+        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "range":
+            return Kind.INTEGER if names.find("range") is None else None
+        return Kind.MESSAGE if self.of(node, names) is Kind.MESSAGES else None
+
+    def infer_variables(self, names: Names, body: list[nodes.Node]) -> None:
+        """Set the kinds of the variables that statements assign."""
+        values: dict[str, list[nodes.Node | None]] = {}
+        for node in own_statements(body):
+            if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+                values.setdefault(node.target.name, []).append(node.node)
+            elif isinstance(node, nodes.Assign | nodes.AssignBlock):
+                for name in names_in_target(node.target):
+                    values.setdefault(name, []).append(None)
+            elif isinstance(node, nodes.Macro):
+                values.setdefault(node.name, []).append(None)
+        initial = {name: self._outer_kind(name, names) for name in values if not is_set_first(name, body)}
+        for name, found in values.items():
+            names.variables[name].kind = initial[name] if name in initial else self.of(found[0], names)
+        changed = True
+        while changed:
+            # A variable that is assigned several times has a kind if all values have it, given the kinds so far.
+            changed = False
+            for name, found in values.items():
+                variable = names.variables[name]
+                if variable.kind is not None and any(self.of(node, names) is not variable.kind for node in found):
+                    variable.kind = None
+                    changed = True
+
+    def _outer_kind(self, name: str, names: Names) -> Kind | None:
+        """Return the kind that a variable has before a scope assigns it."""
+        if name in names.bound:
+            return None
+        return None if names.parent is None else self._name(nodes.Name(name, "load"), names.parent)
+
+    # ==================
+    # Expressions
+    # ==================
+
+    def _constant(self, node: nodes.Const, _: Names) -> Kind | None:
+        kinds = {str: Kind.TEXT, bool: Kind.TRUTH, int: Kind.INTEGER}
+        return kinds.get(type(node.value))
+
+    def _name(self, node: nodes.Name, names: Names) -> Kind | None:
+        variable = names.find(node.name)
+        if variable is not None:
+            return variable.kind
+        return Kind.MESSAGES if node.name == "messages" else None
+
+    def _sum(self, node: nodes.Add, names: Names) -> Kind | None:
+        sides = self.of(node.left, names), self.of(node.right, names)
+        if sides == (Kind.TEXT, Kind.TEXT) or (Kind.TEXT in sides and not self._markup):
+            return Kind.TEXT
+        return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
+
+    def _difference(self, node: nodes.Sub, names: Names) -> Kind | None:
+        sides = self.of(node.left, names), self.of(node.right, names)
+        return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
+
+    def _filter(self, node: nodes.Filter, names: Names) -> Kind | None:
+        if node.name in _ALWAYS_TEXT:
+            return Kind.TEXT
+        if node.name in _SOFT_TEXT:
+            return Kind.TEXT if not self._markup or self.of(node.node, names) is Kind.TEXT else None
+        if node.name in {"length", "count"}:
+            return Kind.INTEGER
+        return Kind.CONTAINER if node.name == "list" else None
+
+    def _call(self, node: nodes.Call, names: Names) -> Kind | None:
+        function = node.node
+        if isinstance(function, nodes.Name):
+            variable = names.find(function.name)
+            if variable is not None:
+                return Kind.TEXT if variable.macro is not None else None
+            return {"namespace": Kind.NAMESPACE, "strftime_now": Kind.TEXT, "dict": Kind.CONTAINER}.get(function.name)
+        if isinstance(function, nodes.Getattr) and function.attr in _TEXT_METHODS:
+            return Kind.TEXT if not self._markup or self.of(function.node, names) is Kind.TEXT else None
+        return None
+
+    def _choice(self, node: nodes.CondExpr, names: Names) -> Kind | None:
+        first = self.of(node.expr1, names)
+        return first if node.expr2 is not None and self.of(node.expr2, names) is first else None
+
+    def _attribute(self, node: nodes.Getattr, names: Names) -> Kind | None:
+        if isinstance(node.node, nodes.Name) and node.node.name == "loop" and names.loop is not None:
+            return Kind.INTEGER if node.attr in _LOOP_NUMBERS else Kind.TRUTH if node.attr in _LOOP_FLAGS else None
+        return None
+
+    def _item(self, node: nodes.Getitem, names: Names) -> Kind | None:
+        if not isinstance(node.arg, nodes.Slice):
+            return None
+        kind = self.of(node.node, names)
+        return kind if kind in (Kind.TEXT, Kind.MESSAGES) else None
+
+    _BY_NODE: dict[type[nodes.Node], Callable[..., Kind | None]] = {  # noqa: RUF012
+        nodes.Const: _constant,
+        nodes.Name: _name,
+        nodes.Add: _sum,
+        nodes.Sub: _difference,
+        nodes.Filter: _filter,
+        nodes.Call: _call,
+        nodes.CondExpr: _choice,
+        nodes.Getattr: _attribute,
+        nodes.Getitem: _item,
+        **dict.fromkeys((nodes.Compare, nodes.Test, nodes.Not), lambda *_: Kind.TRUTH),
+        **dict.fromkeys((nodes.List, nodes.Tuple, nodes.Dict), lambda *_: Kind.CONTAINER),
+        nodes.Concat: lambda *_: Kind.TEXT,
+    }
