@@ -95,7 +95,7 @@ bridge-table: $(VENV)/.test
 goldens: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.goldens $(FAMILIES)
 
-# make span-goldens  write the owners of every character that a template emits to tests/goldens
+# make span-goldens  write the owners of every character that a template emits to tests/span_goldens
 span-goldens: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.span_goldens
 

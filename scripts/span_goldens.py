@@ -1,4 +1,4 @@
-"""Write the golden spans of all available templates to tests/goldens.
+"""Write the golden spans of all available templates to tests/span_goldens.
 
     python -m scripts.span_goldens
 

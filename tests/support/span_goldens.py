@@ -17,8 +17,8 @@ from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS
 from tests.support.parity import EACH_ONCE, HUB, LARGE, distinct_variations, run_traced
 
-DIGESTS = Path(__file__).parent.parent / "goldens" / "span_digests.json"
-EMBEDDED_SPANS = DIGESTS.with_name("embedded_spans.json")
+FOLDER = Path(__file__).parent.parent / "span_goldens"
+DIGESTS, EMBEDDED_SPANS = FOLDER / "digests.json", FOLDER / "embedded.json"
 EMBEDDED_TEMPLATE, *OTHER_TEMPLATES = EACH_ONCE
 _DIGITS = 8
 
@@ -51,12 +51,17 @@ def span_digests(path: Path) -> list[str]:
     ]
 
 
-def embedded_spans() -> dict[str, list[Any]]:
-    """Return the outcomes of the template of the example model, by conversation and variation."""
+def embedded_spans() -> dict[str, str]:
+    """Return the outcomes of the template of the example model, by conversation and variation.
+
+    A span is written as its end, its message and its path.
+    """
     counts: dict[str, int] = {}
     found = {}
     for name, row in span_rows(EMBEDDED_TEMPLATE):
         counts[name] = counts.get(name, 0) + 1
         if name not in LARGE:
-            found[f"{name} {counts[name]}"] = row
+            spans = bool(row) and isinstance(row[0], list)
+            texts = (f"{end}:{message}:{'.'.join(map(str, path))}" for _, end, message, path in row) if spans else row
+            found[f"{name} {counts[name]}"] = " ".join(map(str, texts))
     return found

@@ -5,6 +5,7 @@ mark where the text of an iteration or a branch begins. Generated code calls the
 `filters`, `predicates` and `scopes`, and never looks up an attribute of a value by a name from the template.
 """
 
+# ruff: noqa: N802 - the methods that visit a node have its name
 from __future__ import annotations
 
 import contextlib
@@ -42,16 +43,7 @@ _GLOBAL_CODES = {name: function.__name__ for name, function in operators.GLOBAL_
 _STATIC_LOOP = frozenset("index index0 first last length revindex revindex0 previtem nextitem".split())
 _LOOKAHEAD = frozenset("last length revindex revindex0 previtem nextitem".split())
 _COUNTED = frozenset("last length revindex revindex0 nextitem".split())
-_COMPARISONS = {
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "lteq": "<=",
-    "gt": ">",
-    "gteq": ">=",
-    "in": "in",
-    "notin": "not in",
-}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 _INLINE_TESTS = {
     "defined": "({}.__class__ is not Undefined)",
     "undefined": "({}.__class__ is Undefined)",
@@ -61,9 +53,21 @@ _INLINE_TESTS = {
     "string": "isinstance({}, str)",
     "mapping": "isinstance({}, dict)",
 }
-_ARITHMETIC = {nodes.Sub: "-", nodes.Div: "/", nodes.FloorDiv: "//", nodes.Neg: "-", nodes.Pos: "+"}
-_BINARY = {nodes.Mul: "multiply", nodes.Pow: "power", nodes.Mod: "modulo"}
-_NOT_MESSAGE_FILTERS = frozenset("first last default d random".split())
+_FORMATS: dict[type[nodes.Node], str] = {
+    nodes.And: "({} and {})",
+    nodes.Or: "({} or {})",
+    nodes.Not: "(not {})",
+    nodes.Neg: "(-{})",
+    nodes.Pos: "(+{})",
+    nodes.Sub: "({} - {})",
+    nodes.Div: "({} / {})",
+    nodes.FloorDiv: "({} // {})",
+    nodes.Mul: "multiply(b, {}, {})",
+    nodes.Pow: "power(b, {}, {})",
+    nodes.Mod: "modulo(b, {}, {})",
+}
+"""The code of operators, from the code of their operands."""
+_ITEM_FILTERS = frozenset("first last default d random".split())
 _RUNTIME: dict[str, Any] = {
     **{
         name: value
@@ -248,14 +252,11 @@ class _Compiler:
         before = len(self._lines)
         with self._state(_is_soft=soft):
             for node in body:
-                write = self._STATEMENTS.get(type(node))
-                if write is None:
-                    raise refuse(f"`{type(node).__name__}`", node)
-                write(self, node)
+                self._visit("_write", node)
         if len(self._lines) == before:
             self._line("pass")
 
-    def _write_output(self, node: nodes.Output) -> None:
+    def _write_Output(self, node: nodes.Output) -> None:
         pieces: list[str] = []
         for child in node.nodes:
             if isinstance(child, nodes.CondExpr):
@@ -298,7 +299,7 @@ class _Compiler:
             with self._indented(header), self._state(_is_soft=True):
                 before = len(self._lines)
                 if not is_prompt:
-                    self._write_output(nodes.Output([part]))
+                    self._write_Output(nodes.Output([part]))
                 elif isinstance(part, nodes.Const) and isinstance(part.value, str):
                     if part.value:
                         name = self._constant(field_text(part.value, NO_MESSAGE), ("prompt", part.value))
@@ -352,7 +353,7 @@ class _Compiler:
         temporary = self._fresh("t")
         return f"({temporary} := {code})", temporary
 
-    def _write_if(self, node: nodes.If) -> None:
+    def _write_If(self, node: nodes.If) -> None:
         branches = list(branches_of(node))
         scoped = not self._is_quiet and (not self._frames or any(is_prompt for _, _, is_prompt in branches))
         outer = self._fresh("o")
@@ -389,7 +390,7 @@ class _Compiler:
                 return False
         return next(find_in(body, (nodes.AssignBlock, nodes.CallBlock)), None) is None
 
-    def _write_for(self, node: nodes.For) -> None:
+    def _write_For(self, node: nodes.For) -> None:
         if "loop" in names_in_target(node.target):
             raise jinja2.TemplateAssertionError("Can't assign to special loop variable in for-loop target", node.lineno)
         items = self._loop_items(node)
@@ -544,7 +545,7 @@ class _Compiler:
         else:
             raise refuse("an assignment to an expression", target)
 
-    def _write_assign(self, node: nodes.Assign) -> None:
+    def _write_Assign(self, node: nodes.Assign) -> None:
         code = self._code(node.node)
         if isinstance(node.target, nodes.Tuple):
             temporary = self._fresh("t")
@@ -578,7 +579,7 @@ class _Compiler:
         if isinstance(node, nodes.And | nodes.Or):
             return self._may_be_message(node.left) or self._may_be_message(node.right)
         if isinstance(node, nodes.Filter):
-            return node.name in _NOT_MESSAGE_FILTERS
+            return node.name in _ITEM_FILTERS
         if isinstance(node, nodes.Getattr):
             # A field of data is no message.
             is_namespace = self._kinds.of(node.node, self._names) is Kind.NAMESPACE
@@ -602,12 +603,12 @@ class _Compiler:
             self._begin(names, body, ())
             self._block(body, soft=False)
 
-    def _write_assign_block(self, node: nodes.AssignBlock) -> None:
+    def _write_AssignBlock(self, node: nodes.AssignBlock) -> None:
         with self._buffered() as code:
             self._write_scope(node.body)
         self._assign(node.target, code if node.filter is None else self._filter_chain(node.filter, code))
 
-    def _write_filter_block(self, node: nodes.FilterBlock) -> None:
+    def _write_FilterBlock(self, node: nodes.FilterBlock) -> None:
         with self._buffered() as code:
             self._write_scope(node.body)
         text = self._filter_chain(node.filter, code)
@@ -617,7 +618,7 @@ class _Compiler:
         inner = code if node.node is None else self._filter_chain(node.node, code)  # type: ignore[arg-type]
         return self._filtered(node, inner)
 
-    def _write_call_block(self, node: nodes.CallBlock) -> None:
+    def _write_CallBlock(self, node: nodes.CallBlock) -> None:
         if isinstance(node.call.node, nodes.ExtensionAttribute):
             # The tag `{% generation %}`, which is a function in Jinja.
             for statement in own_statements(node.body):
@@ -627,7 +628,7 @@ class _Compiler:
             return
         function = self._fresh("F")
         self._write_function(node, function)
-        caller = f"p_caller={self._macro_value(node, function, 'caller')}"
+        caller = f"p_caller=MacroValue({function}, 'caller')"
         macro = self._macro_of(node.call)
         if macro is not None:
             self._line(f"{macro}({self._arguments(node.call, 'p_', self._output, last=caller)})")
@@ -636,7 +637,7 @@ class _Compiler:
         arguments = self._arguments(node.call, "", "b", "cur", called, last=caller.removeprefix("p_"))
         self._line(f"{self._output}.append(to_text(b, need_text(call_value({arguments}))))")
 
-    def _write_with(self, node: nodes.With) -> None:
+    def _write_With(self, node: nodes.With) -> None:
         bound = [name for target in node.targets for name in names_in_target(target)]
         names = self._new_names(node.body, bound)
         for target, value in zip(node.targets, node.values, strict=True):
@@ -652,24 +653,13 @@ class _Compiler:
             self._begin(names, node.body, bound)
             self._block(node.body, soft=False)
 
-    def _write_macro(self, node: nodes.Macro) -> None:
+    def _write_Macro(self, node: nodes.Macro) -> None:
         variable = self._names.variables[node.name]
         function = self._fresh("F")
         if self._names.count_bindings(node.name) == 1:
             variable.macro = function
         self._write_function(node, function)
-        self._line(f"{variable.python} = {self._macro_value(node, function, node.name)}")
-
-    def _macro_value(self, node: nodes.Macro | nodes.CallBlock, function: str, name: str) -> str:
-        uses = _macro_uses(node)
-        attributes = {
-            "name": name,
-            "arguments": tuple(argument.name for argument in node.args),
-            "catch_kwargs": "kwargs" in uses,
-            "catch_varargs": "varargs" in uses,
-            "caller": "caller" in uses,
-        }
-        return f"MacroValue({function}, {self._constant(attributes, ('macro', function))})"
+        self._line(f"{variable.python} = MacroValue({function}, {node.name!r})")
 
     def _write_function(self, node: nodes.Macro | nodes.CallBlock, function: str) -> None:
         """Write the function of a macro."""
@@ -710,24 +700,30 @@ class _Compiler:
                 self._begin(names, node.body, (*parameters, *uses))
                 self._block(node.body, soft=False)
 
-    def _write_break(self, _: nodes.Node) -> None:
+    def _write_Break(self, _: nodes.Node) -> None:
         self._line("break")
 
-    def _write_continue(self, _: nodes.Node) -> None:
+    def _write_Continue(self, _: nodes.Node) -> None:
         self._line("continue")
 
     # ==================
     # Expressions
     # ==================
 
-    def _code(self, node: nodes.Node | None) -> str:
-        write = self._EXPRESSIONS.get(type(node))  # type: ignore[arg-type]
-        if write is None:
-            assert node is not None
-            raise refuse(f"`{type(node).__name__}`", node)
-        return write(self, node)
+    def _code(self, node: Any) -> str:
+        """Return the code of an expression."""
+        if type(node) in _FORMATS:
+            return _FORMATS[type(node)].format(*map(self._code, node.iter_child_nodes()))
+        code: str = self._visit("_code", node)
+        return code
 
-    def _name_code(self, node: nodes.Name) -> str:
+    def _visit(self, prefix: str, node: nodes.Node) -> Any:
+        visit = getattr(self, f"{prefix}_{type(node).__name__}", None)
+        if visit is None:
+            raise refuse(f"`{type(node).__name__}`", node)
+        return visit(node)
+
+    def _code_Name(self, node: nodes.Name) -> str:
         variable = self._names.find(node.name)
         if variable is not None:
             return variable.python
@@ -737,18 +733,18 @@ class _Compiler:
             raise refuse(f"`{node.name}`", node)
         return self._argument(node.name)
 
-    def _constant_code(self, node: nodes.Const) -> str:
+    def _code_Const(self, node: nodes.Const) -> str:
         if isinstance(node.value, float):
             return self._constant(node.value, ("float", repr(node.value)))
         return repr(node.value)
 
-    def _list_code(self, node: nodes.List) -> str:
+    def _code_List(self, node: nodes.List) -> str:
         return self._weighed(f"[{', '.join(map(self._code, node.items))}]", node.items)
 
-    def _tuple_code(self, node: nodes.Tuple) -> str:
+    def _code_Tuple(self, node: nodes.Tuple) -> str:
         return self._weighed("(" + "".join(f"{self._code(one)}, " for one in node.items) + ")", node.items)
 
-    def _dict_code(self, node: nodes.Dict) -> str:
+    def _code_Dict(self, node: nodes.Dict) -> str:
         pairs = ", ".join(f"{self._code(pair.key)}: {self._code(pair.value)}" for pair in node.items)
         return self._weighed(f"{{{pairs}}}", [pair.value for pair in node.items])
 
@@ -758,25 +754,7 @@ class _Compiler:
             return code
         return f"weighed(b, {code})"
 
-    def _and_code(self, node: nodes.And) -> str:
-        return f"({self._code(node.left)} and {self._code(node.right)})"
-
-    def _or_code(self, node: nodes.Or) -> str:
-        return f"({self._code(node.left)} or {self._code(node.right)})"
-
-    def _not_code(self, node: nodes.Not) -> str:
-        return f"(not {self._code(node.node)})"
-
-    def _sign_code(self, node: nodes.UnaryExpr) -> str:
-        return f"({_ARITHMETIC[type(node)]}{self._code(node.node)})"
-
-    def _arithmetic_code(self, node: nodes.BinExpr) -> str:
-        return f"({self._code(node.left)} {_ARITHMETIC[type(node)]} {self._code(node.right)})"
-
-    def _operator_code(self, node: nodes.BinExpr) -> str:
-        return f"{_BINARY[type(node)]}(b, {self._code(node.left)}, {self._code(node.right)})"
-
-    def _sum_code(self, node: nodes.Add) -> str:
+    def _code_Add(self, node: nodes.Add) -> str:
         if self._kinds.of(node, self._names) is Kind.INTEGER:
             return f"({self._code(node.left)} + {self._code(node.right)})"
         if self._is_sum_of_texts(node):
@@ -784,10 +762,10 @@ class _Compiler:
             return f"{'add_texts' if self._markup else 'concatenate'}(b, {parts})" if parts else "''"
         return f"add(b, {self._code(node.left)}, {self._code(node.right)})"
 
-    def _concat_code(self, node: nodes.Concat) -> str:
+    def _code_Concat(self, node: nodes.Concat) -> str:
         return f"concatenate(b, {', '.join(self._pieces(node))})"
 
-    def _choice_code(self, node: nodes.CondExpr) -> str:
+    def _code_CondExpr(self, node: nodes.CondExpr) -> str:
         with self._state(_is_soft=True):
             first = self._code(node.expr1)
             if node.expr2 is None:
@@ -799,7 +777,7 @@ class _Compiler:
                 second = f"prompt_text({second})" if condition is False else second
             return f"({first} if {self._code(node.test)} else {second})"
 
-    def _comparison_code(self, node: nodes.Compare) -> str:
+    def _code_Compare(self, node: nodes.Compare) -> str:
         code = self._code(node.expr)
         left = node.expr
         for operand in node.ops:
@@ -825,7 +803,7 @@ class _Compiler:
         is_lookup = isinstance(node, nodes.Getattr | nodes.Getitem)
         return is_lookup and self._kinds.of(node.node, self._names) is Kind.MESSAGE  # type: ignore[attr-defined]
 
-    def _test_code(self, node: nodes.Test) -> str:
+    def _code_Test(self, node: nodes.Test) -> str:
         value = self._code(node.node)
         if node.name not in predicates.PREDICATES and not self._is_soft:
             raise jinja2.TemplateAssertionError(f"No test named {node.name!r}.", node.lineno)
@@ -835,7 +813,7 @@ class _Compiler:
             return f"is_{node.name}({value})"
         return f"test({self._arguments(node, '', 'b', repr(node.name), value)})"
 
-    def _filter_code(self, node: nodes.Filter) -> str:
+    def _code_Filter(self, node: nodes.Filter) -> str:
         assert node.node is not None
         return self._filtered(node, self._code(node.node))
 
@@ -852,7 +830,7 @@ class _Compiler:
             return f"len({value})"
         return f"f_{node.name}({self._arguments(node, '', 'b', value)})"
 
-    def _attribute_code(self, node: nodes.Getattr) -> str:
+    def _code_Getattr(self, node: nodes.Getattr) -> str:
         loop = self._names.loop
         if loop is not None and self._is_loop_value(node.node) and node.attr in _STATIC_LOOP:
             return self._loop_attribute(loop, node.attr)
@@ -874,7 +852,7 @@ class _Compiler:
         }
         return codes[name]
 
-    def _item_code(self, node: nodes.Getitem) -> str:
+    def _code_Getitem(self, node: nodes.Getitem) -> str:
         if isinstance(node.arg, nodes.Slice):
             bounds = (node.arg.start, node.arg.stop, node.arg.step)
             codes = ", ".join("None" if bound is None else self._code(bound) for bound in bounds)
@@ -926,7 +904,7 @@ class _Compiler:
             codes.append(f"**keywords({self._code(node.dyn_kwargs)}, {prefix!r})")
         return ", ".join([*codes, *([last] if last else [])])
 
-    def _call_code(self, node: nodes.Call) -> str:
+    def _code_Call(self, node: nodes.Call) -> str:
         function = node.node
         macro = self._macro_of(node)
         if macro is not None:
@@ -968,42 +946,6 @@ class _Compiler:
         first, again = self._twice(value)
         general = f"call_method({self._arguments(node, '', 'b', again, repr(name))})"
         return f"({direct.format(again, arguments)} if {first}.__class__ is {wanted} else {general})"
-
-    _STATEMENTS: dict[type[nodes.Node], Callable[[_Compiler, Any], None]] = {  # noqa: RUF012
-        nodes.Output: _write_output,
-        nodes.If: _write_if,
-        nodes.For: _write_for,
-        nodes.Assign: _write_assign,
-        nodes.AssignBlock: _write_assign_block,
-        nodes.FilterBlock: _write_filter_block,
-        nodes.CallBlock: _write_call_block,
-        nodes.With: _write_with,
-        nodes.Macro: _write_macro,
-        nodes.Break: _write_break,
-        nodes.Continue: _write_continue,
-    }
-    _EXPRESSIONS: dict[type[nodes.Node], Callable[[_Compiler, Any], str]] = {  # noqa: RUF012
-        nodes.Name: _name_code,
-        nodes.Const: _constant_code,
-        nodes.List: _list_code,
-        nodes.Tuple: _tuple_code,
-        nodes.Dict: _dict_code,
-        nodes.And: _and_code,
-        nodes.Or: _or_code,
-        nodes.Not: _not_code,
-        **dict.fromkeys((nodes.Neg, nodes.Pos), _sign_code),
-        **dict.fromkeys((nodes.Sub, nodes.Div, nodes.FloorDiv), _arithmetic_code),
-        **dict.fromkeys(_BINARY, _operator_code),
-        nodes.Add: _sum_code,
-        nodes.Concat: _concat_code,
-        nodes.CondExpr: _choice_code,
-        nodes.Compare: _comparison_code,
-        nodes.Test: _test_code,
-        nodes.Filter: _filter_code,
-        nodes.Getattr: _attribute_code,
-        nodes.Getitem: _item_code,
-        nodes.Call: _call_code,
-    }
 
 
 def _is_silent(node: nodes.Node) -> bool:

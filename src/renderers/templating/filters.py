@@ -18,6 +18,7 @@ from renderers.templating.operators import (
     iterate,
     make_safe,
     modulo,
+    need_text,
     own_attribute,
     pairs_of,
     slice_of,
@@ -115,9 +116,7 @@ def _join(budget: Budget, value: Any, d: Any = "", attribute: Any = None) -> str
 
 
 def _indent(budget: Budget, value: Any, width: Any = 4, first: bool = False, blank: bool = False) -> str:
-    if not isinstance(value, str):
-        # Raises the error of Python.
-        value += "\n"
+    need_text(value)
     padding = plain(width) if isinstance(width, str) else " " * min(width, budget.limits.characters + 1)
     budget.charge(len(value) + (len(str.splitlines(value)) + 1) * len(padding))
     text = filter_environment().call_filter("indent", without_owners(value), (width, first, blank))

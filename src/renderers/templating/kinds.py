@@ -3,10 +3,11 @@
 A kind is a guarantee about every value that an expression can have at run time. None means that nothing is known.
 """
 
+# ruff: noqa: N802 - the methods that visit a node have its name
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jinja2 import nodes
@@ -100,8 +101,15 @@ class KindInference:
 
     def of(self, node: nodes.Node | None, names: Names) -> Kind | None:
         """Return the kind of an expression."""
-        find = self._BY_NODE.get(type(node))  # type: ignore[arg-type]
-        return None if find is None else find(self, node, names)
+        if isinstance(node, nodes.Compare | nodes.Test | nodes.Not):
+            return Kind.TRUTH
+        if isinstance(node, nodes.List | nodes.Tuple | nodes.Dict):
+            return Kind.CONTAINER
+        if isinstance(node, nodes.Concat):
+            return Kind.TEXT
+        find = getattr(self, f"_of_{type(node).__name__}", None)
+        kind: Kind | None = None if find is None else find(node, names)
+        return kind
 
     def of_items(self, node: nodes.Node, names: Names) -> Kind | None:
         """Return the kind of the items that a loop over an expression has."""
@@ -137,33 +145,33 @@ class KindInference:
         """Return the kind that a variable has before a scope assigns it."""
         if name in names.bound:
             return None
-        return None if names.parent is None else self._name(nodes.Name(name, "load"), names.parent)
+        return None if names.parent is None else self._of_Name(nodes.Name(name, "load"), names.parent)
 
     # ==================
     # Expressions
     # ==================
 
-    def _constant(self, node: nodes.Const, _: Names) -> Kind | None:
+    def _of_Const(self, node: nodes.Const, _: Names) -> Kind | None:
         kinds = {str: Kind.TEXT, bool: Kind.TRUTH, int: Kind.INTEGER}
         return kinds.get(type(node.value))
 
-    def _name(self, node: nodes.Name, names: Names) -> Kind | None:
+    def _of_Name(self, node: nodes.Name, names: Names) -> Kind | None:
         variable = names.find(node.name)
         if variable is not None:
             return variable.kind
         return Kind.MESSAGES if node.name == "messages" else None
 
-    def _sum(self, node: nodes.Add, names: Names) -> Kind | None:
+    def _of_Add(self, node: nodes.Add, names: Names) -> Kind | None:
         sides = self.of(node.left, names), self.of(node.right, names)
         if sides == (Kind.TEXT, Kind.TEXT) or (Kind.TEXT in sides and not self._markup):
             return Kind.TEXT
         return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
 
-    def _difference(self, node: nodes.Sub, names: Names) -> Kind | None:
+    def _of_Sub(self, node: nodes.Sub, names: Names) -> Kind | None:
         sides = self.of(node.left, names), self.of(node.right, names)
         return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
 
-    def _filter(self, node: nodes.Filter, names: Names) -> Kind | None:
+    def _of_Filter(self, node: nodes.Filter, names: Names) -> Kind | None:
         if node.name in _ALWAYS_TEXT:
             return Kind.TEXT
         if node.name in _SOFT_TEXT:
@@ -172,7 +180,7 @@ class KindInference:
             return Kind.INTEGER
         return Kind.CONTAINER if node.name == "list" else None
 
-    def _call(self, node: nodes.Call, names: Names) -> Kind | None:
+    def _of_Call(self, node: nodes.Call, names: Names) -> Kind | None:
         function = node.node
         if isinstance(function, nodes.Name):
             variable = names.find(function.name)
@@ -183,32 +191,17 @@ class KindInference:
             return Kind.TEXT if not self._markup or self.of(function.node, names) is Kind.TEXT else None
         return None
 
-    def _choice(self, node: nodes.CondExpr, names: Names) -> Kind | None:
+    def _of_CondExpr(self, node: nodes.CondExpr, names: Names) -> Kind | None:
         first = self.of(node.expr1, names)
         return first if node.expr2 is not None and self.of(node.expr2, names) is first else None
 
-    def _attribute(self, node: nodes.Getattr, names: Names) -> Kind | None:
+    def _of_Getattr(self, node: nodes.Getattr, names: Names) -> Kind | None:
         if isinstance(node.node, nodes.Name) and node.node.name == "loop" and names.loop is not None:
             return Kind.INTEGER if node.attr in _LOOP_NUMBERS else Kind.TRUTH if node.attr in _LOOP_FLAGS else None
         return None
 
-    def _item(self, node: nodes.Getitem, names: Names) -> Kind | None:
+    def _of_Getitem(self, node: nodes.Getitem, names: Names) -> Kind | None:
         if not isinstance(node.arg, nodes.Slice):
             return None
         kind = self.of(node.node, names)
         return kind if kind in (Kind.TEXT, Kind.MESSAGES) else None
-
-    _BY_NODE: dict[type[nodes.Node], Callable[..., Kind | None]] = {  # noqa: RUF012
-        nodes.Const: _constant,
-        nodes.Name: _name,
-        nodes.Add: _sum,
-        nodes.Sub: _difference,
-        nodes.Filter: _filter,
-        nodes.Call: _call,
-        nodes.CondExpr: _choice,
-        nodes.Getattr: _attribute,
-        nodes.Getitem: _item,
-        **dict.fromkeys((nodes.Compare, nodes.Test, nodes.Not), lambda *_: Kind.TRUTH),
-        **dict.fromkeys((nodes.List, nodes.Tuple, nodes.Dict), lambda *_: Kind.CONTAINER),
-        nodes.Concat: lambda *_: Kind.TEXT,
-    }

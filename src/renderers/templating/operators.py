@@ -186,7 +186,7 @@ def own_attribute(value: Any, name: str, undefined: Undefined) -> Any:
     if kind is NamespaceValue:
         return value.values.get(name, undefined)
     if kind is MacroValue:
-        return value.attributes.get(name, undefined)
+        return value.name if name == "name" else undefined
     if kind is LoopValue:
         return loop_attribute(value, name, undefined)
     if kind is GroupValue and name in value._fields:

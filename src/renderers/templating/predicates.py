@@ -11,15 +11,7 @@ from jinja2.exceptions import TemplateRuntimeError
 
 from renderers.templating.limits import Budget
 from renderers.templating.operators import measured
-from renderers.templating.values import (
-    DictView,
-    FieldInt,
-    FunctionValue,
-    LoopValue,
-    MacroValue,
-    MethodValue,
-    SafeText,
-)
+from renderers.templating.values import DictView, FieldInt, FunctionValue, LoopValue, MacroValue, MethodValue, SafeText
 
 _SEQUENCES = (str, list, tuple, dict, range, Undefined)
 

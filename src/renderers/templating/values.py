@@ -144,14 +144,14 @@ class GroupValue(NamedTuple):
 class MacroValue:
     """A macro as a value. `write` appends its output to a list."""
 
-    __slots__ = ("attributes", "write")
+    __slots__ = ("name", "write")
 
-    def __init__(self, write: Callable[..., None], attributes: dict[str, Any]) -> None:
+    def __init__(self, write: Callable[..., None], name: str) -> None:
         self.write = write
-        self.attributes = attributes
+        self.name = name
 
     def __repr__(self) -> str:
-        return f"<Macro {self.attributes['name']!r}>"
+        return f"<Macro {self.name!r}>"
 
 
 class LoopValue:
