@@ -19,7 +19,7 @@ from jinja2 import Undefined, nodes
 from jinja2.exceptions import SecurityError
 
 from renderers.templating import filters, methods, operators, predicates, scopes, values
-from renderers.templating.kinds import MARKUP_FILTERS, Kind, KindInference, Loop, Names, Variable
+from renderers.templating.kinds import MARKUP_FILTERS, NUMBERS, SCALARS, Kind, KindInference, Loop, Names, Variable
 from renderers.templating.limits import Budget
 from renderers.templating.syntax import (
     REFUSED_NAMES,
@@ -749,13 +749,13 @@ class _Compiler:
         return self._weighed(f"{{{pairs}}}", [pair.value for pair in node.items])
 
     def _weighed(self, code: str, items: Sequence[nodes.Node]) -> str:
-        scalars = (Kind.TEXT, Kind.INTEGER, Kind.TRUTH, Kind.MESSAGE)
+        scalars = {*SCALARS, Kind.TEXT, Kind.MESSAGE}
         if all(isinstance(one, nodes.Const) or self._kinds.of(one, self._names) in scalars for one in items):
             return code
         return f"weighed(b, {code})"
 
     def _code_Add(self, node: nodes.Add) -> str:
-        if self._kinds.of(node, self._names) is Kind.INTEGER:
+        if self._kinds.of(node, self._names) in NUMBERS:
             return f"({self._code(node.left)} + {self._code(node.right)})"
         if self._is_sum_of_texts(node):
             parts = ", ".join(self._summands(node))
@@ -790,13 +790,12 @@ class _Compiler:
 
     def _is_cheap(self, left: nodes.Node, operand: nodes.Operand) -> bool:
         """Return True if a comparison takes no longer than its constants or fields are."""
-        scalars = (Kind.INTEGER, Kind.TRUTH)
         right = operand.expr
-        if self._kinds.of(right, self._names) in scalars or _is_constant(right):
+        if self._kinds.of(right, self._names) in SCALARS or _is_constant(right):
             return True
         if operand.op in {"in", "notin"}:
             return self._is_field(right) or self._kinds.of(right, self._names) is Kind.MESSAGE
-        return isinstance(left, nodes.Const) or self._kinds.of(left, self._names) in scalars or self._is_field(right)
+        return isinstance(left, nodes.Const) or self._kinds.of(left, self._names) in SCALARS or self._is_field(right)
 
     def _is_field(self, node: nodes.Node) -> bool:
         """Return True if an expression is a field of a message."""
@@ -879,6 +878,10 @@ class _Compiler:
         if kind is Kind.NAMESPACE:
             return f"{value}.values.get({name!r}, {missing})"
         first, again = self._twice(value)
+        base = self._names.find(node.node.name) if isinstance(node.node, nodes.Name) else None
+        if base is not None and base.is_namespace:
+            general = f"{function}({value}, {name!r}, {missing})"
+            return f"({value}.values.get({name!r}, {missing}) if {value}.__class__ is NamespaceValue else {general})"
         if function == "item" and name in operators.DICT_METHODS:
             return f"item({value}, {name!r}, {missing})"
         general = f"{function}({again}, {name!r}, {missing})"
@@ -910,6 +913,11 @@ class _Compiler:
         if macro is not None:
             return f"text_of({self._arguments(node, 'p_', 'b', 'cur', macro)})"
         name = function.name if isinstance(function, nodes.Name) else ""
+        only_names = not (node.args or node.dyn_args or node.dyn_kwargs)
+        is_safe = only_names and not any(pair.key.startswith("_") for pair in node.kwargs)
+        if name == "namespace" and self._names.find(name) is None and is_safe:
+            pairs = ", ".join(f"{pair.key!r}: {self._code(pair.value)}" for pair in node.kwargs)
+            return f"NamespaceValue({self._weighed(f'{{{pairs}}}', [pair.value for pair in node.kwargs])})"
         if name in _GLOBAL_CODES and self._names.find(name) is None:
             return f"{_GLOBAL_CODES[name]}({self._arguments(node, '', 'b')})"
         if isinstance(function, nodes.Getattr) and not self._is_loop_value(function.node):

@@ -20,11 +20,16 @@ class Kind(enum.Enum):
 
     TEXT = "a text that is not marked as safe"
     INTEGER = "an integer"
+    NUMBER = "a number"
     TRUTH = "a boolean"
     MESSAGE = "a message"
     MESSAGES = "a list of messages"
     NAMESPACE = "a namespace"
     CONTAINER = "a list, tuple or dict"
+
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.NUMBER})
+SCALARS = NUMBERS | {Kind.TRUTH}
 
 
 @dataclass
@@ -35,6 +40,8 @@ class Variable:
     kind: Kind | None = None
     fields: dict[str, str] = field(default_factory=dict)
     """The fields of a message that were read into variables of the generated code."""
+    is_namespace: bool = False
+    """True if the variable is usually a namespace."""
     macro: str | None = None
     """The function of the generated code, if the variable is a macro that is defined by now."""
 
@@ -107,6 +114,8 @@ class KindInference:
             return Kind.CONTAINER
         if isinstance(node, nodes.Concat):
             return Kind.TEXT
+        if isinstance(node, nodes.Div | nodes.FloorDiv | nodes.Neg | nodes.Pos):
+            return Kind.NUMBER
         find = getattr(self, f"_of_{type(node).__name__}", None)
         kind: Kind | None = None if find is None else find(node, names)
         return kind
@@ -130,7 +139,9 @@ class KindInference:
                 values.setdefault(node.name, []).append(None)
         initial = {name: self._outer_kind(name, names) for name in values if not is_set_first(name, body)}
         for name, found in values.items():
-            names.variables[name].kind = initial[name] if name in initial else self.of(found[0], names)
+            variable = names.variables[name]
+            variable.kind = initial[name] if name in initial else self.of(found[0], names)
+            variable.is_namespace = any(self.of(node, names) is Kind.NAMESPACE for node in found)
         changed = True
         while changed:
             # A variable that is assigned several times has a kind if all values have it, given the kinds so far.
@@ -165,11 +176,14 @@ class KindInference:
         sides = self.of(node.left, names), self.of(node.right, names)
         if sides == (Kind.TEXT, Kind.TEXT) or (Kind.TEXT in sides and not self._markup):
             return Kind.TEXT
-        return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
+        if sides == (Kind.INTEGER, Kind.INTEGER):
+            return Kind.INTEGER
+        # Nothing but a number can be added to a number.
+        return Kind.NUMBER if NUMBERS.intersection(sides) else None
 
-    def _of_Sub(self, node: nodes.Sub, names: Names) -> Kind | None:
+    def _of_Sub(self, node: nodes.Sub, names: Names) -> Kind:
         sides = self.of(node.left, names), self.of(node.right, names)
-        return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else None
+        return Kind.INTEGER if sides == (Kind.INTEGER, Kind.INTEGER) else Kind.NUMBER
 
     def _of_Filter(self, node: nodes.Filter, names: Names) -> Kind | None:
         if node.name in _ALWAYS_TEXT:

@@ -499,7 +499,10 @@ def make_dict(budget: Budget, *values: Any, **named: Any) -> dict[Any, Any]:
 
 def make_namespace(budget: Budget, *values: Any, **named: Any) -> NamespaceValue:
     """Return a namespace that the template builds."""
-    return NamespaceValue(make_dict(budget, *values, **named))
+    made = make_dict(budget, *values, **named)
+    for name in made:
+        refuse_underscore(name)
+    return NamespaceValue(made)
 
 
 GLOBAL_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -180,21 +180,22 @@ def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object],
     is a system message and its iteration does not open the turn itself. A BOS token at the start of the output
     belongs to no message.
     """
-    parts, opening = _parts(pieces, root)
-    owners: list[Owner | None] = [owner if owner.__class__ is tuple else _scope_owner(owner) for _, owner in parts]
+    ends, found, opening = _parts(pieces, root)
+    owners: list[Owner | None] = [owner if owner.__class__ is tuple else _scope_owner(owner) for owner in found]
     first = next((at for at, owner in enumerate(owners) if owner is not None and owner[0] >= 0), None)
     previous = -1
     if first is not None:
         message = owners[first][0]  # type: ignore[index]
-        opens = first == opening and _is_text(first, parts, owners, pieces)
+        opens = first == opening and _is_text(first, ends, owners, pieces)
         if isinstance(roles[message], str) and roles[message] in _LEADING_ROLES and not opens:
             previous = message
     spans: list[Span] = []
     start = begin = 0
     last: Owner | None = None
-    for (end, _), found in zip(parts, owners, strict=True):
-        owner = (previous, ()) if found is None else found
-        if owner[0] >= 0:
+    for end, owner in zip(ends, owners, strict=True):
+        if owner is None:
+            owner = (previous, ())
+        elif owner[0] >= 0:
             previous = owner[0]
         if owner != last:
             if last is not None:
@@ -206,12 +207,14 @@ def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object],
     return tuple(_without_bos(spans, len(bos)))
 
 
-def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[Run], int | None]:
-    """Return the runs of the output, and the index of the first run that is template text of an iteration.
+def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[int], list[Any], int | None]:
+    """Return the ends of the parts of the output, their owners, and the index of the part that opens the first turn.
 
-    The index is None if a message has a field text before. Also note in each branch the messages with text in it.
+    The owner of template text is that of its scope if it is known, else the scope. The index is None unless the first
+    part of a message is template text of its iteration. Also note in each branch the messages with text in it.
     """
-    parts: list[Run] = []
+    ends: list[int] = []
+    owners: list[Any] = []
     block = root.block
     current: Any = root
     opening: int | None = None
@@ -219,39 +222,38 @@ def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[Run], int | None]:
     offset = 0
     for piece in pieces:
         kind = piece.__class__
-        if kind is str:
-            if piece:
-                offset += len(piece)
-                if parts and parts[-1][1] is current:
-                    parts[-1] = (offset, current)
-                else:
-                    parts.append((offset, current))
-        elif kind is FieldText:
-            offset += len(piece)
-            owner = piece._owner  # type: ignore[attr-defined]
-            parts.append((offset, owner))
-            if block is not None and owner[0] >= 0 and owner[0] not in block.body_messages:
-                _note_messages(block, ((offset, owner),))
-        elif kind is Scope or kind is Branch:
+        if kind is Scope or kind is Branch:
             block = piece.block  # type: ignore[attr-defined]
             current = _known_owner(piece)
+            continue
+        if kind is str:
+            if not piece:
+                continue
+            offset += len(piece)
+            own = current
+        elif kind is FieldText:
+            offset += len(piece)
+            own = piece._owner  # type: ignore[attr-defined]
+            if block is not None and own[0] >= 0 and own[0] not in block.body_messages:
+                _note_messages(block, ((offset, own),))
         else:
             runs: tuple[Run, ...] = piece._runs  # type: ignore[attr-defined]
             _note_messages(block, runs)
             for end, owner in runs:
                 own = owner if owner.__class__ is tuple else current if owner is None else _known_owner(owner)
-                if not is_open and owner.__class__ is not tuple and own.__class__ is tuple and own[0] >= 0:
-                    opening = len(parts)
-                parts.append((offset + end, own))
-                is_open = is_open or (own.__class__ is tuple and own[0] >= 0)
+                if not is_open and own.__class__ is tuple and own[0] >= 0:
+                    is_open = True
+                    opening = len(ends) if owner is not own else None
+                ends.append(offset + end)
+                owners.append(own)
             offset += len(piece)
             continue
-        if not is_open and parts:
-            found = parts[-1][1]
-            if found.__class__ is tuple and found[0] >= 0:
-                is_open = True
-                opening = len(parts) - 1 if kind is str else None
-    return parts, opening
+        if not is_open and own.__class__ is tuple and own[0] >= 0:
+            is_open = True
+            opening = len(ends) if kind is str else None
+        ends.append(offset)
+        owners.append(own)
+    return ends, owners, opening
 
 
 def _known_owner(scope: Any) -> Any:
@@ -272,16 +274,15 @@ def _scope_owner(scope: Scope) -> Owner | None:
     return None
 
 
-def _is_text(first: int, parts: list[Run], owners: list[Owner | None], pieces: Sequence[str]) -> bool:
+def _is_text(first: int, ends: list[int], owners: list[Owner | None], pieces: Sequence[str]) -> bool:
     """Return True if the template text of a message that begins at a part is not blank.
 
     All adjacent template text of the message counts, so that it does not matter how the output is cut into pieces.
     """
     last = first
-    while last + 1 < len(parts) and owners[last + 1] == owners[first]:
+    while last + 1 < len(ends) and owners[last + 1] == owners[first]:
         last += 1
-    start = parts[first - 1][0] if first else 0
-    return not "".join(pieces)[start : parts[last][0]].isspace()
+    return not "".join(pieces)[ends[first - 1] if first else 0 : ends[last]].isspace()
 
 
 def _without_bos(spans: list[Span], size: int) -> list[Span]:

@@ -98,8 +98,6 @@ class NamespaceValue:
     __slots__ = ("values",)
 
     def __init__(self, values: dict[Any, Any]) -> None:
-        for name in values:
-            refuse_underscore(name)
         self.values = values
 
     def __repr__(self) -> str:
