@@ -218,12 +218,13 @@ class _Compiler:
 
     def _begin(self, names: Names, body: list[nodes.Node], bound: Sequence[str]) -> None:
         """Give the variables that statements bind the values that they have outside."""
+        assigned = {name for name in names.variables if name not in bound and is_set_first(name, body)}
         for name, variable in names.variables.items():
-            if name in bound or is_set_first(name, body):
+            if name in bound or name in assigned:
                 continue
             outer = names.parent.find(name) if names.parent is not None else None
             self._line(f"{variable.python} = {outer.python if outer is not None else self._argument(name)}")
-        self._kinds.infer_variables(names, body)
+        self._kinds.infer_variables(names, body, assigned)
 
     def _argument(self, name: str) -> str:
         return self._free.setdefault(name, f"g_{name}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from jinja2 import nodes
 
-from renderers.templating.syntax import is_set_first, names_in_target, own_statements
+from renderers.templating.syntax import names_in_target, own_statements
 
 
 class Kind(enum.Enum):
@@ -126,8 +126,8 @@ class KindInference:
             return Kind.INTEGER if names.find("range") is None else None
         return Kind.MESSAGE if self.of(node, names) is Kind.MESSAGES else None
 
-    def infer_variables(self, names: Names, body: list[nodes.Node]) -> None:
-        """Set the kinds of the variables that statements assign."""
+    def infer_variables(self, names: Names, body: list[nodes.Node], assigned: set[str]) -> None:
+        """Set the kinds of the variables of a scope. `assigned` are those that it sets before it reads them."""
         values: dict[str, list[nodes.Node | None]] = {}
         for node in own_statements(body):
             if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
@@ -137,7 +137,7 @@ class KindInference:
                     values.setdefault(name, []).append(None)
             elif isinstance(node, nodes.Macro):
                 values.setdefault(node.name, []).append(None)
-        initial = {name: self._outer_kind(name, names) for name in values if not is_set_first(name, body)}
+        initial = {name: self._outer_kind(name, names) for name in values if name not in assigned}
         for name, found in values.items():
             variable = names.variables[name]
             variable.kind = initial[name] if name in initial else self.of(found[0], names)
