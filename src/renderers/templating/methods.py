@@ -310,9 +310,10 @@ def _safe_method(budget: Budget, text: str, name: str, args: tuple[Any, ...], kw
         return getattr(str, name)(text, *args, **kwargs)
     if name == "join":
         args = (list(map(escape, iterate(budget, *args))),)
-    elif name in {"replace", "format", "format_map", "ljust", "rjust", "center"}:
-        plain_args = _escaped(args[0]) if name == "format_map" else args
-        args = (plain_args,) if name == "format_map" else tuple(map(_escaped, args))
+    elif name == "replace":
+        args = (args[0], *map(_escaped, args[1:]))
+    elif name in {"format", "format_map", "ljust", "rjust", "center"}:
+        args = tuple(map(_escaped, args))
         kwargs = {key: _escaped(value) for key, value in kwargs.items()}
     return _made_safe(_OF_TEXT[name](budget, bare, *args, **kwargs))
 

@@ -396,7 +396,8 @@ def multiply(budget: Budget, left: Any, right: Any) -> Any:
             text = plain(left) * right
             if left.__class__ is FieldText:
                 return field_text(text, left._owner)
-            return mixed_text(text, join_runs([left] * count), safe=left.__class__ is SafeText) if runs else text
+            safe = left.__class__ is SafeText
+            return mixed_text(text, join_runs([left] * count), safe=safe) if runs or safe else text
         budget.charge(ITEM * len(left) * count)
         return open_data(left) * right
     budget.check_bits(bits_of_binary("*", left, right))
