@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import keyword
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import jinja2
@@ -36,7 +36,7 @@ from renderers.templating.syntax import (
     refuse,
     stored_names,
 )
-from renderers.templating.values import NO_MESSAGE, field_text, message_index
+from renderers.templating.values import message_index
 
 FILE_NAME = "<chat template>"
 _GLOBAL_CODES = {name: function.__name__ for name, function in operators.GLOBAL_FUNCTIONS.items()}
@@ -126,8 +126,7 @@ def compile_template(tree: nodes.Template) -> CompiledTemplate:
         compiler = _Compiler(tree)
         source = compiler.source()
         namespace = {**_RUNTIME, **compiler.constants}
-        code: CodeType = compile(source, FILE_NAME, "exec")
-        exec(code, namespace)
+        exec(compile(source, FILE_NAME, "exec"), namespace)
         return CompiledTemplate(namespace["run"], compiler.loop_places())
 
 
@@ -301,10 +300,6 @@ class _Compiler:
                 before = len(self._lines)
                 if not is_prompt:
                     self._write_Output(nodes.Output([part]))
-                elif isinstance(part, nodes.Const) and isinstance(part.value, str):
-                    if part.value:
-                        name = self._constant(field_text(part.value, NO_MESSAGE), ("prompt", part.value))
-                        self._line(f"{self._output}.append({name})")
                 else:
                     self._line(f"{self._output}.append(fill_gaps(to_text(b, {self._code(part)}), NO_MESSAGE))")
                 if len(self._lines) == before:

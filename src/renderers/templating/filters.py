@@ -268,7 +268,8 @@ def _sum(budget: Budget, value: Any, attribute: Any = None, start: Any = 0) -> A
 _TEXT_FILTERS = frozenset(
     "e escape filesizeformat forceescape pprint striptags title truncate urlencode urlize wordwrap xmlattr".split()
 )
-_NUMBER_FILTERS = frozenset("abs float int random round wordcount".split())
+_LAZY_FILTERS = frozenset({"batch", "slice", "unique"})
+_ITEM_FILTERS = _LAZY_FILTERS | {"dictsort", "groupby", "max", "min", "random", "sort"}
 
 
 def _stock_text(name: str) -> Callable[..., str]:
@@ -277,43 +278,40 @@ def _stock_text(name: str) -> Callable[..., str]:
     def apply(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
         values = (*args, *kwargs.values())
         size = size_of_text(value)
-        longest = longest_text(values)
         if name in {"urlize", "wordwrap"}:
             # Both are quadratic in the length of a word.
             word = max(map(len, str.split(value)), default=0) if isinstance(value, str) else 0
-            size = size * (_LINK + longest) + (word**2 >> 4)
+            size = size * (_LINK + longest_text(values)) + (word**2 >> 4)
         elif name == "pprint":
             # Each nesting level indents its lines by the width of a key.
-            size *= _ESCAPED + longest_text(value) * depth_of(value)
+            size *= longest_text(value) * depth_of(value)
         budget.charge(_ESCAPED * size)
         named = {key: without_owners(one) for key, one in kwargs.items()}
         text = filter_environment().call_filter(name, without_owners(value), without_owners(args), named)
-        if not isinstance(text, str):
-            return text
-        return coarse_text(plain(text), (value, *values), safe=isinstance(text, Markup))
+        return (
+            coarse_text(plain(text), (value, *values), safe=isinstance(text, Markup)) if isinstance(text, str) else text
+        )
 
     return apply
 
 
-def _stock_items(name: str) -> Callable[..., Any]:
-    """Return a filter of Jinja that selects or rearranges items."""
+def _stock(name: str) -> Callable[..., Any]:
+    """Return a filter of Jinja that gives a number, or selects or rearranges items."""
 
     def apply(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
         values = (*args, *kwargs.values())
-        lengths = [abs(number) for number in values if isinstance(number, int) and name in {"batch", "slice"}]
-        items: Any = value
-        if name != "dictsort":
-            items = iterate(budget, value)
-        elif isinstance(value, dict):
-            items = dict(pairs_of(value))
-        dots = sum(text.count(".") + text.count(",") for text in values if isinstance(text, str))
-        budget.tick(sum(lengths) + (1 + dots) * len(items))
-        if name not in {"batch", "slice"}:
-            budget.charge(size_of_text(items))
-        result = filter_environment().call_filter(name, items, args, kwargs)
-        if name == "groupby":
-            return [GroupValue(*group) for group in result]
-        return result
+        numbers = sum(abs(number) for number in values if isinstance(number, int))
+        if name in _ITEM_FILTERS:
+            value = dict(pairs_of(value)) if name == "dictsort" and isinstance(value, dict) else iterate(budget, value)
+            dots = sum(text.count(".") + text.count(",") for text in values if isinstance(text, str))
+            budget.tick((1 + dots) * len(value) + (numbers if name in _LAZY_FILTERS else 0))
+        if name not in _LAZY_FILTERS:
+            budget.charge(size_of_text(value) * (ITEM // 2 if name == "wordcount" else 1))
+            budget.charge(_DIGIT * numbers if name == "round" else 0)
+        result = filter_environment().call_filter(name, without_owners(value), args, kwargs)
+        if isinstance(result, int):
+            budget.check_bits(result.bit_length())
+        return [GroupValue(*group) for group in result] if name == "groupby" else result
 
     return apply
 
@@ -323,25 +321,6 @@ def _lazily(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
 
     def apply(*args: Any, **kwargs: Any) -> Iterator[Any]:
         yield from function(*args, **kwargs)
-
-    return apply
-
-
-def _stock_number(name: str) -> Callable[..., Any]:
-    """Return a filter of Jinja that gives a number, or one item."""
-
-    def apply(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(value, str):
-            budget.charge(len(value) * (ITEM // 2 if name == "wordcount" else 1))
-        elif name == "random":
-            value = iterate(budget, value)
-        elif name == "round":
-            numbers = [abs(number) for number in (*args, *kwargs.values()) if isinstance(number, int)]
-            budget.charge(_DIGIT * sum(numbers))
-        result = filter_environment().call_filter(name, without_owners(value), args, kwargs)
-        if isinstance(result, int):
-            budget.check_bits(result.bit_length())
-        return result
 
     return apply
 
@@ -372,9 +351,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "attr": _attr,
     "sum": _sum,
     **{name: _stock_text(name) for name in _TEXT_FILTERS},
-    **{name: _stock_items(name) for name in ("dictsort", "groupby", "max", "min", "sort")},
-    **{name: _lazily(_stock_items(name)) for name in ("batch", "slice", "unique")},
-    **{name: _stock_number(name) for name in _NUMBER_FILTERS},
+    **{name: _stock(name) for name in "abs dictsort float groupby int max min random round sort wordcount".split()},
+    **{name: _lazily(_stock(name)) for name in _LAZY_FILTERS},
 }
 """Every filter of Jinja."""
 

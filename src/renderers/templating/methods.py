@@ -342,14 +342,12 @@ def _dict_method(budget: Budget, data: dict[Any, Any], name: str, args: tuple[An
         return dict_fromkeys(budget, *args)
     if args or kwargs:
         raise TypeError(f"dict.{name}() takes no arguments")
-    if name == "items":
-        return DictView(pairs_of(data), name)
-    if name == "keys":
-        return DictView(list(iterate(budget, data)), name)
-    if name == "values":
-        return DictView(list(open_data(data).values()), name)
     budget.charge(ITEM * len(data))
-    return dict(open_data(data))
+    if name == "copy":
+        return dict(open_data(data))
+    pairs = pairs_of(data)
+    parts = {"items": pairs, "keys": [key for key, _ in pairs], "values": [value for _, value in pairs]}
+    return DictView(parts[name], name)
 
 
 def dict_fromkeys(budget: Budget, keys: Any, value: Any = None) -> dict[Any, Any]:
@@ -364,14 +362,9 @@ def _sequence_method(budget: Budget, items: Any, name: str, args: tuple[Any, ...
         return list(open_data(items))
     if name in {"count", "index"}:
         budget.charge(size_of_text(items) >> 3)
-        return getattr(type_of_sequence(items), name)(items, *args)
+        return getattr(type_of(items), name)(items, *args)
     # The attributes of a range.
     raise TypeError("'int' object is not callable")
-
-
-def type_of_sequence(items: Any) -> type:
-    """Return the plain type of a sequence."""
-    return list if isinstance(items, list) else type(items)
 
 
 def _loop_method(loop: LoopValue, name: str, args: tuple[Any, ...]) -> Any:
@@ -379,10 +372,9 @@ def _loop_method(loop: LoopValue, name: str, args: tuple[Any, ...]) -> Any:
         if not args:
             raise TypeError("no items for cycling given")
         return args[loop.index0 % len(args)]
-    if loop.last_changed is not loop and loop.last_changed == args:
-        return False
+    changed: bool = loop.last_changed != args
     loop.last_changed = args
-    return True
+    return changed
 
 
 def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -419,7 +411,7 @@ def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwarg
 
 def type_of(value: Any) -> type:
     """Return the plain type of a container."""
-    return dict if isinstance(value, dict) else type_of_sequence(value)
+    return dict if isinstance(value, dict) else list if isinstance(value, list) else type(value)
 
 
 def call_value(budget: Budget, scope: Scope | None, function: Any, /, *args: Any, **kwargs: Any) -> Any:

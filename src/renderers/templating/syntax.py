@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -49,20 +50,19 @@ def parse_template(source: str, limits: TemplateLimits) -> nodes.Template:
     return tree
 
 
-class as_source_error:  # noqa: N801 - a context manager
+@contextlib.contextmanager
+def as_source_error() -> Iterator[None]:
     """Turn errors of Jinja and of the Python compiler into a TemplateError."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, TemplateError) or not isinstance(error, Exception):
-            return
-        if isinstance(error, jinja2.TemplateSyntaxError):
-            text = f"the chat template has a syntax error at line {error.lineno}: {error.message}"
-            raise TemplateSourceError(text) from error
-        if isinstance(error, RecursionError | MemoryError):
-            raise TemplateLimitError("nesting") from error
+    try:
+        yield
+    except TemplateError:
+        raise
+    except jinja2.TemplateSyntaxError as error:
+        text = f"the chat template has a syntax error at line {error.lineno}: {error.message}"
+        raise TemplateSourceError(text) from error
+    except (RecursionError, MemoryError) as error:
+        raise TemplateLimitError("nesting") from error
+    except Exception as error:
         raise TemplateSourceError(f"the chat template cannot be compiled: {error}") from error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from renderers.templating.limits import Budget
-from renderers.templating.sizes import LARGE, depth_of, longest_text, size_of_text
+from renderers.templating.sizes import depth_of, longest_text, size_of_text
 from renderers.templating.values import (
     DataDict,
     DataList,
@@ -53,36 +53,29 @@ def to_json(
     because their names and arguments are separate fields: each value belongs to its field. So does each value in a
     container that the template built, and the rest is template text. The quotes of a string do not belong to it.
     """
-    if separators is not None:
-        separators = tuple(separators)
-    options = (bool(ensure_ascii), indent, separators, bool(sort_keys))
+    options = (bool(ensure_ascii), indent, separators and tuple(separators), bool(sort_keys))
+    dump = _encoder(*options)
     if _is_single_field(value):
         # The same tools are rendered in many runs.
-        if value._owner[0] < 0:
-            cached: FieldText | None = getattr(value, "_json", {}).get(options)
-            if cached is not None:
-                return cached
-        if (indent is None or (isinstance(indent, int) and indent <= _NARROW)) and separators is None:
-            text = field_text(_encoder(*options)(value), value._owner)
-        else:
+        known: dict[Any, FieldText] = getattr(value, "_json", {}) if value._owner[0] < 0 else {}
+        if options in known:
+            return known[options]
+        is_narrow = indent is None or (isinstance(indent, int) and indent <= _NARROW)
+        if not is_narrow or separators is not None:
             _charge(budget, value, indent, separators)
-            text = field_text(_encoder(*options)(value), value._owner)
-        if len(text) > LARGE:
-            budget.charge(len(text))
-        if value._owner[0] < 0:
-            known = getattr(value, "_json", {})
-            if len(known) < _CACHED:
-                value._json = {**known, options: text}
+        text = field_text(dump(value), value._owner)
+        budget.charge(len(text))
+        if value._owner[0] < 0 and len(known) < _CACHED:
+            value._json = {**known, options: text}
         return text
     if isinstance(value, int | float | None):
-        dumped = _encoder(*options)(value)
-        return field_text(dumped, value._owner) if isinstance(value, FieldInt | FieldFloat) else dumped
+        return field_text(dump(value), value._owner) if isinstance(value, FieldInt | FieldFloat) else dump(value)
     if value.__class__ is FieldText:
         budget.charge(_ESCAPED * len(value))
-        dumped = _encoder(*options)(value)
+        dumped = dump(value)
         return mixed_text(dumped, ((1, None), (len(dumped) - 1, value._owner), (len(dumped), None)))
     _charge(budget, value, indent, separators)
-    dumped = _encoder(*options)(value)
+    dumped = dump(value)
     if not isinstance(value, dict | list | tuple | str):
         return coarse_text(dumped, value)
     pieces = list(_Writer(*options).pieces(value, 0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jinja2 import Undefined
@@ -92,38 +93,28 @@ class LazyList(DataList):
     __slots__ = ()
 
 
+@dataclass(slots=True, eq=False)
 class NamespaceValue:
     """A `namespace` of a template."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: dict[Any, Any]) -> None:
-        self.values = values
+    values: dict[Any, Any]
 
     def __repr__(self) -> str:
         return f"<Namespace {self.values!r}>"
 
 
+@dataclass(slots=True)
 class DictView:
     """The keys, values or items of a dict: `kind` is the name of the method that returned it."""
 
-    __slots__ = ("items", "kind")
-
-    def __init__(self, items: list[Any], kind: str) -> None:
-        self.items = items
-        self.kind = kind
+    items: list[Any]
+    kind: str
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DictView) and self.kind == other.kind != "values" and self.items == other.items
-
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: 'dict_{self.kind}'")
 
     def __repr__(self) -> str:
         return f"dict_{self.kind}({self.items!r})"
@@ -139,59 +130,48 @@ class GroupValue(NamedTuple):
         return tuple.__repr__(self)
 
 
+@dataclass(slots=True, eq=False)
 class MacroValue:
     """A macro as a value. `write` appends its output to a list."""
 
-    __slots__ = ("name", "write")
-
-    def __init__(self, write: Callable[..., None], name: str) -> None:
-        self.write = write
-        self.name = name
+    write: Callable[..., None]
+    name: str
 
     def __repr__(self) -> str:
         return f"<Macro {self.name!r}>"
 
 
+@dataclass(slots=True, eq=False)
 class LoopValue:
     """The variable `loop` as a value. `recurse` writes a recursive loop to a list."""
 
-    __slots__ = ("depth0", "index0", "items", "last_changed", "recurse")
+    items: Sequence[Any]
+    depth0: int
+    recurse: Callable[..., None] | None
+    index0: int = 0
+    last_changed: Any = None
 
-    def __init__(self, items: Sequence[Any], depth0: int, recurse: Callable[..., None] | None) -> None:
-        self.items = items
-        self.depth0 = depth0
-        self.recurse = recurse
-        self.index0 = 0
-        self.last_changed: Any = self
+    def __len__(self) -> int:
+        return len(self.items)
 
     def __repr__(self) -> str:
         return f"<LoopContext {self.index0 + 1}/{len(self.items)}>"
 
 
+@dataclass(slots=True, eq=False)
 class MethodValue:
     """A method of a value that is not called yet."""
 
-    __slots__ = ("name", "receiver")
-
-    def __init__(self, receiver: Any, name: str) -> None:
-        self.receiver = receiver
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<method {self.name!r}>"
+    receiver: Any
+    name: str
 
 
+@dataclass(slots=True, eq=False)
 class FunctionValue:
     """A global function. `call` takes the budget of the run first."""
 
-    __slots__ = ("call", "name")
-
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
-        self.name = name
-        self.call = call
-
-    def __repr__(self) -> str:
-        return f"<function {self.name!r}>"
+    name: str
+    call: Callable[..., Any]
 
 
 MISSING = object()
