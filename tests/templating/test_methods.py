@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError, UndefinedError
 from markupsafe import Markup
 
-from renderers.templating.limits import LIMITS, Budget
+from renderers.templating.limits import Budget, TemplateLimits
 from renderers.templating.methods import call_method
 from renderers.templating.operators import add, characters, item, modulo, multiply, slice_of
 from renderers.templating.values import (
@@ -34,7 +34,7 @@ FIRST: Owner = (0, ("content",))
 SECOND: Owner = (3, ("tool_calls", 0, "function", "name"))
 ALPHABETS: dict[Owner | None, str] = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}
 OWNERS = {character: owner for owner, letters in ALPHABETS.items() for character in letters}
-BUDGET = Budget(LIMITS)
+BUDGET = Budget(TemplateLimits(characters=2**60, seconds=10**6))
 
 part = st.sampled_from([FIRST, SECOND, None]).flatmap(
     lambda owner: st.text(ALPHABETS[owner], max_size=6).map(

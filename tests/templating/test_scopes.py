@@ -155,6 +155,13 @@ def test_a_generation_prompt_inside_the_last_iteration_belongs_to_no_message() -
     assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
 
 
+def test_a_loop_that_continues_in_a_generation_prompt_leaves_it() -> None:
+    prompt = "{% if add_generation_prompt and k == 'p' %}<gen>{% continue %}{% endif %}"
+    source = "{% for m in messages %}{% for k, v in m.d.items() %}" + prompt + "<{{ v }}>{% endfor %}{% endfor %}"
+    message = {"role": "user", "d": {"p": "x", "q": "y"}}
+    assert run(source, message, add_generation_prompt=True) == "-1:<gen> 0:<[y]>"
+
+
 def test_text_that_is_also_emitted_without_a_generation_prompt_is_not_part_of_it() -> None:
     source = (
         "{% for m in messages %}<{{ m.content }}{% if not loop.last or add_generation_prompt %}>{% endif %}{% endfor %}"

@@ -401,11 +401,10 @@ class _Compiler:
 
     def _loop_items(self, node: nodes.For) -> str:
         """Return the code of the items of a loop."""
-        iterated = node.iter
-        code = self._code(iterated) if not _is_items_call(iterated) else ""
-        if not code:
-            return f"loop_pairs(b, {self._code(iterated.node.node)})"  # type: ignore[attr-defined]
-        return code if self._kinds.of(iterated, self._names) is Kind.MESSAGES else f"iterate(b, {code})"
+        if _is_items_call(node.iter):
+            return f"loop_pairs(b, {self._code(node.iter.node.node)})"  # type: ignore[attr-defined]
+        code = self._code(node.iter)
+        return code if self._kinds.of(node.iter, self._names) is Kind.MESSAGES else f"iterate(b, {code})"
 
     def _write_loop(self, node: nodes.For, items_code: str, depth: str, recurse: str | None) -> None:
         number = self._fresh("")
@@ -458,16 +457,7 @@ class _Compiler:
             if not quiet and is_message:
                 self._line(f"cur = enter_message({outer}, {item}, {self._output})")
             elif not quiet:
-                assigns = any(
-                    isinstance(statement, nodes.Assign) and self._may_be_message(statement.node)
-                    for statement in own_statements(node.body)
-                )
-                enter = f"cur = enter_iteration({outer}, {item}, {self._output}, cur, {assigns})"
-                if not self._in_message_loop or assigns:
-                    self._line(enter)
-                elif not isinstance(node.target, nodes.Tuple):
-                    # Only another message can open a scope within the iteration of a message.
-                    self._line(f"if {item}.__class__ is D or cur is not {outer}: {enter}")
+                self._write_entry(node, item, outer)
             with self._state(
                 _frames=self._frames + 1,
                 _is_quiet=quiet,
@@ -488,11 +478,24 @@ class _Compiler:
         if not quiet:
             self._line(f"if cur is not {outer}: cur = {outer}; {self._output}.append(cur)")
         if node.else_:
-            with self._indented(f"if z{number}:"):
-                names = self._new_names(node.else_)
-                with self._within(names), self._state(_frames=self._frames + 1):
-                    self._begin(names, node.else_, ())
-                    self._block(node.else_, soft=False)
+            with self._indented(f"if z{number}:"), self._state(_frames=self._frames + 1):
+                self._write_scope(node.else_)
+
+    def _write_entry(self, node: nodes.For, item: str, outer: str) -> None:
+        """Write the code that enters the scope of an iteration over anything but messages."""
+        assigns = any(
+            isinstance(statement, nodes.Assign) and self._may_be_message(statement.node)
+            for statement in own_statements(node.body)
+        )
+        enter = f"cur = enter_iteration({outer}, {item}, {self._output}, cur, {assigns})"
+        if not self._in_message_loop or assigns:
+            self._line(enter)
+        elif not isinstance(node.target, nodes.Tuple):
+            # Only another message can open a scope within the iteration of a message.
+            self._line(f"if {item}.__class__ is D or cur is not {outer}: {enter}")
+        elif mentions_prompt(node.body):
+            # `continue` may leave a branch for the generation prompt.
+            self._line(f"if cur is not {outer}: {enter}")
 
     def _write_selection(self, node: nodes.For, names: Names, loop: Loop, item: str) -> None:
         """Write a loop that selects the items of `{% for ... if ... %}` beforehand."""

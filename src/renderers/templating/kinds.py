@@ -178,7 +178,7 @@ class KindInference:
             return Kind.TEXT
         if sides == (Kind.INTEGER, Kind.INTEGER):
             return Kind.INTEGER
-        # Nothing but a number can be added to a number.
+        # Only a number can be added to a number.
         return Kind.NUMBER if NUMBERS.intersection(sides) else None
 
     def _of_Sub(self, node: nodes.Sub, names: Names) -> Kind:
