@@ -15,7 +15,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
 from renderers.templating.limits import Budget
-from renderers.templating.sandbox import RaisedByTemplateError
+from renderers.templating.sandbox import RaisedByTemplateError, refuse_underscore
 from renderers.templating.sizes import (
     ITEM,
     LARGE,
@@ -46,13 +46,11 @@ from renderers.templating.values import (
     cut,
     field_text,
     fill_gaps,
-    is_undefined,
     join_runs,
     key_text,
     mixed_text,
     open_data,
     plain,
-    refuse_underscore,
     runs_of,
     safe_text,
 )
@@ -294,7 +292,7 @@ def iterate(budget: Budget, value: Any) -> Sequence[Any]:
         budget.check_size(ITEM * len(value))
         # Markup iterates over texts that are not safe.
         return characters(mixed_text(plain(value), runs_of(value)) if kind is SafeText else value)
-    if kind is dict or is_undefined(value):
+    if kind is dict or isinstance(value, Undefined):
         return list(value)
     if kind is LoopValue:
         return [(item, value) for item in value.items[value.index0 + 1 :]]

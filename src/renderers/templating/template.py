@@ -121,26 +121,18 @@ class ChatTemplate:
             TemplateLimitError: The run exceeds one of the limits.
         """
         time = now or datetime.datetime.now()
+        fixed = {"documents": None, "add_generation_prompt": bool(add_generation_prompt)}
         variables: dict[str, Any] = {
             **_FUNCTIONS,
+            **fixed,
             "strftime_now": FunctionValue("strftime_now", functools.partial(_strftime_now, time)),
-            "documents": None,
-            "add_generation_prompt": bool(add_generation_prompt),
             "messages": _wrapped_messages(messages),
-            "tools": _wrapped_tools(tools) if tools is not None else None,
+            "tools": None if tools is None else _wrapped_tools(tools),
+            **{name: _switch(name, value) for name, value in switches.items()},
         }
-        for name, value in switches.items():
-            variables[name] = _switch(name, value)
         if not self.verify:
             return self._traced(variables)
-        plain_variables: dict[str, Any] = {
-            "documents": None,
-            "add_generation_prompt": bool(add_generation_prompt),
-            "strftime_now": time.strftime,
-            "messages": messages,
-            "tools": tools,
-            **switches,
-        }
+        plain_variables = {**fixed, "strftime_now": time.strftime, "messages": messages, "tools": tools, **switches}
         return self._verified(variables, plain_variables)
 
     def _traced(self, variables: dict[str, Any]) -> TemplateRun:

@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from jinja2 import Undefined
-from jinja2.exceptions import SecurityError
-
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 
@@ -176,12 +173,6 @@ class FunctionValue:
 
 MISSING = object()
 """The value of a macro parameter that was not passed."""
-
-
-def refuse_underscore(name: object) -> None:
-    """Raise SecurityError if a name starts with an underscore."""
-    if isinstance(name, str) and name.startswith("_"):
-        raise SecurityError(f"a chat template may not use the name {plain(name)!r}: it starts with an underscore")
 
 
 # ==================
@@ -484,8 +475,3 @@ def common_message(value: Any) -> int | None:
 def coarse_text(text: str, value: Any, *, safe: bool = False) -> str:
     """Return a text that was derived from a value, with the common owner of the value."""
     return mixed_text(text, ((len(text), common_owner(value)),), safe=safe)
-
-
-def is_undefined(value: Any) -> bool:
-    """Return True if a value is undefined."""
-    return isinstance(value, Undefined)
