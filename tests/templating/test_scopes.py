@@ -240,6 +240,8 @@ def test_ids_are_rendered_without_owners(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("renderers.templating.template.settle_spans", fail)
     assert renderer.render_ids([{"role": "user", "content": "Hello"}])
+    turn = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "He"}]
+    assert renderer.render_ids(turn, continue_final_message=True)
 
 
 def test_a_trace_can_be_pickled() -> None:

@@ -7,7 +7,7 @@ import functools
 import marshal
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import Scope, root_scope, settle_spans
+from renderers.templating.scopes import root_scope, settle_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import DataDict, FunctionValue, plain, wrap, wrap_message
@@ -55,16 +55,18 @@ _FUNCTIONS = {name: FunctionValue(name, call) for name, call in GLOBAL_FUNCTIONS
 class TemplateRun(Trace):
     """The trace of a template run. Its spans are computed on first access."""
 
-    def __init__(self, pieces: list[str], root: Scope, messages: Sequence[dict[str, Any]], bos: object) -> None:
-        object.__setattr__(self, "text", "".join(pieces))
-        object.__setattr__(self, "_inputs", (pieces, root, messages, bos))
+    def __init__(self, text: str, compute_spans: Callable[[], tuple[Span, ...]]) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "_compute_spans", compute_spans)
 
     @lazy
     def spans(self) -> tuple[Span, ...]:
         """The spans of the text."""
-        pieces, root, messages, bos = vars(self)["_inputs"]
-        leading = bos if isinstance(bos, str) and self.text.startswith(bos) else ""
-        return settle_spans(pieces, root, roles=[message.get("role") for message in messages], bos=leading)
+        spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
+        return spans
+
+    def truncate(self, end: int) -> TemplateRun:
+        return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Trace, (self.text, self.spans)
@@ -146,7 +148,11 @@ class ChatTemplate:
             budget.charge(sum(map(len, pieces)))
         except Exception as error:
             raise _template_error(error, compiled) from (error.__cause__ if isinstance(error, TemplateError) else error)
-        return TemplateRun(pieces, root, messages, variables.get("bos_token"))
+        text = "".join(pieces)
+        bos = variables.get("bos_token")
+        leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
+        roles = [message.get("role") for message in messages]
+        return TemplateRun(text, functools.partial(settle_spans, pieces, root, roles=roles, bos=leading))
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
