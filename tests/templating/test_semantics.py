@@ -49,6 +49,9 @@ CASES = {
         "{% macro f(n) %}{{ n }}{{ f(n - 1) if n > 0 }}{{ g() }}{% endmacro %}{% macro g() %}.{% endmacro %}{{ f(2) }}"
     ),
     "a macro cannot be called before it is defined": "{{ f() }}{% macro f() %}{% endmacro %}",
+    "a macro in a branch may be undefined": (
+        "{% for m in messages %}{% if loop.first %}{% macro f() %}x{% endmacro %}{% endif %}{{ f() }}{% endfor %}"
+    ),
     "a macro is a value": (
         "{% macro f(a) %}[{{ a }}]{% endmacro %}{% macro g(h, x) %}{{ h(x) }}{% endmacro %}{{ g(f, 1) }}{{ f.name }}"
         "{{ f is callable }}{% set k = f %}{{ k(2) }}"

@@ -542,7 +542,9 @@ class _Compiler(ExpressionCompiler):
     def _write_Macro(self, node: nodes.Macro) -> None:
         variable = self._names.variables[node.name]
         function = self._fresh("F")
-        if self._names.count_bindings(node.name) == 1:
+        # A macro in a branch may be undefined.
+        is_certain = any(statement is node for statement in self._names.body)
+        if is_certain and self._names.count_bindings(node.name) == 1:
             variable.macro = function
         self._write_function(node, function)
         self._line(f"{variable.python} = MacroValue({function}, {node.name!r})")

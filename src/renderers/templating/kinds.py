@@ -64,7 +64,7 @@ class Names:
     ) -> None:
         self.parent = parent
         self.variables = variables
-        self._body = body
+        self.body = body
         self.bound = bound
         self.loop: Loop | None = parent.loop if parent is not None else None
 
@@ -80,7 +80,7 @@ class Names:
     def count_bindings(self, name: str) -> int:
         """Return how often this scope binds a name."""
         count = sum(bound == name for bound in self.bound)
-        for node in own_statements(self._body):
+        for node in own_statements(self.body):
             if isinstance(node, nodes.Assign | nodes.AssignBlock):
                 count += name in names_in_target(node.target)
             elif isinstance(node, nodes.Macro):

@@ -34,7 +34,6 @@ from renderers.templating.values import (
     FieldInt,
     FieldText,
     GroupValue,
-    LazyDict,
     LazyList,
     LoopValue,
     MacroValue,
@@ -451,8 +450,6 @@ def measured(budget: Budget, value: Any) -> Any:
             budget.charge(size_of_text(value) >> 3)
     elif kind is range:
         budget.tick(len(value))
-    elif kind is LazyDict or kind is LazyList:
-        open_data(value)
     return value
 
 
