@@ -24,11 +24,11 @@ from renderers.templating.syntax import (
     as_source_error,
     branches_of,
     find_in,
-    is_set_first,
     iteration_steps,
     loop_uses,
     mentions_prompt,
     names_in_target,
+    names_set_first,
     own_statements,
     prompt_condition,
     refuse,
@@ -109,6 +109,8 @@ class _Compiler(ExpressionCompiler):
         self._lines: list[str] = []
         self._depth = 1
         self._places: list[LoopPlace] = []
+        self._emitting: dict[int, bool] = {}
+        """Whether statements emit a text, by the identity of their list."""
         self._head = 0
         self._output = "out"
         self._frames = 0
@@ -156,18 +158,21 @@ class _Compiler(ExpressionCompiler):
 
     def _new_names(self, body: Sequence[nodes.Node], bound: Sequence[str] = ()) -> Names:
         number = self._fresh("l")
-        names = dict.fromkeys((*bound, *stored_names(body)))
-        return Names(self._names, {name: Variable(f"{number}_{name}") for name in names}, body, bound)
+        stored = stored_names(body)
+        variables = {name: Variable(f"{number}_{name}") for name in (*bound, *stored)}
+        return Names(self._names, variables, stored)
 
     def _begin(self, names: Names, body: list[nodes.Node], bound: Sequence[str]) -> None:
         """Give the variables that statements bind the values that they have outside."""
-        assigned = {name for name in names.variables if name not in bound and is_set_first(name, body)}
-        for name, variable in names.variables.items():
-            if name in bound or name in assigned:
-                continue
-            outer = names.parent.find(name) if names.parent is not None else None
-            self._line(f"{variable.python} = {outer.python if outer is not None else self._argument(name)}")
-        self._kinds.infer_variables(names, body, assigned)
+        initial: dict[str, Kind | None] = dict.fromkeys(bound)
+        assert names.parent is not None
+        known = {*bound, *names_set_first(body)}
+        for name in [name for name in names.variables if name not in known]:
+            outer = names.parent.find(name)
+            initial[name] = self._kinds.of(nodes.Name(name, "load"), names.parent)
+            value = outer.python if outer is not None else self._argument(name)
+            self._line(f"{names.variables[name].python} = {value}")
+        self._kinds.infer_variables(names, body, initial)
 
     @contextlib.contextmanager
     def _within(self, names: Names) -> Iterator[None]:
@@ -253,10 +258,16 @@ class _Compiler(ExpressionCompiler):
 
     def _emits(self, body: list[nodes.Node]) -> bool:
         """Return True if statements emit or assign a text."""
-        kinds = (nodes.Output, nodes.AssignBlock, nodes.For, nodes.CallBlock, nodes.FilterBlock)
-        if next(find_in(body, kinds), None) is not None:
-            return True
-        return any(self._may_be_text(node.node) for node in find_in(body, nodes.Assign))
+        if id(body) not in self._emitting:
+            self._emitting[id(body)] = any(map(self._may_emit, body))
+        return self._emitting[id(body)]
+
+    def _may_emit(self, node: nodes.Node) -> bool:
+        if isinstance(node, nodes.If):
+            return any(self._emits(body) for _, body, _ in branches_of(node))
+        if isinstance(node, nodes.Assign):
+            return self._may_be_text(node.node)
+        return not isinstance(node, nodes.Macro | nodes.Break | nodes.Continue)
 
     def _is_quiet_loop(self, body: list[nodes.Node]) -> bool:
         """Return True if a loop body emits nothing, and assigns no text to a variable that outlives an iteration."""
@@ -543,8 +554,7 @@ class _Compiler(ExpressionCompiler):
         variable = self._names.variables[node.name]
         function = self._fresh("F")
         # A macro in a branch may be undefined.
-        is_certain = any(statement is node for statement in self._names.body)
-        if is_certain and self._names.count_bindings(node.name) == 1:
+        if not self._is_soft and self._names.bindings[node.name] == 1:
             variable.macro = function
         self._write_function(node, function)
         self._line(f"{variable.python} = MacroValue({function}, {node.name!r})")

@@ -58,7 +58,7 @@ class ExpressionCompiler:
             isinstance(node.value, str) and node.value in MARKUP_FILTERS for node in tree.find_all(nodes.Const)
         )
         self._kinds = KindInference(markup=self._markup)
-        self._names = Names(None, {}, (), ())
+        self._names = Names(None, {}, {})
         self._is_soft = False
         """True inside of a branch, where an unknown filter is an error only if it is reached."""
 
@@ -368,30 +368,27 @@ class ExpressionCompiler:
     def _method_code(self, node: nodes.Call, function: nodes.Getattr) -> str:
         """Return the code of a call of a method. The most common ones are called directly."""
         name, value = function.attr, self._code(function.node)
-        kind = self._kinds.of(function.node, self._names)
-        plain_call = not (node.kwargs or node.dyn_args or node.dyn_kwargs)
-        general = f"call_method({self._arguments(node, '', 'b', value, repr(name))})"
-        if not plain_call:
-            return general
+        is_text = self._kinds.of(function.node, self._names) is Kind.TEXT
         arguments = self._arguments(node, "")
-        if name == "get" and len(node.args) in (1, 2):
-            if kind is Kind.MESSAGE:
-                return f"{value}.get({arguments})"
-            direct, wanted = "{}.get({})", "D"
-        elif name in methods.QUERIES:
-            if kind is Kind.TEXT:
-                return f"{value}.{name}({arguments})" if value.isidentifier() else f"str.{name}({value}, {arguments})"
-            direct, wanted = f"{{}}.{name}({{}})", "T"
-        elif name in methods.DIRECT:
-            separator = ", " if arguments else ""
-            if kind is Kind.TEXT:
-                return f"{name}(b, {value}{separator}{arguments})"
-            direct, wanted = f"{name}(b, {{}}{separator}{{}})", "T"
-        else:
-            return general
+        following = f", {arguments}" if arguments else ""
+        # The code of the arguments is repeated below.
+        is_short = all(isinstance(argument, nodes.Const | nodes.Name) for argument in node.args)
+        if node.kwargs or node.dyn_args or node.dyn_kwargs or not is_short:
+            return f"call_method(b, {value}, {name!r}{following})"
         first, again = self._twice(value)
-        general = f"call_method({self._arguments(node, '', 'b', again, repr(name))})"
-        return f"({direct.format(again, arguments)} if {first}.__class__ is {wanted} else {general})"
+        if name == "get" and len(node.args) in (1, 2):
+            direct, wanted = f"{again}.get({arguments})", "D"
+        elif name in methods.QUERIES:
+            if is_text:
+                return f"str.{name}({value}{following})"
+            direct, wanted = f"{again}.{name}({arguments})", "T"
+        elif name in methods.DIRECT:
+            if is_text:
+                return f"{name}(b, {value}{following})"
+            direct, wanted = f"{name}(b, {again}{following})", "T"
+        else:
+            return f"call_method(b, {value}, {name!r}{following})"
+        return f"({direct} if {first}.__class__ is {wanted} else call_method(b, {again}, {name!r}{following}))"
 
 
 def _is_constant(node: nodes.Node) -> bool:

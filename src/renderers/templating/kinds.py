@@ -7,7 +7,7 @@ A kind is a guarantee about every value that an expression can have at run time.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jinja2 import nodes
@@ -59,13 +59,11 @@ class Loop:
 class Names:
     """The variables of one scope of a template, within the scope `parent`."""
 
-    def __init__(
-        self, parent: Names | None, variables: dict[str, Variable], body: Sequence[nodes.Node], bound: Sequence[str]
-    ) -> None:
+    def __init__(self, parent: Names | None, variables: dict[str, Variable], bindings: Mapping[str, int]) -> None:
         self.parent = parent
         self.variables = variables
-        self.body = body
-        self.bound = bound
+        self.bindings = bindings
+        """How often the statements of the scope bind each name."""
         self.loop: Loop | None = parent.loop if parent is not None else None
 
     def find(self, name: str) -> Variable | None:
@@ -77,17 +75,9 @@ class Names:
             names = names.parent
         return None
 
-    def count_bindings(self, name: str) -> int:
-        """Return how often this scope binds a name."""
-        count = sum(bound == name for bound in self.bound)
-        for node in own_statements(self.body):
-            if isinstance(node, nodes.Assign | nodes.AssignBlock):
-                count += name in names_in_target(node.target)
-            elif isinstance(node, nodes.Macro):
-                count += node.name == name
-        return count
 
-
+_MOST_ROUNDS = 8
+"""After this many rounds of inference the kinds that are left are given up."""
 MARKUP_FILTERS = frozenset("e escape forceescape safe urlize xmlattr".split())
 _ALWAYS_TEXT = frozenset("join replace tojson".split())
 _SOFT_TEXT = frozenset("capitalize center format indent lower string title trim upper".split())
@@ -126,8 +116,8 @@ class KindInference:
             return Kind.INTEGER if names.find("range") is None else None
         return Kind.MESSAGE if self.of(node, names) is Kind.MESSAGES else None
 
-    def infer_variables(self, names: Names, body: list[nodes.Node], assigned: set[str]) -> None:
-        """Set the kinds of the variables of a scope. `assigned` are those that it sets before it reads them."""
+    def infer_variables(self, names: Names, body: list[nodes.Node], initial: Mapping[str, Kind | None]) -> None:
+        """Set the kinds of the variables of a scope. `initial` has those that it may read before it sets them."""
         values: dict[str, list[nodes.Node | None]] = {}
         for node in own_statements(body):
             if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
@@ -137,26 +127,23 @@ class KindInference:
                     values.setdefault(name, []).append(None)
             elif isinstance(node, nodes.Macro):
                 values.setdefault(node.name, []).append(None)
-        initial = {name: self._outer_kind(name, names) for name in values if name not in assigned}
+        rounds = 0
         for name, found in values.items():
             variable = names.variables[name]
             variable.kind = initial[name] if name in initial else self.of(found[0], names)
             variable.is_namespace = any(self.of(node, names) is Kind.NAMESPACE for node in found)
         changed = True
         while changed:
+            rounds += 1
             # A variable that is assigned several times has a kind if all values have it, given the kinds so far.
             changed = False
             for name, found in values.items():
                 variable = names.variables[name]
-                if variable.kind is not None and any(self.of(node, names) is not variable.kind for node in found):
+                if variable.kind is not None and (
+                    rounds > _MOST_ROUNDS or any(self.of(node, names) is not variable.kind for node in found)
+                ):
                     variable.kind = None
                     changed = True
-
-    def _outer_kind(self, name: str, names: Names) -> Kind | None:
-        """Return the kind that a variable has before a scope assigns it."""
-        if name in names.bound:
-            return None
-        return None if names.parent is None else self._of_Name(nodes.Name(name, "load"), names.parent)
 
     # ==================
     # Expressions

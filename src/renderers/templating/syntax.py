@@ -132,32 +132,47 @@ def own_statements(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
             yield from own_statements(node.else_)
 
 
-def stored_names(body: Iterable[nodes.Node]) -> dict[str, None]:
-    """Return the names that statements bind in their own scope, in order."""
-    names: dict[str, None] = {}
+def stored_names(body: Iterable[nodes.Node]) -> dict[str, int]:
+    """Return the names that statements bind in their own scope, in order, and how often they do."""
+    names: dict[str, int] = {}
     for node in own_statements(body):
+        bound: Iterable[str] = ()
         if isinstance(node, nodes.Assign | nodes.AssignBlock):
-            names.update(dict.fromkeys(names_in_target(node.target)))
+            bound = names_in_target(node.target)
         elif isinstance(node, nodes.Macro):
-            names[node.name] = None
+            bound = (node.name,)
+        for name in bound:
+            names[name] = names.get(name, 0) + 1
     return names
 
 
-def is_set_first(name: str, body: Iterable[nodes.Node]) -> bool:
-    """Return True if statements set a name before they use it in any other way."""
+def names_set_first(body: Iterable[nodes.Node]) -> set[str]:
+    """Return the names that statements set before they use them in any other way."""
+    return _scan_names(body)[0]
+
+
+def _scan_names(body: Iterable[nodes.Node]) -> tuple[set[str], set[str]]:
+    """Return the names that statements set first, and all names in them."""
+    first: set[str] = set()
+    seen: set[str] = set()
     for node in body:
-        if isinstance(node, nodes.Assign | nodes.AssignBlock) and name in names_in_target(node.target):
-            value = node.body if isinstance(node, nodes.AssignBlock) else [node.node]
-            return all(other.name != name for other in find_in(value, nodes.Name))
-        if isinstance(node, nodes.If) and node.else_:
+        if isinstance(node, nodes.If):
             branches = (node, *node.elif_)
-            tested = any(other.name == name for other in find_in([branch.test for branch in branches], nodes.Name))
-            bodies = [*(branch.body for branch in branches), node.else_]
-            if not tested and all(is_set_first(name, part) for part in bodies):
-                return True
-        if any(other.name == name for other in find_in([node], (nodes.Name, nodes.NSRef, nodes.Macro))):
-            return False
-    return False
+            seen |= _names_in(branch.test for branch in branches)
+            scanned = [_scan_names(part) for part in (*(branch.body for branch in branches), node.else_)]
+            first |= set.intersection(*(names for names, _ in scanned)) - seen
+            seen = seen.union(*(names for _, names in scanned))
+            continue
+        if isinstance(node, nodes.Assign | nodes.AssignBlock) and not isinstance(node.target, nodes.NSRef):
+            seen |= _names_in(node.body if isinstance(node, nodes.AssignBlock) else [node.node])
+            first |= set(names_in_target(node.target)) - seen
+        seen |= _names_in([node])
+    return first, seen
+
+
+def _names_in(body: Iterable[nodes.Node]) -> set[str]:
+    """Return all names in statements or expressions."""
+    return {node.name for node in find_in(body, (nodes.Name, nodes.NSRef, nodes.Macro))}
 
 
 def loop_uses(body: Iterable[nodes.Node]) -> set[str]:
