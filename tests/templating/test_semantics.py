@@ -187,6 +187,14 @@ def test_a_construct_that_is_not_supported_is_refused_with_its_name_and_line(sou
         ChatTemplate("a\n" + source)
 
 
+@pytest.mark.parametrize("value", ["1", "-1", "''", "[]", "()", "{}", "none", "1 + 1", "'a' ~ 1"])
+def test_no_warning_is_raised_for_a_literal(value: str) -> None:
+    """Warnings are errors in tests."""
+    tests = ("none", "true", "false", "defined", "string", "mapping", "iterable")
+    source = "".join(f"{{{{ ({value}) is {test} }}}}{{{{ ({value}) is not {test} }}}}" for test in tests)
+    assert ChatTemplate(source + f"{{{{ ({value})[0] }}}}").run(MESSAGES).text
+
+
 def test_a_name_that_the_template_binds_is_not_refused() -> None:
     source = "{% macro joiner(x) %}-{{ x }}{% endmacro %}{% set cycler = 1 %}{{ joiner(cycler) }}"
     assert ChatTemplate(source).run(MESSAGES).text == "-1"

@@ -240,10 +240,11 @@ class ExpressionCompiler:
         value = self._code(node.node)
         if node.name not in predicates.PREDICATES and not self._is_soft:
             raise jinja2.TemplateAssertionError(f"No test named {node.name!r}.", node.lineno)
-        if node.name in _INLINE_TESTS and not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs):
-            return _INLINE_TESTS[node.name].format(f"({value})" if isinstance(node.node, nodes.Const) else value)
         if node.name in predicates.BARE and not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs):
-            return f"is_{node.name}({value})"
+            # Python warns of `is` with a literal.
+            is_variable = isinstance(node.node, nodes.Name | nodes.Getattr | nodes.Getitem | nodes.Call | nodes.Filter)
+            is_inline = is_variable and node.name in _INLINE_TESTS
+            return _INLINE_TESTS[node.name].format(value) if is_inline else f"is_{node.name}({value})"
         return f"test({self._arguments(node, '', 'b', repr(node.name), value)})"
 
     def _code_Filter(self, node: nodes.Filter) -> str:
