@@ -11,7 +11,7 @@ SHARED ?= ../shared
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens size wheels dist format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens span-goldens size wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -94,6 +94,10 @@ bridge-table: $(VENV)/.test
 # make goldens write the reference ids of families to tests/goldens (FAMILIES="qwen3 glm-5"; default: all)
 goldens: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.goldens $(FAMILIES)
+
+# make span-goldens  write the owners of every character that a template emits to tests/span_goldens
+span-goldens: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.span_goldens
 
 # make size    print the lines of the package: in all, of code, and of logic
 size: $(VENV)/.test

@@ -9,7 +9,7 @@ import pytest
 
 from renderers.errors import MessageError, TemplateSourceError, TraceMismatchError
 from renderers.templating import ChatTemplate
-from renderers.templating.environment import TracingContext
+from renderers.templating.compiler import CompiledTemplate
 from renderers.templating.template import _compile
 
 
@@ -60,7 +60,8 @@ def test_messages_that_are_not_json_data_are_rejected_with_their_index() -> None
 
 def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
-    monkeypatch.setattr(TracingContext, "to_text", lambda self, value: "other")
+    other = CompiledTemplate(lambda variables, pieces, scope, budget: pieces.append("other"), ())
+    monkeypatch.setattr("renderers.templating.template._compile", lambda source, limits: other)
     with pytest.raises(TraceMismatchError, match=r"please report this"):
         template.run(messages)
     assert ChatTemplate(template.source, verify=False).run(messages).text == "other"

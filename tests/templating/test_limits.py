@@ -11,7 +11,7 @@ import pytest
 from renderers.errors import TemplateLimitError, TemplateSourceError
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.limits import Budget
-from renderers.templating.sizes import bits_of_binary, size_of_binary, size_of_method, size_of_text, weight
+from renderers.templating.sizes import bits_of_binary, size_of_method, size_of_percent, size_of_text, weight
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "ab\ncd\tef", "n": 12}]
 C = "messages[0].content"
@@ -42,15 +42,10 @@ TOO_MANY_CHARACTERS = [
     f"{{{{ {C}.rjust({HUGE}, '-') }}}}",
     f"{{{{ {C}.zfill({HUGE}) }}}}",
     f"{{{{ {C}.expandtabs({HUGE}) }}}}",
-    f"{{{{ 'a'.encode().ljust({HUGE}) }}}}",
-    f"{{{{ (1).to_bytes({HUGE}, 'big') }}}}",
     f"{{{{ {C} | center({HUGE}) }}}}",
     f"{{{{ {C} | indent({HUGE}) }}}}",
     f"{{{{ {C} | indent(width={HUGE}) }}}}",
     f"{{{{ [1] | tojson(indent={HUGE}) }}}}",
-    f"{{{{ lipsum({HUGE}) }}}}",
-    f"{{{{ lipsum(n=1, max={HUGE}) }}}}",
-    f"{{{{ lipsum(-{HUGE}, max=-{HUGE}) }}}}",
     f"{{{{ '{{:{{w}}}}'.format(1, w='{HUGE}') }}}}",
     f"{{{{ '{{:{{w[0]}}}}'.format(1, w=[{HUGE}]) }}}}",
     f"{{{{ '%(a(b)){HUGE}d' % {{'a(b)': 1}} }}}}",
@@ -62,11 +57,6 @@ TOO_MANY_CHARACTERS = [
     "{% set x = 'a' * 100000 %}{{ ('\x00' * 10000).translate([x]) }}",
     "{% set x = 'a' * 100000 %}{{ x.join(([1] * 10000) | map('string')) }}",
     "{% set x = 'a' * 100000 %}{{ ([0] * 10000) | tojson(separators=(x, ':')) }}",
-    "{% set x = 'a' * 100000 %}{% autoescape true %}{{ ([1] * 10000) | join(x) }}{% endautoescape %}",
-    (
-        "{% set ns = namespace(x='aa') %}{% autoescape true %}{% for i in range(90) %}{% set ns.x = ns.x ~ ns.x %}"
-        "{% endfor %}{% endautoescape %}"
-    ),
     (
         "{% set ns = namespace(x=[0] * 1000) %}{% for i in range(90) %}{% set ns.x = [ns.x] %}{% endfor %}"
         "{{ ns.x | tojson(indent=900) }}"
@@ -122,18 +112,10 @@ TOO_MANY_CHARACTERS = [
     "{{ ((messages[0].content ~ 'x') * 50000000) | length }}",
     "{% set ns = namespace(s='') %}{% for i in range(16000) %}{% set ns.s = messages[0].n ~ 'x' ~ ns.s %}{% endfor %}",
     "{{ '{0:{1}}'.format('a', 3000000000.0) | length }}",
-    "{{ '{0:{1.current}}'.format('a', cycler(3000000000)) | length }}",
     "{{ strftime_now('%999999999Y') | length }}",
     "{{ ('a' * 5000000) | wordwrap(1) | length }}",
     "{{ ('http://a.b/' ~ '(' * 100000 ~ ')' * 100000) | urlize | length }}",
     "{{ ('ab ' * 20000000) | wordcount }}",
-    "{{ ('{0.current}' * 100).format(cycler('a' * 50000000)) | length }}",
-    (
-        "{% set b = 'a' * 10000000 %}{% if false %}{% block a %}" + "{{ b | default('') }}" * 50 + "{% endblock %}"
-        "{% endif %}{% macro m() %}{{ self.a() }}{% endmacro %}{% set x = self.a() %}"
-    ),
-    "{{ ('ü' * 100000).encode('punycode') | length }}",
-    "{{ ('\u0645' * 10000000).encode('ascii', 'namereplace') | length }}",
     (
         "{% set ns = namespace(a={1: 2}, b={1: 2}) %}{% for i in range(19) %}{% set ns.a = {1: ns.a, 2: ns.a} %}"
         "{% set ns.b = {1: ns.b, 2: ns.b} %}{% endfor %}{% for i in range(999) %}{% if ns.a == ns.b %}{% endif %}"
@@ -156,7 +138,6 @@ def test_a_template_that_amplifies_its_input_is_stopped_before_it_does(source: s
         "{{ 10 ** (10 ** 10) }}",
         "{{ messages[0].n ** 100000000 }}",
         "{{ ('f' * 100000) | int(0, 16) }}",
-        "{{ (1).from_bytes(('a' * 100000).encode(), 'big') }}",
         "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
         "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x ** ns.x %}{% endfor %}",
     ],
@@ -179,7 +160,6 @@ TOO_MANY_STEPS = [
     "{% for i in range(500) %}{% for j in range(100) if false %}{% endfor %}{% endfor %}",
     "{{ range(10000) | select | select | select | list | length }}",
     "{% set a = [0] * 9000 %}{% for i in range(9) %}{% set x = a.copy() %}{% endfor %}",
-    "{{ lipsum(20000, false, 1, 2) | length }}",
     "{% for i in range(9) %}{% if 'x' in range(9000) %}{% endif %}{% endfor %}",
     "{% for i in range(3000) %}" + "{% if i < 0 %}{% endif %}" * 500 + "{% endfor %}",
     "{% set a = [[0] * 10000] %}{% for i in range(9) %}{% if i in a %}{% endif %}{% endfor %}",
@@ -217,8 +197,8 @@ def test_a_memory_error_becomes_a_limit_error(monkeypatch: pytest.MonkeyPatch) -
     def exhausted(*_: object) -> int:
         raise MemoryError
 
-    template = ChatTemplate("{{ 1 + messages | length }}")
-    monkeypatch.setattr("renderers.templating.environment.size_of_binary", exhausted)
+    template = ChatTemplate("{{ messages[0].n * 2 }}")
+    monkeypatch.setattr("renderers.templating.operators.bits_of_binary", exhausted)
     with pytest.raises(TemplateLimitError) as caught:
         template.run(MESSAGES)
     assert caught.value.limit == "memory"
@@ -313,15 +293,14 @@ def test_a_budget_covers_a_whole_run_and_is_not_shared_between_runs() -> None:
 
 @pytest.mark.parametrize("values", [("%s 20261116 %5.2f", 1.5), ("%%10d %d", 7), ("10 % 3", ())])
 def test_numbers_in_the_text_of_a_format_are_not_widths(values: tuple[str, Any]) -> None:
-    assert size_of_binary("%", *values) < 100
+    assert size_of_percent(*values) < 100
 
 
 def test_sizes_are_upper_bounds() -> None:
-    assert size_of_binary("+", "ab", "cd") == 4
     assert bits_of_binary("**", 2, 100) >= (2**100).bit_length()
     assert bits_of_binary("*", 2**50, 2**50) >= (2**100).bit_length()
-    assert bits_of_binary("%", 2**50, 7) == bits_of_binary("+", "a", "b") == 0
-    assert size_of_method("join", ", ", (["a", "b"],), {}) >= len("a, b")
+    assert bits_of_binary("+", "a", "b") == 0
+    assert size_of_method("ljust", "a", (9,)) >= 9
     assert size_of_text({"a": [1, "b"]}) >= len("{'a': [1, 'b']}") - 6
     assert weight([[1], (2, {"a": 3})]) == (8, 11)
 

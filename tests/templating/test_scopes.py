@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
+from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
 from renderers.core.spans import Trace
 from renderers.templating import ChatTemplate
 
@@ -153,6 +155,13 @@ def test_a_generation_prompt_inside_the_last_iteration_belongs_to_no_message() -
     assert run(source, USER, add_generation_prompt=True) == "0:<[U]> -1:<gen>"
 
 
+def test_a_loop_that_continues_in_a_generation_prompt_leaves_it() -> None:
+    prompt = "{% if add_generation_prompt and k == 'p' %}<gen>{% continue %}{% endif %}"
+    source = "{% for m in messages %}{% for k, v in m.d.items() %}" + prompt + "<{{ v }}>{% endfor %}{% endfor %}"
+    message = {"role": "user", "d": {"p": "x", "q": "y"}}
+    assert run(source, message, add_generation_prompt=True) == "-1:<gen> 0:<[y]>"
+
+
 def test_text_that_is_also_emitted_without_a_generation_prompt_is_not_part_of_it() -> None:
     source = (
         "{% for m in messages %}<{{ m.content }}{% if not loop.last or add_generation_prompt %}>{% endif %}{% endfor %}"
@@ -194,11 +203,48 @@ def test_booleans_and_none_belong_to_the_message() -> None:
     assert run(source, {"role": "user", "flag": True, "none": None}) == "0:TrueNone"
 
 
-def test_text_in_a_block_follows_the_same_rules() -> None:
-    source = "{% block b %}{% for m in messages %}<{{ m.content }}>{% endfor %}{% endblock %}"
-    assert run(source, USER, ASSISTANT) == "0:<[U]> 1:<[A]>"
-
-
 def test_adjacent_spans_have_different_owners() -> None:
     trace = ChatTemplate("{% for m in messages %}a{{ 'b' }}{{ m.content }}{% endfor %}").run([USER])
     assert [(span.start, span.end) for span in trace.spans] == [(0, 2), (2, 3)]
+
+
+BLANK_BEFORE_TURN = ["{{ ' ' }}{% if true %}<u>{% endif %}", " <u>", "{{ ' ' ~ '<u>' }}", "{{ ' ' }}{{ '<u>' }}"]
+
+
+@pytest.mark.parametrize("opening", BLANK_BEFORE_TURN)
+def test_it_does_not_matter_how_the_text_before_a_turn_is_cut_into_pieces(opening: str) -> None:
+    source = "<tools>{% for m in messages %}" + opening + "{{ m.content }}{% endfor %}"
+    assert run(source, SYSTEM, USER) == "-1:<tools> 0: <u>[S] 1: <u>[U]"
+
+
+def test_spans_are_settled_on_first_access_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def settle(*args: Any, **kwargs: Any) -> tuple[()]:
+        calls.append(1)
+        return ()
+
+    monkeypatch.setattr("renderers.templating.template.settle_spans", settle)
+    trace = ChatTemplate("{{ messages[0].content }}").run([USER])
+    assert (trace.text, calls) == ("U", [])
+    assert trace.spans == trace.spans == ()
+    assert calls == [1]
+
+
+def test_ids_are_rendered_without_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
+    renderer.render([USER])
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("spans were settled")
+
+    monkeypatch.setattr("renderers.templating.template.settle_spans", fail)
+    assert renderer.render_ids([{"role": "user", "content": "Hello"}])
+    turn = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "He"}]
+    assert renderer.render_ids(turn, continue_final_message=True)
+
+
+def test_a_trace_can_be_pickled() -> None:
+    trace = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}").run([USER])
+    copy = pickle.loads(pickle.dumps(trace))
+    assert (copy.text, copy.spans) == (trace.text, trace.spans)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.templating.runs import Owner, runs_of
-from renderers.templating.tojson import trace_json
-from renderers.templating.traced_str import plain
-from renderers.templating.traced_values import trace_value
+from renderers.templating.limits import LIMITS, Budget
+from renderers.templating.tojson import to_json
+from renderers.templating.values import Owner, open_data, plain, runs_of, wrap
 
 OPTIONS: list[dict[str, Any]] = [
     {"ensure_ascii": False, "indent": None, "separators": None, "sort_keys": False},
@@ -28,10 +27,16 @@ VALUES = st.recursive(
 )
 
 
+def pieces_of(text: str) -> list[tuple[Owner | None, str]]:
+    """Return the parts of a text with their owners."""
+    starts = [0, *(end for end, _ in runs_of(text))]
+    return [(owner, plain(text)[start:end]) for start, (end, owner) in zip(starts, runs_of(text), strict=False)]
+
+
 def half_traced(value: Any, choices: st.DataObject) -> Any:
     """Wrap some parts of a value, as if a template had built it from fields of a message and constants."""
     if choices.draw(st.booleans()):
-        return trace_value(value, Owner(0, choices.draw(st.sampled_from([(), ("x",), ("tool_calls", 0)]))))
+        return wrap(value, (0, choices.draw(st.sampled_from([(), ("x",), ("tool_calls", 0)]))))
     if isinstance(value, dict):
         return {key: half_traced(item, choices) for key, item in value.items()}
     if isinstance(value, list):
@@ -43,18 +48,16 @@ def half_traced(value: Any, choices: st.DataObject) -> Any:
 def test_the_text_equals_that_of_json_dumps(value: Any, options: dict[str, Any], choices: st.DataObject) -> None:
     mixed = half_traced(value, choices)
     expected = json.dumps(value, **options)
-    got = trace_json(mixed, expected, **options)
+    got = to_json(Budget(LIMITS), mixed, **options)
     assert plain(got) == expected
-    assert all(run.owner == Owner(0, run.owner.path) for run in runs_of(got) if isinstance(run.owner, Owner))
+    assert all(owner[0] == 0 for owner, _ in pieces_of(got) if owner is not None)
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_fields_in_a_container_that_the_template_built_keep_their_owners(options: dict[str, Any]) -> None:
-    message = trace_value({"name": 'f"é', "arguments": {"a": [1]}, "n": 7}, Owner(2, ()))
+    message = open_data(wrap({"name": 'f"é', "arguments": {"a": [1]}, "n": 7}, (2, ())))
     value = {"name": message["name"], "arguments": message["arguments"], "n": message["n"], "own": True}
-    text = json.dumps(value, **options)
-    got = trace_json(value, text, **options)
-    parts = {run.owner.path: plain(got)[run.start : run.end] for run in runs_of(got) if isinstance(run.owner, Owner)}
+    parts = {owner[1]: text for owner, text in pieces_of(to_json(Budget(LIMITS), value, **options)) if owner}
     assert parts["name",] == json.dumps('f"é', ensure_ascii=options["ensure_ascii"])[1:-1]
     assert json.loads(parts["arguments",]) == {"a": [1]}
     assert parts["n",] == "7"
@@ -66,11 +69,11 @@ def test_fields_of_a_tool_call_keep_their_owners_and_the_rest_belongs_to_the_cal
     call = {"id": "c1", "type": "function", "function": {"name": "name", "arguments": {"name": "x", "n": [1]}}}
     path = ("tool_calls", 0)
     text = json.dumps(call, **options)
-    got = trace_json(trace_value(call, Owner(1, path)), text, **options)
+    got = to_json(Budget(LIMITS), wrap(call, (1, path)), **options)
     parts: dict[Any, str] = {}
-    for run in runs_of(got):
-        assert isinstance(run.owner, Owner)
-        parts[run.owner.path] = parts.get(run.owner.path, "") + text[run.start : run.end]
+    for owner, piece in pieces_of(got):
+        assert owner is not None
+        parts[owner[1]] = parts.get(owner[1], "") + piece
     assert sum(map(len, parts.values())) == len(text)
     assert parts[*path, "id"] == "c1"
     assert parts[*path, "function", "name"] == "name"
@@ -80,6 +83,16 @@ def test_fields_of_a_tool_call_keep_their_owners_and_the_rest_belongs_to_the_cal
 
 
 def test_a_text_that_differs_from_its_pieces_has_their_common_owner() -> None:
-    message = trace_value({"a": {"b": "x", "c": "y"}}, Owner(1, ()))
-    got = trace_json([message["a"]["b"], message["a"]["c"]], "other text", **OPTIONS[0])
-    assert runs_of(got) == ((0, 10, Owner(1, ("a",))),)
+    data = open_data(wrap({"a": {"b": "x", "c": "y"}}, (1, ())))
+    inner = open_data(data["a"])
+    # JSON writes the key as the text "1.5", and the pieces do not.
+    got = to_json(Budget(LIMITS), {1.5: inner["b"], None: inner["c"]})
+    assert plain(got) == json.dumps({1.5: "x", None: "y"})
+    assert pieces_of(got)[0][0] in (None, (1, ("a",)))
+
+
+def test_the_json_of_tools_is_kept_and_that_of_messages_is_not() -> None:
+    tools, field = wrap([{"name": "f"}], (-1, ("tools",))), wrap({"a": 1}, (0, ("x",)))
+    assert to_json(Budget(LIMITS), tools) is to_json(Budget(LIMITS), tools)
+    assert to_json(Budget(LIMITS), tools, indent=2) == json.dumps([{"name": "f"}], indent=2)
+    assert to_json(Budget(LIMITS), field) is not to_json(Budget(LIMITS), field)

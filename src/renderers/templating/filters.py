@@ -1,53 +1,48 @@
-"""Filters that keep provenance, and upper bounds on the work of every filter."""
+"""The filters of templates. Filters that write text keep owners; the rest are those of Jinja on wrapped values."""
 
 from __future__ import annotations
 
 import functools
-import json
-import string
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
-import jinja2
-from jinja2.filters import FILTERS
-from jinja2.utils import pass_context
+from jinja2 import Undefined
+from jinja2.exceptions import FilterArgumentError, TemplateRuntimeError
 from markupsafe import Markup
 
-from renderers.templating.runs import owner_runs, runs_of
-from renderers.templating.sizes import (
-    ITEM,
-    depth_of,
-    length_of,
-    longest_word,
-    size_of_method,
-    size_of_percent,
-    size_of_replacing,
-    size_of_sum,
-    size_of_text,
-    widest_key,
+from renderers.templating.limits import Budget
+from renderers.templating.methods import call_method, join, replace, splitlines
+from renderers.templating.operators import (
+    attribute,
+    item,
+    iterate,
+    make_safe,
+    modulo,
+    need_text,
+    own_attribute,
+    pairs_of,
+    slice_of,
+    to_text,
+    type_name,
+    weighed,
+    without_owners,
 )
-from renderers.templating.tojson import trace_json
-from renderers.templating.traced_str import TracedMarkup, TracedStr, coarsen, join_traced, plain, to_traced_text
-
-if TYPE_CHECKING:
-    from renderers.templating.environment import TracingContext
-
-TEXT_FILTERS = frozenset(
-    "capitalize center e escape filesizeformat forceescape format indent join lower pprint replace reverse safe string "
-    "striptags title tojson trim truncate upper urlencode urlize wordwrap xmlattr".split()
+from renderers.templating.predicates import PREDICATES, test
+from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.sizes import ITEM, depth_of, longest_text, size_of_sum, size_of_text
+from renderers.templating.tojson import to_json
+from renderers.templating.values import (
+    FieldText,
+    GroupValue,
+    coarse_text,
+    cut,
+    field_text,
+    join_runs,
+    join_texts,
+    mixed_text,
+    plain,
 )
-"""The filters that return a text; the others select, count or rearrange."""
 
-ITERATING_FILTERS = frozenset(
-    "batch dictsort groupby items list map max min reject rejectattr select selectattr slice sort sum unique".split()
-)
-"""The filters that iterate over their input."""
-
-_COMPARING = frozenset("dictsort groupby max min sort unique".split())
-"""The iterating filters that compare items, and may convert them to text for that."""
-_READING = frozenset("float int wordcount".split())
-"""The filters that scan a text and return a number."""
-_ESCAPING = frozenset("e escape forceescape pprint tojson urlencode xmlattr".split())
 _ESCAPED = 6
 """The most characters that escaping makes of one character."""
 _LINK = 40
@@ -56,180 +51,317 @@ _DIGIT = 64
 """The characters that a digit of a rounded number counts as: `round` multiplies for each."""
 
 
-def _map_attribute(context: TracingContext, values: Iterable[Any], attribute: str | int) -> Iterator[Any]:
-    """Return an iterator over an attribute of each value, as the filter `map` does."""
-    attributes: Iterator[Any] = context.environment.filters["map"](context, iter(values), attribute=attribute)
-    return attributes
+class _FilterEnvironment(ChatEnvironment):
+    """The environment of Jinja's own filters. Their look-ups are those of templates."""
+
+    def getattr(self, obj: Any, attribute_: str) -> Any:
+        return attribute(obj, attribute_, self.undefined(name=attribute_))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return item(obj, argument, self.undefined(name=str(argument)))
 
 
-@pass_context
-def _join(context: TracingContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> Any:
+@functools.cache
+def filter_environment() -> ChatEnvironment:
+    """Return the environment that holds Jinja's own filters."""
+    return _FilterEnvironment()
+
+
+# ==================
+# Texts
+# ==================
+
+
+def _soft(budget: Budget, value: Any) -> str:
+    """Return a value as text. A text that is marked as safe stays so."""
+    return value if isinstance(value, str) else to_text(budget, value)
+
+
+def trim(budget: Budget, value: Any, chars: str | None = None) -> str:
+    """Return the text of a value without the characters at its ends."""
+    if value.__class__ is FieldText and chars is None:
+        stripped = str.strip(value)
+        return value if len(stripped) == len(value) else field_text(stripped, value._owner)
+    return call_method(budget, _soft(budget, value), "strip", chars)  # type: ignore[no-any-return]
+
+
+def _of_method(name: str) -> Callable[..., str]:
+    """Return the filter that calls a method of texts."""
+
+    def apply(budget: Budget, value: Any, *args: Any) -> str:
+        return call_method(budget, _soft(budget, value), name, *args)  # type: ignore[no-any-return]
+
+    return apply
+
+
+def _center(budget: Budget, value: Any, width: int = 80) -> Any:
+    return call_method(budget, _soft(budget, value), "center", width)
+
+
+def _replace(budget: Budget, value: Any, old: Any, new: Any, count: int | None = None) -> str:
+    limit = -1 if count is None else count
+    return replace(budget, to_text(budget, value), to_text(budget, old), to_text(budget, new), limit)
+
+
+def _format(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
+    if args and kwargs:
+        raise FilterArgumentError("can't handle positional and keyword arguments at the same time")
+    return modulo(budget, _soft(budget, value), kwargs or args)
+
+
+def _join(budget: Budget, value: Any, d: Any = "", attribute: Any = None) -> str:
     if attribute is not None:
-        value = _map_attribute(context, value, attribute)
-    values = list(value)
-    context.budget.charge(size_of_method("join", str(d), (values,), {}))
-    if context.eval_ctx.autoescape:
-        return FILTERS["join"](context.eval_ctx, values, d)
-    parts, separator = list(map(context.to_text, values)), str(d)
-    return TracedStr(separator, runs_of(separator)).join(parts)
+        value = map(_attribute_getter(budget, attribute), iterate(budget, value))
+    return join(budget, to_text(budget, d), [to_text(budget, one) for one in iterate(budget, value)])
 
 
-@pass_context
-def _replace(context: TracingContext, s: Any, old: Any, new: Any, count: int | None = None) -> Any:
-    if context.eval_ctx.autoescape:
-        return FILTERS["replace"](context.eval_ctx, s, old, new, count)
-    text = context.to_text(s)
-    return TracedStr(text, runs_of(text)).replace(str(old), str(new), -1 if count is None else count)
+def _indent(budget: Budget, value: Any, width: Any = 4, first: bool = False, blank: bool = False) -> str:
+    need_text(value)
+    padding = plain(width) if isinstance(width, str) else " " * min(width, budget.limits.characters + 1)
+    budget.charge(len(value) + (len(str.splitlines(value)) + 1) * len(padding))
+    text = filter_environment().call_filter("indent", without_owners(value), (width, first, blank))
+    pieces = []
+    for index, line in enumerate(splitlines(budget, join_texts([value, "\n"]))):
+        if index:
+            pieces.append("\n")
+        if (line or blank or not index) and (index or first):
+            pieces.append(padding)
+        pieces.append(line)
+    safe = isinstance(text, Markup)
+    if "".join(pieces) == plain(text):
+        return mixed_text(plain(text), join_runs(pieces), safe=safe)
+    return coarse_text(plain(text), value, safe=safe)
 
 
-def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> Any:
-    text = FILTERS["indent"](Markup(plain(s)) if isinstance(s, Markup) else plain(s), width, first, blank)
-    padding = width if isinstance(width, str) else " " * width
-    lines = (TracedStr(s, runs_of(s)) + "\n").splitlines()
-    padded = [
-        line if index == 0 and not first else padding + line if line or blank or index == 0 else line
-        for index, line in enumerate(lines)
-    ]
-    traced = join_traced(part for line in padded for part in ("\n", line))[1:]
-    runs = runs_of(traced) if plain(traced) == plain(text) else owner_runs(s, len(text))
-    return TracedMarkup(text, runs) if isinstance(text, Markup) else TracedStr(text, runs)
+# ==================
+# Items
+# ==================
 
 
-def _safe(value: Any) -> Any:
+def _length(_: Budget, value: Any) -> int:
+    try:
+        return len(value)
+    except TypeError:
+        raise TypeError(f"object of type {type_name(value)!r} has no len()") from None
+
+
+def _default(_: Budget, value: Any, default_value: Any = "", boolean: bool = False) -> Any:
+    return default_value if isinstance(value, Undefined) or (boolean and not value) else value
+
+
+def _list(budget: Budget, value: Any) -> list[Any]:
+    items = list(iterate(budget, value))
+    budget.tick(len(items))
+    weighed(budget, items)
+    return items
+
+
+def _items(_: Budget, value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, Undefined):
+        return
+    if not isinstance(value, dict):
+        raise TypeError("Can only get item pairs from a mapping.")
+    yield from pairs_of(value)
+
+
+def _first(budget: Budget, value: Any) -> Any:
+    if isinstance(value, str) and value:
+        return to_text(budget, cut(value, 0, 1))
+    items = iter(value if isinstance(value, Iterator) else iterate(budget, value))
+    return next(items, Undefined("No first item, sequence was empty."))
+
+
+def _last(budget: Budget, value: Any) -> Any:
+    if isinstance(value, str) and value:
+        return cut(value, len(value) - 1, len(value))
+    if isinstance(value, Iterator):
+        raise TypeError("'generator' object is not reversible")
+    items = iterate(budget, value)
+    return items[-1] if items else Undefined("No last item, sequence was empty.")
+
+
+def _reverse(budget: Budget, value: Any) -> Any:
     if isinstance(value, str):
-        return TracedMarkup(plain(value), runs_of(value))
-    return coarsen(Markup(value), value)
+        return slice_of(budget, value, None, None, -1)
+    items = iterate(budget, value)[::-1]
+    return items if isinstance(value, Iterator) else iter(items)
 
 
-@pass_context
-def _string(context: TracingContext, object: Any) -> str:  # noqa: A002
-    return object if isinstance(object, str) else context.to_text(object)
+def _attribute_getter(budget: Budget, name: Any, default: Any = None) -> Callable[[Any], Any]:
+    """Return the function that looks up a dotted attribute, as `map(attribute=...)` does."""
+    parts: list[Any] = []
+    if isinstance(name, str):
+        parts = [int(part) if part.isdigit() else part for part in plain(name).split(".")]
+    elif name is not None:
+        parts = [name]
+    pairs = [(part, Undefined(name=str(part))) for part in parts]
+
+    def get(value: Any) -> Any:
+        if len(pairs) > 1:
+            budget.tick(len(pairs))
+        for part, missing in pairs:
+            value = item(value, part, missing)
+            if default is not None and isinstance(value, Undefined):
+                value = default
+        return value
+
+    return get
 
 
-def _tojson(
-    x: Any,
-    ensure_ascii: bool = False,
-    indent: Any = None,
-    separators: Any = None,
-    sort_keys: bool = False,
-) -> TracedStr:
-    text = json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    return trace_json(x, text, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+def _map(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+    if not value:
+        return
+    if not args and "attribute" in kwargs:
+        get = _attribute_getter(budget, kwargs.pop("attribute"), kwargs.pop("default", None))
+        if kwargs:
+            raise FilterArgumentError(f"Unexpected keyword argument {next(iter(kwargs))!r}")
+    elif not args:
+        raise FilterArgumentError("map requires a filter argument")
+    else:
+        name, rest = plain(args[0]), args[1:]
+
+        def get(one: Any) -> Any:
+            return apply_filter(budget, name, one, *rest, **kwargs)
+
+    for one in iterate(budget, value):
+        budget.tick()
+        yield get(one)
 
 
-@pass_context
-def _sum(context: TracingContext, iterable: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+def _selecting(*, selects: bool, by_attribute: bool) -> Callable[..., Iterator[Any]]:
+    def select(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        if not value:
+            return
+        get: Callable[[Any], Any] | None = None
+        if by_attribute:
+            if not args:
+                raise FilterArgumentError("Missing parameter for attribute name")
+            get, args = _attribute_getter(budget, args[0]), args[1:]
+        for one in iterate(budget, value):
+            budget.tick()
+            tested = one if get is None else get(one)
+            if bool(test(budget, plain(args[0]), tested, *args[1:], **kwargs) if args else tested) is selects:
+                yield one
+
+    return select
+
+
+def _attr(_: Budget, value: Any, name: Any) -> Any:
+    if isinstance(value, Undefined):
+        return value[name]
+    return own_attribute(value, str(name), Undefined(name=str(name)))
+
+
+def _sum(budget: Budget, value: Any, attribute: Any = None, start: Any = 0) -> Any:
     if attribute is not None:
-        iterable = _map_attribute(context, iterable, attribute)
-    values = list(iterable)
-    context.budget.charge(size_of_sum((start, *values)))
+        value = map(_attribute_getter(budget, attribute), iterate(budget, value))
+    values = iterate(budget, value)
+    budget.tick(len(values))
+    budget.charge(size_of_sum((start, *values)))
     return sum(values, start)
 
 
-TRACED_FILTERS: Mapping[str, Callable[..., Any]] = {
-    "indent": _indent,
-    "join": _join,
+# ==================
+# Filters of Jinja
+# ==================
+
+_TEXT_FILTERS = frozenset(
+    "e escape filesizeformat forceescape pprint striptags title truncate urlencode urlize wordwrap xmlattr".split()
+)
+_LAZY_FILTERS = frozenset({"batch", "slice", "unique"})
+_ITEM_FILTERS = _LAZY_FILTERS | {"dictsort", "groupby", "max", "min", "random", "sort"}
+
+
+def _stock_text(name: str) -> Callable[..., str]:
+    """Return a filter of Jinja that writes text. Its result has the common owner of its inputs."""
+
+    def apply(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
+        values = (*args, *kwargs.values())
+        size = size_of_text(value)
+        if name in {"urlize", "wordwrap"}:
+            # Both are quadratic in the length of a word.
+            word = max(map(len, str.split(value)), default=0) if isinstance(value, str) else 0
+            size = size * (_LINK + longest_text(values)) + (word**2 >> 4)
+        elif name == "pprint":
+            # Each nesting level indents its lines by the width of a key.
+            size *= longest_text(value) * depth_of(value)
+        budget.charge(_ESCAPED * size)
+        named = {key: without_owners(one) for key, one in kwargs.items()}
+        text = filter_environment().call_filter(name, without_owners(value), without_owners(args), named)
+        return (
+            coarse_text(plain(text), (value, *values), safe=isinstance(text, Markup)) if isinstance(text, str) else text
+        )
+
+    return apply
+
+
+def _stock(name: str) -> Callable[..., Any]:
+    """Return a filter of Jinja that gives a number, or selects or rearranges items."""
+
+    def apply(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
+        values = (*args, *kwargs.values())
+        numbers = sum(abs(number) for number in values if isinstance(number, int))
+        if name in _ITEM_FILTERS:
+            value = dict(pairs_of(value)) if name == "dictsort" and isinstance(value, dict) else iterate(budget, value)
+            dots = sum(text.count(".") + text.count(",") for text in values if isinstance(text, str))
+            budget.tick((1 + dots) * len(value) + (numbers if name in _LAZY_FILTERS else 0))
+        if name not in _LAZY_FILTERS:
+            budget.charge(size_of_text(value) * (ITEM // 2 if name == "wordcount" else 1))
+            budget.charge(_DIGIT * numbers if name == "round" else 0)
+        result = filter_environment().call_filter(name, without_owners(value), args, kwargs)
+        if isinstance(result, int):
+            budget.check_bits(result.bit_length())
+        return [GroupValue(*group) for group in result] if name == "groupby" else result
+
+    return apply
+
+
+def _lazily(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """Return a filter that does nothing before its first item is read."""
+
+    def apply(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        yield from function(*args, **kwargs)
+
+    return apply
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "trim": trim,
+    "string": _soft,
+    **{name: _of_method(name) for name in ("upper", "lower", "capitalize")},
+    "center": _center,
     "replace": _replace,
-    "safe": _safe,
-    "string": _string,
+    "format": _format,
+    "join": _join,
+    "indent": _indent,
+    "safe": make_safe,
+    "tojson": to_json,
+    **dict.fromkeys(("length", "count"), _length),
+    **dict.fromkeys(("default", "d"), _default),
+    "list": _list,
+    "items": _items,
+    "first": _first,
+    "last": _last,
+    "reverse": _reverse,
+    "map": _map,
+    "select": _selecting(selects=True, by_attribute=False),
+    "reject": _selecting(selects=False, by_attribute=False),
+    "selectattr": _selecting(selects=True, by_attribute=True),
+    "rejectattr": _selecting(selects=False, by_attribute=True),
+    "attr": _attr,
     "sum": _sum,
-    "tojson": _tojson,
+    **{name: _stock_text(name) for name in _TEXT_FILTERS},
+    **{name: _stock(name) for name in "abs dictsort float groupby int max min random round sort wordcount".split()},
+    **{name: _lazily(_stock(name)) for name in _LAZY_FILTERS},
 }
-"""Filters of our own, which keep the owner of every character."""
+"""Every filter of Jinja."""
+
+PREDICATES["filter"] = lambda name: name in FILTERS
+PREDICATES["test"] = lambda name: name in PREDICATES
 
 
-def size_of_filter(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, int]:
-    """Return upper bounds on the steps of a filter and on the characters that it creates.
-
-    >>> size_of_filter("center", ("a", 1000), {})
-    (1, 1001)
-    """
-    value, rest = (args[0] if args else None), (*args[1:], *kwargs.values())
-    numbers = [abs(argument) for argument in rest if isinstance(argument, int)]
-    if name not in TEXT_FILTERS:
-        steps = 1 + (max(numbers, default=0) if name in {"batch", "slice"} else 0)
-        if name in ITERATING_FILTERS and not isinstance(value, Iterator):
-            steps_per_item, _ = size_of_item(name, None, rest)
-            steps += steps_per_item * length_of(value)
-        if name in _COMPARING or (name in _READING and isinstance(value, str)):
-            return steps, size_of_text(value) * (ITEM // 2 if name == "wordcount" else 1)
-        return steps, _DIGIT * max(numbers, default=0) if name == "round" else 0
-    if isinstance(value, jinja2.Undefined):
-        return 1, 0
-    size = size_of_text(value)
-    longest = max((len(text) for text in _texts(rest)), default=0)
-    if name == "center":
-        size += max(numbers, default=80)
-    elif name == "trim":
-        size *= 1 + longest
-    elif name == "indent":
-        lines = len(str.splitlines(value)) + 1 if isinstance(value, str) else 1
-        size += lines * max(*numbers, longest, 4)
-    elif name == "replace":
-        old, new = kwargs.get("old", rest[0] if rest else ""), kwargs.get("new", rest[1] if len(rest) > 1 else "")
-        size = size_of_replacing(value, old, new) if isinstance(value, str) else size * (1 + len(str(new)))
-    elif name == "format":
-        size = size_of_percent(value, kwargs or args[1:]) if isinstance(value, str) else size + size_of_text(rest)
-    elif name in {"urlize", "wordwrap"}:
-        # Both are quadratic in the length of a word.
-        size = size * (_LINK + longest) + (longest_word(value) ** 2 >> 4)
-    elif name in _ESCAPING:
-        # Each nesting level indents its lines by the given indent, or by the width of a key.
-        indent = widest_key(value) if name == "pprint" else max(*numbers, longest, 0)
-        size *= _ESCAPED + (indent * depth_of(value) if indent else 0)
-    return 1, size
-
-
-def size_of_item(name: str, item: Any, rest: Iterable[Any]) -> tuple[int, int]:
-    """Return the steps and characters that an iterating filter needs for one item.
-
-    >>> size_of_item("map", {"a": 1}, ("a.b",))
-    (2, 0)
-    """
-    # "a.b" looks up two attributes, and "a,b" sorts by two.
-    steps = 1 + sum(str.count(text, ".") + str.count(text, ",") for text in _texts(rest))
-    return steps, size_of_text(item) if name in _COMPARING else 0
-
-
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple | list):
-            yield from (item for item in value if isinstance(item, str))
-
-
-def trace_format(formatted: Callable[..., str], method: Any) -> Callable[..., str]:
-    """Return the `str.format` or `format_map` of the sandbox, with the owners of the formatted values.
-
-    The text is always that of the sandbox. If its fields are plain names or numbers, and their values without a format
-    spec add up to the same text, every value keeps its runs. Otherwise the text has the common owner of all inputs.
-    """
-    template: str = method.__self__
-
-    @functools.wraps(method)
-    def traced(*args: Any, **kwargs: Any) -> str:
-        result = formatted(*args, **kwargs)
-        values = args[0] if method.__name__ == "format_map" else kwargs
-        pieces = list(_format_pieces(template, args, values))
-        if "".join(map(plain, pieces)) == plain(result):
-            runs = runs_of(join_traced(pieces))
-        else:
-            runs = owner_runs((template, args, values), len(result))
-        return TracedMarkup(plain(result), runs) if isinstance(result, Markup) else TracedStr(plain(result), runs)
-
-    return traced
-
-
-def _format_pieces(template: str, args: tuple[Any, ...], values: Mapping[str, Any]) -> Iterator[str]:
-    next_index = 0
-    for literal, field, _, _ in string.Formatter().parse(plain(template)):
-        yield literal
-        if field is None:
-            continue
-        if field == "" or field.isdigit():
-            index = int(field) if field else next_index
-            next_index += not field
-            yield to_traced_text(args[index]) if index < len(args) else ""
-        else:
-            yield to_traced_text(values.get(field, ""))
+def apply_filter(budget: Budget, name: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Apply a filter by its name."""
+    if name not in FILTERS:
+        raise TemplateRuntimeError(f"No filter named {name!r}.")
+    return FILTERS[name](budget, value, *args, **kwargs)

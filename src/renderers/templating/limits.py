@@ -6,10 +6,10 @@ can be much larger than its inputs is therefore charged before it runs, with an 
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 from renderers.errors import TemplateLimitError
 
@@ -70,9 +70,10 @@ class Budget:
     def __init__(self, limits: TemplateLimits, *, messages: int = 0, size: Callable[[], int] = int) -> None:
         self.limits = limits
         self._messages = messages
-        self._size = functools.cache(size)
+        self._size = size
         self._started = time.thread_time()
-        self._steps = self._next_step_check = 0
+        self._steps = 0
+        self._next_step_check = _STEPS_PER_CLOCK_CHECK
         self._characters_left = self._next_character_check = limits.characters
         self._extended = False
 
@@ -91,7 +92,7 @@ class Budget:
         if self._steps > self.limits.steps and (
             self._steps > self.limits.steps + _PER_MESSAGE_PAIR * self._messages**2 + self._size()
         ):
-            raise TemplateLimitError("steps", self.limits.steps)
+            self.exceeded("steps")
         self._check_clock()
         self._next_step_check = self._steps + _STEPS_PER_CLOCK_CHECK
 
@@ -111,7 +112,7 @@ class Budget:
             self._characters_left += _PER_MESSAGE_PAIR * self._messages * self._size()
             self._extended = True
         if self._characters_left < 0:
-            raise TemplateLimitError("characters", self.limits.characters)
+            self.exceeded("characters")
         self._check_clock()
         self._next_character_check = max(self._characters_left - _CHARACTERS_PER_CLOCK_CHECK, 0)
 
@@ -119,14 +120,18 @@ class Budget:
         # Thread time, so that other busy threads do not count against the template.
         allowed = self.limits.seconds * (1 + (self._messages / _SLOW_CONVERSATION) ** 2)
         if time.thread_time() - self._started > allowed:
-            raise TemplateLimitError("seconds", self.limits.seconds)
+            self.exceeded("seconds")
+
+    def exceeded(self, limit: str) -> NoReturn:
+        """Raise TemplateLimitError for a limit."""
+        raise TemplateLimitError(limit, getattr(self.limits, limit))
 
     def check_bits(self, bits: int) -> None:
         """Raise TemplateLimitError if an integer of `bits` bits is too large."""
         if bits > self.limits.bits:
-            raise TemplateLimitError("bits", self.limits.bits)
+            self.exceeded("bits")
 
     def check_size(self, size: int) -> None:
         """Raise TemplateLimitError if a single value of `size` characters is too large."""
         if size > self.limits.characters:
-            raise TemplateLimitError("characters", self.limits.characters)
+            self.exceeded("characters")

@@ -49,7 +49,7 @@ class TemplateNamespace(Namespace):
         self, *rest = args
         values = dict(*rest, **kwargs)
         for name in values:
-            _refuse_underscore(name)
+            refuse_underscore(name)
         object.__setattr__(self, "_values", values)
 
     def __getattribute__(self, name: str) -> Any:
@@ -61,7 +61,7 @@ class TemplateNamespace(Namespace):
             raise AttributeError(name) from None
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_underscore(name)
+        refuse_underscore(name)
         values_in(self)[name] = value
 
     def __repr__(self) -> str:
@@ -97,7 +97,8 @@ def _raise_exception(message: Any) -> None:
     raise RaisedByTemplateError(str.__str__(str(message)))
 
 
-def _refuse_underscore(name: Any) -> None:
+def refuse_underscore(name: Any) -> None:
+    """Raise SecurityError if the name of a value in a namespace starts with an underscore."""
     if isinstance(name, str) and name.startswith("_"):
         raise SecurityError(
             f"a chat template may not store {name!r} in a namespace: names must not start with an underscore"

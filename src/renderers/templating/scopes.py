@@ -1,189 +1,288 @@
-"""Attribute template-generated text to a message by the loop iteration or branch that emitted it.
+"""Attribute template text to messages: scopes mark the output, and `settle_spans` finds the owner of each character.
 
-A run of a template has a current scope: a loop iteration, a branch of an `if`, or the generation prompt. Text that no
-field owns is owned by its scope until the run ends. Then `resolve_spans` finds the message of each scope.
+A run has a current scope: a loop iteration, a branch of an `if`, or the generation prompt. A scope is an empty text,
+so that it can stand in the output itself: it marks where its text begins. Nothing is computed during the run.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.core.spans import Span
-from renderers.templating.runs import NO_MESSAGE, Owner, PendingOwner, common_message, gap_free_prefix, runs_of
-from renderers.templating.traced_str import fill_gaps
-from renderers.templating.traced_values import message_index
+from renderers.templating.values import (
+    NO_MESSAGE,
+    DataDict,
+    FieldText,
+    Owner,
+    Run,
+    common_message,
+    fill_gaps,
+    message_index,
+    mixed_text,
+    runs_of,
+)
 
 _LEADING_ROLES = frozenset({"system", "developer"})
+_new_text = str.__new__
+_new_span = tuple.__new__
 
 
-class Scope(PendingOwner):
-    """A loop iteration or a branch, within the scope `parent`.
+class Scope(str):
+    """A loop iteration within `parent`, in the branch `block`.
 
-    `message` is the index of the message that the iteration is for, if known.
-    `block` is set for a branch of an `if`.
-    `prompt` is set for a branch that is only taken for the generation prompt; its text belongs to no message.
-    `body_messages` are the messages with field text in this scope.
+    `message` is the index of the message of the iteration, and `owner` the owner of its template text. Both are None
+    if they are not known yet.
     """
 
-    __slots__ = ("block", "body_messages", "message", "parent", "prompt")
-
-    def __init__(
-        self, parent: Scope | None, *, message: int | None = None, block: bool = False, prompt: bool = False
-    ) -> None:
-        self.parent = parent
-        self.message = message
-        self.block = block
-        self.prompt = prompt
-        self.body_messages: set[int] = set()
-
-    def outward(self) -> Iterator[Scope]:
-        """Yield this scope and all enclosing scopes, innermost first."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
-
-    def note_messages(self, text: str, *, since: int = 0) -> None:
-        """Add the messages that own runs of a text to `body_messages`, from the run `since` on."""
-        for run in itertools.islice(runs_of(text), since, None):
-            # A message that is noted here is noted in all enclosing scopes.
-            if isinstance(run.owner, Owner) and run.owner.message >= 0 and run.owner.message not in self.body_messages:
-                for scope in self.outward():
-                    scope.body_messages.add(run.owner.message)
-
-    def owner_message(self) -> int | None:
-        """Return the message that owns text of this scope: -1 for no message, None if undecided."""
-        for scope in self.outward():
-            if scope.prompt:
-                return NO_MESSAGE.message
-            if scope.message is not None:
-                return scope.message
-        for scope in self.outward():
-            if scope.block and len(scope.body_messages) == 1:
-                return next(iter(scope.body_messages))
-        return None
+    __slots__ = ("block", "message", "owner", "parent")
+    parent: Scope | None
+    block: Branch | None
+    message: int | None
+    owner: Owner | None
 
 
-class Scopes:
-    """The current scope of a run. The generated code calls these methods as the template enters and leaves scopes."""
+class Branch(Scope):
+    """A branch of an `if`. `body_messages` are the messages with field text in it."""
 
-    __slots__ = ("current",)
+    __slots__ = ("body_messages",)
+    body_messages: set[int]
 
-    def __init__(self) -> None:
-        self.current = Scope(None)
 
-    def iterate(self, outer: Scope, item: Any) -> None:
-        """Enter a loop iteration within `outer`.
+def root_scope() -> Scope:
+    """Return the scope of a whole run."""
+    root = _new_text(Scope)
+    root.parent = root.block = root.message = root.owner = None
+    return root
 
-        Its message is the item, if that is a message. If no enclosing scope has a message, an item that is
-        derived from one message counts too. Otherwise it does not: it may be looked up for another message.
-        """
-        message = message_index(item)
-        if message is None and all(scope.message is None for scope in outer.outward()):
-            message = common_message(item)
-        self.current = Scope(outer, message=message)
 
-    def branch(self, outer: Scope, *, prompt: bool) -> None:
-        """Enter a branch of an `if` within `outer`."""
-        self.current = Scope(outer, block=True, prompt=prompt)
+def enter_message(outer: Scope, message: DataDict, output: list[str]) -> Scope:
+    """Begin an iteration over messages."""
+    scope = _new_text(Scope)
+    scope.parent = outer
+    scope.block = outer.block
+    scope.owner = owner = message._owner
+    scope.message = owner[0]
+    output.append(scope)
+    return scope
 
-    def leave(self, outer: Scope) -> None:
-        """Return to `outer` from any depth."""
-        self.current = outer
 
-    def claim(self, value: Any) -> Any:
-        """Return an assigned value, with the text that no field owns given to the current scope.
+def enter_iteration(outer: Scope, item: Any, output: list[str], current: Scope, is_assigned: bool) -> Scope:
+    """Begin an iteration over anything. `is_assigned` is True if its body may assign a message.
 
-        The first message that is assigned in an iteration over anything else is the message of that iteration.
-        """
-        current = self.current
-        if current.parent is None:
-            return value
-        if isinstance(value, str):
-            current.note_messages(value, since=gap_free_prefix(value))
-            return fill_gaps(value, current)
-        if not current.block and current.message is None:
-            current.message = message_index(value)
+    Its message is the item, if that is a message. If no enclosing scope has a message, an item that is derived from
+    one message counts too. Otherwise it does not: it may be looked up for another message.
+    """
+    message = message_index(item)
+    if message is None and outer.owner is None and _message_around(outer) is None:
+        message = common_message(item)
+    if message is None and not is_assigned:
+        if current is not outer:
+            output.append(outer)
+        return outer
+    scope = _new_text(Scope)
+    scope.parent = outer
+    scope.block = outer.block
+    scope.message = message
+    scope.owner = outer.owner if message is None else (message, ())
+    output.append(scope)
+    return scope
+
+
+def enter_branch(outer: Scope, output: list[str], is_prompt: bool) -> Branch:
+    """Begin a branch of an `if`. The text of a branch for the generation prompt belongs to no message."""
+    scope = _new_text(Branch)
+    scope.parent = outer
+    scope.block = scope
+    scope.message = None
+    scope.owner = NO_MESSAGE if is_prompt else outer.owner
+    scope.body_messages = set()
+    output.append(scope)
+    return scope
+
+
+def claim(scope: Scope, value: Any) -> Any:
+    """Return an assigned value, with its template text given to the current scope.
+
+    The first message that is assigned in an iteration over anything else is the message of that iteration.
+    """
+    if scope.parent is None:
         return value
+    if isinstance(value, str):
+        _note_messages(scope.block, runs_of(value))
+        return fill_gaps(value, scope)
+    if scope.__class__ is Scope and scope.message is None:
+        message = message_index(value)
+        if message is not None:
+            scope.message = message
+            scope.owner = (message, ())
+    return value
 
-    def claim_gaps(self, text: str) -> str:
-        """Return a text with the parts that have no owner given to the current scope."""
-        return fill_gaps(text, self.current)
+
+def collect(pieces: Iterable[str], scope: Scope | None) -> str:
+    """Return the text of a block that was entered in a scope: a macro, a block `set` or a block filter."""
+    texts = []
+    runs: list[Run] = []
+    offset = 0
+    for piece in pieces:
+        kind = piece.__class__
+        if kind is Scope or kind is Branch:
+            scope = piece  # type: ignore[assignment]
+            continue
+        texts.append(piece)
+        if kind is str:
+            if piece:
+                runs.append((offset + len(piece), scope))
+        else:
+            runs.extend([(offset + end, scope if owner is None else owner) for end, owner in runs_of(piece)])
+        offset += len(piece)
+    if len(texts) == 1 and texts[0].__class__ is FieldText:
+        return texts[0]
+    return mixed_text("".join(texts), tuple(runs))
 
 
-def resolve_spans(pieces: Iterable[tuple[str, Scope]], *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
-    """Return the spans of the output: pieces of text and the scopes that emitted them.
+def _note_messages(block: Branch | None, runs: Iterable[Run]) -> None:
+    """Note the messages with field text in a branch, and in all branches around it."""
+    if block is None:
+        return
+    for _, owner in runs:
+        if owner.__class__ is tuple and owner[0] >= 0 and owner[0] not in block.body_messages:
+            for branch in _branches(block):
+                branch.body_messages.add(owner[0])
 
-    Text that no field owns belongs to the first of these that exists: the message of its iteration, the only message
-    with field text in an enclosing branch of an `if`, the previous message. Text before the first message belongs to
-    it if that is a system message and its iteration does not open the turn itself. A BOS token at the start of the
-    output belongs to no message.
+
+def _branches(block: Branch | None) -> Iterator[Branch]:
+    """Yield a branch and the branches around it, innermost first."""
+    while block is not None:
+        yield block
+        block = block.parent.block if block.parent is not None else None
+
+
+def _message_around(scope: Scope | None) -> int | None:
+    """Return the message of the innermost iteration that has one."""
+    while scope is not None:
+        if scope.message is not None:
+            return scope.message
+        scope = scope.parent
+    return None
+
+
+# ==================
+# The end of a run
+# ==================
+
+
+def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
+    """Return the spans of the output.
+
+    Template text belongs to the first of these that exists: the message of its iteration, the only message with field
+    text in an enclosing branch of an `if`, the previous message. Text before the first message belongs to it if that
+    is a system message and its iteration does not open the turn itself. A BOS token at the start of the output
+    belongs to no message.
     """
-    pieces = list(pieces)
-    parts = _parts(pieces)
-    scope_owner = functools.cache(_scope_owner)
-    owners = [owner if type(owner) is Owner else scope_owner(owner) for _, owner in parts]
-    attributed = ((at, owner.message) for at, owner in enumerate(owners) if owner is not None and owner.message >= 0)
-    opening, first = next(attributed, (None, -1))
-    leads = opening is not None and roles[first] in _LEADING_ROLES and not _opens_turn(opening, parts, pieces)
-    previous = first if leads else -1
+    ends, found, opening = _parts(pieces, root)
+    owners: list[Owner | None] = [owner if owner.__class__ is tuple else _scope_owner(owner) for owner in found]
+    first = next((at for at, owner in enumerate(owners) if owner is not None and owner[0] >= 0), None)
+    previous = -1
+    if first is not None:
+        message = owners[first][0]  # type: ignore[index]
+        opens = first == opening and _is_text(first, ends, owners, pieces)
+        if isinstance(roles[message], str) and roles[message] in _LEADING_ROLES and not opens:
+            previous = message
     spans: list[Span] = []
-    span_start = start = 0
+    start = begin = 0
     last: Owner | None = None
-    for (end, _), owner in zip(parts, owners, strict=True):
-        owner = owner or Owner(previous, ())
-        if owner.message >= 0:
-            previous = owner.message
+    for end, owner in zip(ends, owners, strict=True):
+        if owner is None:
+            owner = (previous, ())
+        elif owner[0] >= 0:
+            previous = owner[0]
         if owner != last:
             if last is not None:
-                spans.append(Span(span_start, start, *last))
-            span_start, last = start, owner
+                spans.append(_new_span(Span, (begin, start, *last)))
+            begin, last = start, owner
         start = end
     if last is not None:
-        spans.append(Span(span_start, start, *last))
+        spans.append(_new_span(Span, (begin, start, *last)))
     return tuple(_without_bos(spans, len(bos)))
 
 
-def _scope_owner(scope: Any) -> Owner | None:
-    """Return the owner of the text of a scope; None if undecided."""
-    assert isinstance(scope, Scope)
-    message = scope.owner_message()
-    return None if message is None else Owner(message, ())
+def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[int], list[Any], int | None]:
+    """Return the ends of the parts of the output, their owners, and the index of the part that opens the first turn.
 
-
-_Part = tuple[int, Owner | PendingOwner]
-"""The end of a part of the output, and its owner. A part starts at the end of the previous one."""
-
-
-def _opens_turn(index: int, parts: Sequence[_Part], pieces: Iterable[tuple[str, Scope]]) -> bool:
-    """Return True if a part is template text, not blank, and emitted by an iteration over messages."""
-    end, owner = parts[index]
-    if not isinstance(owner, Scope) or all(scope.message is None for scope in owner.outward()):
-        return False
-    return not "".join(text for text, _ in pieces)[parts[index - 1][0] if index else 0 : end].isspace()
-
-
-def _parts(pieces: Iterable[tuple[str, Scope]]) -> list[_Part]:
-    """Return the parts of all pieces, and note in each scope the messages with text in it."""
-    parts: list[_Part] = []
+    The owner of template text is that of its scope if it is known, else the scope. The index is None unless the first
+    part of a message is template text of its iteration. Also note in each branch the messages with text in it.
+    """
+    ends: list[int] = []
+    owners: list[Any] = []
+    block = root.block
+    current: Any = root
+    opening: int | None = None
+    is_open = False
     offset = 0
-    for piece, scope in pieces:
-        end = 0
-        runs = runs_of(piece)
-        if runs:
-            scope.note_messages(piece)
-        for run in runs:
-            if end < run.start:
-                parts.append((offset + run.start, scope))
-            parts.append((offset + run.end, run.owner))
-            end = run.end
-        if end < len(piece):
-            parts.append((offset + len(piece), scope))
-        offset += len(piece)
-    return parts
+    for piece in pieces:
+        kind = piece.__class__
+        if kind is Scope or kind is Branch:
+            block = piece.block  # type: ignore[attr-defined]
+            current = _known_owner(piece)
+            continue
+        if kind is str:
+            if not piece:
+                continue
+            offset += len(piece)
+            own = current
+        elif kind is FieldText:
+            offset += len(piece)
+            own = piece._owner  # type: ignore[attr-defined]
+            if block is not None and own[0] >= 0 and own[0] not in block.body_messages:
+                _note_messages(block, ((offset, own),))
+        else:
+            runs: tuple[Run, ...] = piece._runs  # type: ignore[attr-defined]
+            _note_messages(block, runs)
+            for end, owner in runs:
+                own = owner if owner.__class__ is tuple else current if owner is None else _known_owner(owner)
+                if not is_open and own.__class__ is tuple and own[0] >= 0:
+                    is_open = True
+                    opening = len(ends) if owner is not own else None
+                ends.append(offset + end)
+                owners.append(own)
+            offset += len(piece)
+            continue
+        if not is_open and own.__class__ is tuple and own[0] >= 0:
+            is_open = True
+            opening = len(ends) if kind is str else None
+        ends.append(offset)
+        owners.append(own)
+    return ends, owners, opening
+
+
+def _known_owner(scope: Any) -> Any:
+    """Return the owner of a scope that belongs to a message or to the prompt, else the scope."""
+    inner: Scope | None = scope
+    while inner is not None:
+        if inner.owner is not None:
+            return inner.owner
+        inner = inner.parent
+    return scope
+
+
+def _scope_owner(scope: Scope) -> Owner | None:
+    """Return the only message with field text in a branch around a scope, as an owner; None if there is none."""
+    for branch in _branches(scope.block):
+        if len(branch.body_messages) == 1:
+            return next(iter(branch.body_messages)), ()
+    return None
+
+
+def _is_text(first: int, ends: list[int], owners: list[Owner | None], pieces: Sequence[str]) -> bool:
+    """Return True if the template text of a message that begins at a part is not blank.
+
+    All adjacent template text of the message counts, so that it does not matter how the output is cut into pieces.
+    """
+    last = first
+    while last + 1 < len(ends) and owners[last + 1] == owners[first]:
+        last += 1
+    return not "".join(pieces)[ends[first - 1] if first else 0 : ends[last]].isspace()
 
 
 def _without_bos(spans: list[Span], size: int) -> list[Span]:

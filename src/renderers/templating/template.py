@@ -13,7 +13,8 @@ from typing import Any
 
 import jinja2
 
-from renderers.core.spans import Trace
+from renderers.core.lazy import lazy
+from renderers.core.spans import Span, Trace
 from renderers.core.text import describe_type
 from renderers.errors import (
     MessageError,
@@ -24,30 +25,58 @@ from renderers.errors import (
     TemplateSourceError,
     TraceMismatchError,
 )
-from renderers.templating.environment import TracingContext, TracingEnvironment
+from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
-from renderers.templating.runs import Owner
+from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import Scopes, resolve_spans
+from renderers.templating.scopes import root_scope, settle_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
-from renderers.templating.traced_str import plain
-from renderers.templating.traced_values import trace_value
+from renderers.templating.syntax import parse_template
+from renderers.templating.values import DataDict, FunctionValue, plain, wrap, wrap_message
 
-_TOOLS = Owner(-1, ("tools",))
 _MARSHAL_VERSION = 0
 """The version of the `marshal` format in which equal data has equal bytes: it has no references."""
 _CACHED_TOOLS_SIZE = 2**16
 """Tools of more bytes are not cached."""
-_TRACED_NAME = re.compile(r"(?:renderers\.templating\.\w+\.)?Traced(Str|Markup|Dict|List|Int|Float)\b")
-_OPENING = {"for", "if", "macro", "call", "filter", "generation", "block", "with", "autoescape"}
-_CLOSING = {f"end{name}" for name in _OPENING}
+_PLAIN_TYPES = {
+    **dict.fromkeys(("FieldText", "MixedText"), "str"),
+    **dict.fromkeys(("DataDict", "LazyDict"), "dict"),
+    **dict.fromkeys(("DataList", "LazyList"), "list"),
+    "SafeText": "Markup",
+    "FieldInt": "int",
+    "FieldFloat": "float",
+    "NamespaceValue": "Namespace",
+}
+_OWN_TYPE = re.compile(rf"\b(?:{'|'.join(_PLAIN_TYPES)})\b")
+_TOO_DEEP = "contains itself or is nested too deeply"
+_FUNCTIONS = {name: FunctionValue(name, call) for name, call in GLOBAL_FUNCTIONS.items()}
+
+
+class TemplateRun(Trace):
+    """The trace of a template run. Its spans are computed on first access."""
+
+    def __init__(self, text: str, compute_spans: Callable[[], tuple[Span, ...]]) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "_compute_spans", compute_spans)
+
+    @lazy
+    def spans(self) -> tuple[Span, ...]:
+        """The spans of the text."""
+        spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
+        return spans
+
+    def truncate(self, end: int) -> TemplateRun:
+        return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Trace, (self.text, self.spans)
 
 
 @dataclass(frozen=True)
 class ChatTemplate:
     """A chat template. Each source is compiled once, and any number of threads can run it at the same time.
 
-    `limits` bounds the work of a run. `verify=True` also runs the template without tracing, and raises if the texts
+    `limits` bounds the work of a run. `verify=True` also runs the template with Jinja itself, and raises if the texts
     differ. None takes the setting from the environment variable `RENDERERS_VERIFY`.
 
     Raises:
@@ -80,7 +109,7 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         now: datetime.datetime | None = None,
         **switches: Any,
-    ) -> Trace:
+    ) -> TemplateRun:
         """Render messages to text, with the message and the field of each character.
 
         `messages`, `tools` and `switches` are JSON data, as returned by `renderers.core.messages`. `now` is the time
@@ -94,52 +123,42 @@ class ChatTemplate:
             TemplateLimitError: The run exceeds one of the limits.
         """
         time = now or datetime.datetime.now()
-        fixed = {
-            "documents": None,
-            "add_generation_prompt": bool(add_generation_prompt),
-            "strftime_now": functools.partial(_strftime_now, time, self.limits),
-        }
-        variables = {
+        fixed = {"documents": None, "add_generation_prompt": bool(add_generation_prompt)}
+        variables: dict[str, Any] = {
+            **_FUNCTIONS,
             **fixed,
-            "messages": _traced_messages(messages),
-            "tools": _traced_tools(tools),
+            "strftime_now": FunctionValue("strftime_now", functools.partial(_strftime_now, time)),
+            "messages": _wrapped_messages(messages),
+            "tools": None if tools is None else _wrapped_tools(tools),
             **{name: _switch(name, value) for name, value in switches.items()},
         }
         if not self.verify:
-            return self._traced(variables, messages)
-        return self._verified(variables, messages, {**fixed, "messages": messages, "tools": tools, **switches})
+            return self._traced(variables)
+        plain_variables = {**fixed, "strftime_now": time.strftime, "messages": messages, "tools": tools, **switches}
+        return self._verified(variables, plain_variables)
 
-    def _traced(self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]]) -> Trace:
+    def _traced(self, variables: dict[str, Any]) -> TemplateRun:
         compiled = _compile(self.source, self.limits)
-        context = compiled.new_context(variables)
-        assert isinstance(context, TracingContext)
-        size = functools.partial(size_of_text, variables["messages"])
-        context.scopes, context.budget = Scopes(), Budget(self.limits, messages=len(messages), size=size)
-        pieces = []
+        messages: list[DataDict] = variables["messages"]
+        budget = Budget(self.limits, messages=len(messages), size=functools.partial(size_of_text, messages))
+        pieces: list[str] = []
+        root = root_scope()
         try:
-            for piece in compiled.root_render_func(context):
-                context.budget.tick()
-                if not isinstance(piece, str):
-                    raise TypeError(f"a filter block must return a string, not {describe_type(piece)}")
-                context.budget.charge(len(piece))
-                pieces.append((piece, context.scopes.current))
+            compiled.run(variables, pieces, root, budget)
+            budget.charge(sum(map(len, pieces)))
         except Exception as error:
-            raise _template_error(error, context.scopes) from (
-                error.__cause__ if isinstance(error, TemplateError) else error
-            )
-        text = "".join([plain(piece) for piece, _ in pieces])
+            raise _template_error(error, compiled) from (error.__cause__ if isinstance(error, TemplateError) else error)
+        text = "".join(pieces)
         bos = variables.get("bos_token")
-        roles = [message.get("role") for message in messages]
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        return Trace(text, resolve_spans(pieces, roles=roles, bos=leading))
+        roles = [message.get("role") for message in messages]
+        return TemplateRun(text, functools.partial(settle_spans, pieces, root, roles=roles, bos=leading))
 
-    def _verified(
-        self, variables: dict[str, Any], messages: Sequence[Mapping[str, Any]], untraced: dict[str, Any]
-    ) -> Trace:
+    def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
-        outcome: Trace | TemplateError
+        outcome: TemplateRun | TemplateError
         try:
-            outcome = self._traced(variables, messages)
+            outcome = self._traced(variables)
         except TemplateLimitError:
             # The plain run has no limits.
             raise
@@ -147,10 +166,10 @@ class ChatTemplate:
             outcome = error
         expected: str | Exception
         try:
-            expected = _compile_plain(self.source).render(untraced)
+            expected = _compile_plain(self.source).render(plain_variables)
         except Exception as error:
             expected = error
-        if isinstance(outcome, Trace) and outcome.text == expected:
+        if isinstance(outcome, TemplateRun) and outcome.text == expected:
             return outcome
         if isinstance(outcome, TemplateError) and isinstance(expected, Exception):
             raise outcome
@@ -168,17 +187,8 @@ def resolve_verify(verify: bool | None) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(source: str, limits: TemplateLimits) -> jinja2.Template:
-    environment = _tracing_environment()
-    if len(source) > limits.source:
-        raise TemplateLimitError("source", limits.source)
-    return _only_template_errors(lambda: _checked(environment, source, limits))
-
-
-def _checked(environment: jinja2.Environment, source: str, limits: TemplateLimits) -> jinja2.Template:
-    if _nesting(environment, source) > limits.nesting:
-        raise TemplateLimitError("nesting", limits.nesting)
-    return environment.from_string(source)
+def _compile(source: str, limits: TemplateLimits) -> CompiledTemplate:
+    return compile_template(parse_template(source, limits))
 
 
 @functools.lru_cache(maxsize=64)
@@ -187,50 +197,13 @@ def _compile_plain(source: str) -> jinja2.Template:
 
 
 @functools.cache
-def _tracing_environment() -> TracingEnvironment:
-    return TracingEnvironment()
-
-
-@functools.cache
 def _plain_environment() -> ChatEnvironment:
     return ChatEnvironment()
 
 
-def _nesting(environment: jinja2.Environment, source: str) -> int:
-    """Return the maximum depth of nested blocks and brackets."""
-    deepest = depth = 0
-    previous = ""
-    for _, kind, value in environment.lex(source):
-        if kind == "whitespace":
-            continue
-        opens = (kind == "operator" and value in "([{") or (previous == "block_begin" and value in _OPENING)
-        closes = (kind == "operator" and value in ")]}") or (previous == "block_begin" and value in _CLOSING)
-        depth += opens - closes
-        deepest = max(deepest, depth)
-        previous = kind
-    return deepest
-
-
-def _only_template_errors(compile_: Callable[[], jinja2.Template]) -> jinja2.Template:
-    """Compile a template. Errors of Jinja and of the Python compiler become a TemplateError."""
-    try:
-        return compile_()
-    except TemplateError:
-        raise
-    except jinja2.TemplateSyntaxError as error:
-        raise TemplateSourceError(
-            f"the chat template has a syntax error at line {error.lineno}: {error.message}"
-        ) from error
-    except (RecursionError, MemoryError) as error:
-        raise TemplateLimitError("nesting") from error
-    except Exception as error:
-        raise TemplateSourceError(f"the chat template cannot be compiled: {error}") from error
-
-
-def _template_error(error: Exception, scopes: Scopes) -> TemplateError:
+def _template_error(error: Exception, compiled: CompiledTemplate) -> TemplateError:
     """Return the TemplateError for an error of a run, with the message that was being rendered."""
-    message = scopes.current.owner_message()
-    message = None if message == -1 else message
+    message = compiled.message_at(error.__traceback__)
     if isinstance(error, TemplateLimitError):
         return TemplateLimitError(error.limit, error.most, message)
     if isinstance(error, RaisedByTemplateError):
@@ -238,60 +211,51 @@ def _template_error(error: Exception, scopes: Scopes) -> TemplateError:
     if isinstance(error, RecursionError | MemoryError):
         return TemplateLimitError("recursion" if isinstance(error, RecursionError) else "memory", message=message)
     where = "" if message is None else f" at message {message}"
-    reason = f"{type(error).__name__}: {_with_plain_types(error)}"
+    reason = _OWN_TYPE.sub(lambda match: _PLAIN_TYPES[match[0]], f"{type(error).__name__}: {error}")
     return TemplateRunError(f"the chat template fails{where}: {reason}", message)
 
 
-def _with_plain_types(error: Exception) -> str:
-    """Return the text of an error with the names of traced types replaced by those of plain types."""
-    return _TRACED_NAME.sub(lambda match: match[1] if match[1] == "Markup" else match[1].lower(), str(error))
-
-
-def _strftime_now(time: datetime.datetime, limits: TemplateLimits, format: str) -> str:  # noqa: A002
+def _strftime_now(time: datetime.datetime, budget: Budget, format: str) -> str:  # noqa: A002
     """Format the time for a template. Widths in the format count as characters."""
-    if size_of_widths(format) > limits.characters:
-        raise TemplateLimitError("characters", limits.characters)
+    budget.check_size(size_of_widths(format))
     return time.strftime(plain(format))
 
 
-def _traced_messages(messages: Any) -> list[Any]:
+def _wrapped_messages(messages: Any) -> list[DataDict]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
-    traced = [_traced_data(message, Owner(index, ())) for index, message in enumerate(messages)]
-    for index, message in enumerate(traced):
-        if not isinstance(message, dict):
-            raise MessageError("must be a dict with role and content", message=index)
-    return traced
+    wrapped: list[DataDict] = []
+    try:
+        for message in messages:
+            if not isinstance(message, dict):
+                raise MessageError("must be a dict with role and content", message=len(wrapped))
+            wrapped.append(wrap_message(message, len(wrapped)))
+    except RecursionError:
+        raise MessageError(_TOO_DEEP, message=len(wrapped)) from None
+    return wrapped
 
 
-def _traced_tools(tools: Any) -> Any:
+def _wrapped_tools(tools: Any) -> Any:
     """Wrap tools. Cached, as many conversations share the same tools."""
     try:
         serialized = marshal.dumps(tools, _MARSHAL_VERSION)
     except ValueError:
-        # Not plain data: _traced_data raises an error with the path of the value.
+        # Not plain data: `wrap` raises an error with the path of the value.
         serialized = b""
     if not 0 < len(serialized) < _CACHED_TOOLS_SIZE:
-        return _traced_data(tools, _TOOLS)
+        return _switch("tools", tools)
     return _cached_tools(serialized)
 
 
 @functools.lru_cache(maxsize=32)
 def _cached_tools(serialized: bytes) -> Any:
-    return _traced_data(marshal.loads(serialized), _TOOLS)
-
-
-def _traced_data(value: Any, owner: Owner) -> Any:
-    try:
-        return trace_value(value, owner)
-    except RecursionError:
-        raise MessageError(
-            "contains itself or is nested too deeply",
-            message=owner.message if owner.message >= 0 else None,
-            path=owner.path,
-        ) from None
+    return _switch("tools", marshal.loads(serialized))
 
 
 def _switch(name: str, value: Any) -> Any:
-    special_token = name.endswith("_token") and isinstance(value, str)
-    return plain(value) if special_token else _traced_data(value, Owner(-1, (name,)))
+    if isinstance(value, str) and name.endswith("_token"):
+        return plain(value)
+    try:
+        return wrap(value, (-1, (name,)))
+    except RecursionError:
+        raise MessageError(_TOO_DEEP, path=(name,)) from None

@@ -1,0 +1,82 @@
+"""Data is wrapped when it is read, every value has the owner of its field, and the caller's data stays as it is."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers.templating.values import (
+    DataDict,
+    DataList,
+    FieldFloat,
+    FieldInt,
+    FieldText,
+    LazyDict,
+    LazyList,
+    open_data,
+    wrap,
+    wrap_message,
+)
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def check_owners(value: Any, message: int, path: tuple[str | int, ...]) -> None:
+    """Check the owner of a value and, after opening it, of its parts."""
+    open_data(value)
+    assert type(value) not in (LazyDict, LazyList)
+    if value is None or isinstance(value, bool):
+        return
+    assert isinstance(value, FieldText | FieldInt | FieldFloat | DataDict | DataList)
+    assert value._owner == (message, path)
+    if isinstance(value, DataDict):
+        for key, item in value.items():
+            check_owners(item, message, (*path, key))
+    elif isinstance(value, DataList):
+        for index, item in enumerate(value):
+            check_owners(item, message, (*path, index))
+
+
+@given(DATA)
+def test_every_part_of_a_value_has_the_owner_of_its_field(data: Any) -> None:
+    before = copy.deepcopy(data)
+    wrapped = wrap(data, (2, ("x",)))
+    assert wrapped == data
+    check_owners(wrapped, 2, ("x",))
+    assert wrapped == data == before
+    assert str(data) == str(before)
+
+
+def test_containers_in_a_message_are_wrapped_when_they_are_read() -> None:
+    message = wrap_message({"role": "user", "calls": [{"arguments": {"a": [1]}}]}, 3)
+    assert type(message["role"]) is FieldText
+    assert type(message["calls"]) is LazyList
+    call = open_data(message["calls"])[0]
+    assert type(call) is LazyDict
+    assert type(open_data(call)["arguments"]) is LazyDict
+    assert call["arguments"]._owner == (3, ("calls", 0, "arguments"))
+    assert type(call["arguments"]["a"]) is list
+
+
+def test_opening_twice_changes_nothing() -> None:
+    data = wrap({"a": "x", "b": {"c": 1}}, (0, ()))
+    first = dict(open_data(data))
+    assert all(open_data(data)[key] is value for key, value in first.items())
+
+
+def test_values_of_other_types_are_copied_to_plain_ones() -> None:
+    class Text(str):
+        pass
+
+    wrapped = wrap({Text("k"): (Text("v"), True)}, (0, ("x",)))
+    assert wrapped == {"k": ["v", True]}
+    assert type(next(iter(wrapped))) is str
+    check_owners(wrapped, 0, ("x",))
