@@ -21,7 +21,7 @@ from renderers import (
     load_tokenizer,
     settings,
 )
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
@@ -47,6 +47,7 @@ class PlainProgram:
 
     digest: str = "plain"
     literals: TemplateLiterals = LITERALS
+    text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
 
     def run(

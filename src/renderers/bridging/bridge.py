@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, field_rules
+from renderers.bridging.context import BridgeContext, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.message_kind import ProbeWords, classify_call, classify_message
+from renderers.bridging.message_kind import ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.proofs import Outcome, Sample, choose_outcome, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
 from renderers.bridging.sample_histories import Turn, substitute_turn
@@ -146,9 +146,11 @@ class Extension:
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
         rules, words = self.context.learn(field_rules), ProbeWords()
-        if not rules.literals.may_match(turn.content):
-            turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
-        sample_turn = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
+        content = classify_content(turn.content, rules)
+        if content in ("", PROBE_CONTENT):
+            turn = turn._replace(content=content)
+        calls = tuple(classify_call(call, rules, words) for call in turn.calls)
+        sample_turn = Turn(turn.reasoning, content, calls)
         sample = Sample(sample_turn, [classify_message(message, rules, words) for message in self.new])
         suffix = self._suffix_by_proof(turn, sample)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
@@ -160,7 +162,8 @@ class Extension:
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        proof = self.context.remember(("proof", repr(sample)), lambda: prove(self.context, sample))
+        key = hash_text(repr(sample))
+        proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
         chosen = choose_outcome(
             proof,
             has_token=self._has_token,
@@ -206,7 +209,7 @@ class Extension:
             end = "the turn that called the tool was cut off"
             return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
         closing = self.context.remember(
-            ("closing", repr(sample), outcome.history.features, outcome.stop, prior.state.region),
+            ("closing", hash_text(repr(sample)), outcome.history.features, outcome.stop, prior.state.region),
             lambda: closing_text(self.context, sample, outcome, prior.state.region),
         )
         if closing is None:
