@@ -86,11 +86,31 @@ def test_only_the_fields_that_are_used_so_are_exact() -> None:
 
 
 def test_small_lengths_ids_and_counts_of_messages_are_found() -> None:
-    assert uses("{{ m.content | length == 2 }}") == PLAIN_USES._replace(short_length=2)
-    assert uses("{{ m.tool_call_id | length != 9 }}") == PLAIN_USES._replace(id_lengths=True)
-    assert uses("{{ messages | length > 9 or loop.index0 == 12 }}") == PLAIN_USES._replace(counts=frozenset({9, 12}))
+    plain = PLAIN_USES._replace(tested=frozenset(), joins_texts=False)
+    assert uses("{{ m.content | length == 2 }}") == plain._replace(short_length=2)
+    assert uses("{{ m.tool_call_id | length != 9 }}") == plain._replace(id_lengths=True)
+    assert uses("{{ messages | length > 9 or loop.index0 == 12 }}") == plain._replace(counts=frozenset({9, 12}))
     counter = "{% set ns = namespace(n=0) %}{% set ns.n = ns.n + 1 %}{{ ns.n > 7 }}"
-    assert uses(counter) == PLAIN_USES._replace(counts=frozenset({7}))
+    assert uses(counter) == plain._replace(counts=frozenset({7}))
+
+
+@pytest.mark.parametrize(
+    ("body", "tested"),
+    [
+        ("{{ m.content.split('<a>') | join(', ') }}", {"<a>"}),
+        ("{{ raise_exception('No.') if m.content == 'yes' }}", {"yes"}),
+        ("{{ tools[0].type.split(' | ') }}{{ m.content | default('none') | replace('&', '&amp;') }}", set()),
+        ("{% macro f(x, tag, end) %}{{ tag in x }}{{ end }}{% endmacro %}{{ f(m.content, '<a>', '<b>') }}", {"<a>"}),
+        ("{% set tag = '<a>' %}{% if m.content.startswith(tag) %}x{% endif %}", {"<a>"}),
+    ],
+)
+def test_only_literals_that_texts_are_tested_against_are_found(body: str, tested: set[str]) -> None:
+    assert uses(body).tested == frozenset(tested)
+
+
+def test_a_test_of_a_text_that_is_joined_from_others_is_found() -> None:
+    assert uses("{{ '<a>' in m.content ~ m.name }}").joins_texts
+    assert not uses("{{ '<a>' in m.content }}{{ m.content ~ m.name }}").joins_texts
 
 
 EXACT_CONTENT = {

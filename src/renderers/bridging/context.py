@@ -149,8 +149,9 @@ def field_rules(context: BridgeContext) -> FieldRules:
     """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
     arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
-    literals = program.literals.with_texts(frozenset(_texts_in(arguments)))
-    return FieldRules(program.readable_fields, literals, program.text_uses)
+    uses = program.text_uses
+    literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
+    return FieldRules(program.readable_fields, literals, uses)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -64,7 +64,7 @@ def classify_content(content: str, rules: FieldRules) -> str:
     """Return the sample of the content of a turn. Whitespace around it does not count."""
     if rules.uses.is_exact("content") or content.strip() in rules.literals.whole:
         return content
-    reduced = reduce_text(content, rules.literals, PROBE_CONTENT, rules.uses.short_length)
+    reduced = reduce_text(content, rules, PROBE_CONTENT)
     return PROBE_CONTENT if reduced.strip() == PROBE_CONTENT else reduced if reduced.strip() else ""
 
 
@@ -105,38 +105,40 @@ def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) ->
         # The first place where a text occurs decides the form of its word.
         return words.setdefault(text, f"{PROBE_ID}{len(words):0{digits}}")
     word = words.setdefault(text, f"{PROBE_TEXT}{len(words)}")
-    return reduce_text(text, rules.literals, word, rules.uses.short_length)
+    return reduce_text(text, rules, word)
 
 
-def reduce_text(text: str, literals: TemplateLiterals, word: str, short_length: int = 0) -> str:
+def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     r"""Return a text with a word in place of all text between the literals of a template.
 
-    Of whitespace around a piece of text, one character of each run of equal ones is kept. Texts that are not longer
-    than `short_length` are kept as well.
+    Of whitespace around a piece of text, one character of each run of equal ones is kept. Texts that are so short that
+    the template tests their length are kept as well.
 
-    >>> literals = TemplateLiterals(frozenset({"</think>"}), frozenset())
-    >>> reduce_text("Hm.</think>\n\nIt rains.", literals, "word")
+    >>> rules = FieldRules(None, TemplateLiterals(frozenset({"</think>"}), frozenset()))
+    >>> reduce_text("Hm.</think>\n\nIt rains.", rules, "word")
     'word</think>\nword'
     """
-    if literals.is_part(text):
+    literals, uses = rules.literals, rules.uses
+    if uses.joins_texts and literals.is_part(text):
         return text
-    runs = literals.find_runs(text)
+    runs = literals.find_runs(text, partial=uses.joins_texts)
     pieces: list[str] = []
     before = 0
     for start, end in (*runs, (len(text), len(text))):
-        pieces += _reduce_piece(text[before:start], literals, word, short_length), text[start:end]
+        pieces += _reduce_piece(text[before:start], rules, word), text[start:end]
         before = end
     reduced = "".join(pieces)
     # A word may contain a literal, or form one with the text next to it.
-    is_alike = [reduced[slice(*run)] for run in literals.find_runs(reduced)] == [text[slice(*run)] for run in runs]
+    found = literals.find_runs(reduced, partial=uses.joins_texts)
+    is_alike = [reduced[slice(*run)] for run in found] == [text[slice(*run)] for run in runs]
     return reduced if is_alike else text
 
 
-def _reduce_piece(piece: str, literals: TemplateLiterals, word: str, short_length: int) -> str:
+def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
     body = piece.strip()
     if not body:
         return _REPEATED_SPACE.sub(r"\1", piece)
     start = len(piece) - len(piece.lstrip())
     before, after = piece[:start], piece[start + len(body) :]
-    kept = body if len(body) <= short_length or body in literals.whole else word
+    kept = body if len(body) <= rules.uses.short_length or body in rules.literals.whole else word
     return _REPEATED_SPACE.sub(r"\1", before) + kept + _REPEATED_SPACE.sub(r"\1", after)

@@ -21,6 +21,10 @@ class TextUses(NamedTuple):
     """The length up to which the length of a text may change the output, at most `SHORT_TEXT`."""
     id_lengths: bool
     """True if the length of an id of a call may change the output."""
+    tested: frozenset[str] | None
+    """The literals that message texts are tested against; None for all literals of the format."""
+    joins_texts: bool
+    """True if a text that is tested may be joined from several texts."""
     counts: frozenset[int]
     """The numbers that the format compares a number of messages with."""
 
@@ -29,7 +33,7 @@ class TextUses(NamedTuple):
         return self.exact_fields is None or field in self.exact_fields
 
 
-PLAIN_USES = TextUses(frozenset(), short_length=0, id_lengths=False, counts=frozenset())
+PLAIN_USES = TextUses(frozenset(), short_length=0, id_lengths=False, tested=None, joins_texts=True, counts=frozenset())
 """The uses of a format that only writes texts and tests them against its literals."""
 
 
@@ -48,13 +52,18 @@ class TemplateLiterals(NamedTuple):
         """Return True if a test of the template may match a text."""
         return text.strip() in self.whole or any(literal in text for literal in self.within)
 
-    def find_runs(self, text: str) -> list[tuple[int, int]]:
+    def among(self, texts: frozenset[str] | None) -> TemplateLiterals:
+        """Return the literals that are among some texts; all if there are none to choose from."""
+        return self if texts is None else TemplateLiterals(self.within & texts, self.whole & texts)
+
+    def find_runs(self, text: str, *, partial: bool) -> list[tuple[int, int]]:
         """Return the offsets of the parts of a text that consist of literals, overlapping ones included.
 
-        A part of a literal counts at the start and at the end of a text, because a template may join texts.
+        If `partial` is True, a part of a literal counts at the start and at the end of the text.
 
-        >>> TemplateLiterals(frozenset({"<a>", "a>b"}), frozenset()).find_runs("x<a>bc<")
-        [(1, 5), (6, 7)]
+        >>> literals = TemplateLiterals(frozenset({"<a>", "a>b"}), frozenset())
+        >>> literals.find_runs("x<a>bc<", partial=False), literals.find_runs("x<a>bc<", partial=True)
+        ([(1, 5)], [(1, 5), (6, 7)])
         """
         found: list[tuple[int, int]] = []
         for literal in self.within:
@@ -62,7 +71,7 @@ class TemplateLiterals(NamedTuple):
             while place >= 0:
                 found.append((place, place + len(literal)))
                 place = text.find(literal, place + 1)
-        endings, beginnings = _partial_literals(self.within)
+        endings, beginnings = _partial_literals(self.within) if partial else (None, None)
         longest = max(map(len, self.within), default=0)
         start = endings.match(text) if endings else None
         end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None

@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import nodes
 
 from renderers.core.literals import SHORT_TEXT, TemplateLiterals, TextUses
-from renderers.templating.literals import template_literals
+from renderers.templating.literals import TESTING, constant_texts, literals_of, template_literals, template_variables
 from renderers.templating.sandbox import ChatEnvironment
 
 _LIST, _MESSAGE, _ANY, _COUNT = "[messages]", "[message]", "[any field]", "[count]"
@@ -63,6 +63,8 @@ _EQUALITY = frozenset({"eq", "equalto", "==", "ne", "!="})
 _CHANGING = frozenset({"upper", "lower", "capitalize", "title", "casefold", "swapcase", "escape", "e", "tojson"})
 """Filters and methods that change a text, and leave nothing only if it is empty."""
 _LOOP_COUNTS = frozenset({"index", "index0", "revindex", "revindex0", "length"})
+_UNTESTED = frozenset({"join", "default", "d", "tojson", "indent", "map", "list", "string", "length", "count"})
+"""Filters with arguments that no text is tested against."""
 _APPENDING = frozenset({"append", "extend", "insert", "update"})
 
 
@@ -76,7 +78,8 @@ def text_uses(source: str) -> TextUses:
     ['name']
     """
     tree = ChatEnvironment().parse(source)
-    analysis = _Analysis(tree, template_literals(source))
+    analysis, variables = _Analysis(tree, template_literals(source)), template_variables(tree)
+    testing = [node for node in tree.find_all(TESTING) if analysis.is_tested(node)]
     exposed: set[str] = set()
     counts: set[int] = set()
     lengths: set[tuple[bool, int]] = {(False, 0)}
@@ -90,6 +93,10 @@ def text_uses(source: str) -> TextUses:
         None if exact_fields & {_LIST, _MESSAGE, _ANY} else exact_fields,
         short_length=max(length for of_id, length in lengths if not of_id and length <= SHORT_TEXT),
         id_lengths=any(of_id for of_id, _ in lengths),
+        tested=frozenset(text for node in testing for text, _ in literals_of(node, variables)).union(
+            *(analysis.bound_texts(name.name) for node in testing for name in node.find_all(nodes.Name))
+        ),
+        joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in counts if 2 < count <= _LARGEST_COUNT),
     )
 
@@ -253,9 +260,10 @@ class _Analysis:
                 return self._items(value)
             case "length" | "count":
                 return frozenset().union(*map(self._length, value))
-            case "replace" | "join":
-                attributes = self._attribute_values(node, value)
-                return _with_form(attributes or value, _Form.JOINED)
+            case "replace":
+                return _with_form(value, _Form.CHANGED if _escapes(node.args) else _Form.JOINED)
+            case "join":
+                return _with_form(self._attribute_values(node, value) or value, _Form.JOINED)
             case "map":
                 return _with_form(self._attribute_values(node, value) or value, _Form.PIECES)
         operands = (value, *map(self.value, node.args), *(self.value(keyword.value) for keyword in node.kwargs))
@@ -294,7 +302,9 @@ class _Analysis:
                 return value
             case "split" | "rsplit" | "partition" | "rpartition":
                 return _with_form(value, _Form.PIECES)
-            case "replace" | "join" | "format":
+            case "replace":
+                return _with_form(value | arguments, _Form.CHANGED if _escapes(call.args) else _Form.JOINED)
+            case "join" | "format":
                 return _with_form(value | arguments, _Form.JOINED)
             case "startswith" | "endswith":
                 return _CLEAN
@@ -488,6 +498,8 @@ class _Analysis:
                 return is_text and bool(first) and self._is_constant(first[0], is_literal_or_space)
             case "removeprefix" | "removesuffix":
                 return is_text and bool(first) and self._is_constant(first[0], is_literal)
+            case "replace" if _escapes(arguments):
+                return form is not _Form.PIECES
             case "replace":
                 return is_text and bool(first) and self._is_constant(first[0], is_literal)
         return method in _CHANGING and form is not _Form.PIECES
@@ -522,6 +534,8 @@ class _Analysis:
             case "trim":
                 harmless = all(self._is_constant(argument, _is_strippable) for argument in node.args)
                 return _CLEAN if harmless and not node.kwargs else value | arguments
+            case "replace" if _escapes(node.args):
+                return arguments
             case "replace":
                 harmless = bool(node.args) and self._is_constant(node.args[0], lambda constant: constant in within)
                 return _CLEAN if harmless else value | arguments
@@ -575,6 +589,46 @@ class _Analysis:
         return _CLEAN if node.filter is not None and node.filter.name in {*_CHANGING, "trim"} else written
 
     # ==================
+    # Literals
+    # ==================
+
+    def is_tested(self, node: nodes.Node) -> bool:
+        """Return True if a node may test the text of a message against its literals."""
+        if isinstance(node, nodes.Dict):
+            return True
+        if isinstance(node, nodes.Filter) and node.name in _UNTESTED:
+            return False
+        if isinstance(node, nodes.Call):
+            if isinstance(node.node, nodes.Name):
+                return False
+            if isinstance(node.node, nodes.Getattr) and node.node.attr in {*_UNTESTED, *_APPENDING, "get", "format"}:
+                return False
+            if isinstance(node.node, nodes.Getattr) and node.node.attr == "replace" and _escapes(node.args):
+                return False
+        if isinstance(node, nodes.Filter) and node.name == "replace" and _escapes(node.args):
+            return False
+        # A sample keeps the texts in lists as they are.
+        return any(form is not _Form.ITEM for _, form in _fields_of(self._tested_value(node)))
+
+    def bound_texts(self, name: str) -> frozenset[str]:
+        """Return the constant texts that a variable or a parameter is bound to."""
+        return frozenset(text for node in self._bound.get(name, ()) for text in constant_texts(node, {}))
+
+    def tests_joined_text(self, node: nodes.Node) -> bool:
+        """Return True if a node may test a text that is joined from several texts."""
+        forms = {form for _, form in self._tested_value(node)}
+        return _Form.JOINED in forms
+
+    def _tested_value(self, node: nodes.Node) -> _Value:
+        if isinstance(node, nodes.Compare):
+            operands: list[nodes.Node] = [node.expr, *(operand.expr for operand in node.ops)]
+        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+            operands = [node.node.node]
+        else:
+            operands = [child for child in [getattr(node, "node", None)] if isinstance(child, nodes.Node)]
+        return frozenset().union(*map(self.value, operands))
+
+    # ==================
     # Numbers
     # ==================
 
@@ -619,6 +673,12 @@ def _is_long(constant: Any) -> bool:
 def _is_strippable(constant: Any) -> bool:
     """Return True if samples keep whether a text is empty without some characters at its ends."""
     return constant is None or (isinstance(constant, str) and (not constant.strip() or len(constant) == 1))
+
+
+def _escapes(arguments: list[nodes.Expr]) -> bool:
+    """Return True if `replace` with some arguments cannot leave an empty text."""
+    new = arguments[1] if len(arguments) == 2 and isinstance(arguments[0], nodes.Const) else None
+    return isinstance(new, nodes.Const) and isinstance(new.value, str) and bool(new.value)
 
 
 def _target_names(target: nodes.Node) -> Iterator[str]:
