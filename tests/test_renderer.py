@@ -279,17 +279,23 @@ def test_a_date_can_be_a_string() -> None:
         create_renderer(tokenizer, date=number)
 
 
-def test_a_string_argument_does_not_cause_another_probe_of_the_turn_format() -> None:
+def test_a_string_argument_does_not_cause_another_probe_of_the_turn_format(monkeypatch: pytest.MonkeyPatch) -> None:
     source = (
         "{{ note }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{{ '<think>' if think }}{% endif %}"
     )
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     messages = [*HI, {"role": "assistant", "content": "<think>Yes"}]
-    before = TurnFormat.headers.cache_info().misses
+    probe, probed = TurnFormat._probe_headers, []
+
+    def counted(turns: TurnFormat, role: str) -> Any:
+        probed.append(role)
+        return probe(turns, role)
+
+    monkeypatch.setattr(TurnFormat, "_probe_headers", counted)
     for number in range(5):
         assert renderer.render(messages, note=f"{number}" * 50).token_ids
-    assert TurnFormat.headers.cache_info().misses == before + 1
+    assert probed == ["user"]
     sampled = [
         renderer.tokenizer.decode(
             [token for token, is_sampled in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if is_sampled]

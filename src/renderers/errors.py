@@ -126,21 +126,25 @@ class RendererPoolError(RuntimeError):
 class MessageError(ValueError):
     """A message, tool or argument is invalid for every template. The text names the field and the fault.
 
-    `message` is the index of the message, or None outside of messages. `path` is the path of the field.
+    `message` is the index of the message, or None outside of messages. `path` is the path of the field. `is_new` is
+    True if the index counts the new messages of a bridge.
 
     >>> str(MessageError("is a set, which is not JSON data", message=2, path=("content",)))
     'message 2: content is a set, which is not JSON data'
     """
 
-    def __init__(self, fault: str, *, message: int | None = None, path: tuple[str | int, ...] = ()) -> None:
-        where = "" if message is None else f"message {message}: "
+    def __init__(
+        self, fault: str, *, message: int | None = None, path: tuple[str | int, ...] = (), is_new: bool = False
+    ) -> None:
+        where = "" if message is None else f"{'new ' if is_new else ''}message {message}: "
         super().__init__(where + " ".join(filter(None, (".".join(map(str, path)), fault))))
         self.fault = fault
         self.message = message
         self.path = path
+        self.is_new = is_new
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), self.fault, message=self.message, path=self.path), ()
+        return partial(type(self), self.fault, message=self.message, path=self.path, is_new=self.is_new), ()
 
 
 class ControlTextError(MessageError):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
-from renderers.bridging.bridge import Bridge, Extension, Prior
+from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
 from renderers.bridging.context import BridgeContext, pipeline_key
-from renderers.bridging.refusal import BridgeReason, BridgeRefusal
+from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
@@ -344,18 +344,19 @@ class ChatRenderer:
         """
         prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
         messages = [] if new_messages is None else list_messages(new_messages)
-        if not prompt:
-            return BridgeRefusal(BridgeReason.NO_PRIOR)
-        if not messages:
-            return BridgeRefusal(BridgeReason.NOTHING_NEW)
-        messages, tool_list = normalise_messages(messages), normalise_tools(tools)
-        parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
-        prior = Prior(prompt, completion, parsed.state, parsed.content)
-        if process_multimodal:
-            _reject_media(messages)
-        context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
-        retention = self.settings.thinking_retention or self._default_retention
-        return Extension(context, prior, messages, retention).bridge()
+        missing = find_missing(prompt, messages)
+        if missing is not None:
+            return missing
+        tool_list = normalise_tools(tools)
+        with naming_new_messages():
+            messages = normalise_messages(messages)
+            parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
+            prior = Prior(prompt, completion, parsed.state, parsed.content)
+            if process_multimodal:
+                _reject_media(messages)
+            context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
+            retention = self.settings.thinking_retention or self._default_retention
+            return Extension(context, prior, messages, retention).bridge()
 
     def bridge_to_next_turn(
         self,
@@ -390,10 +391,12 @@ class ChatRenderer:
         Raises:
             TemplateLimitError: The template exceeds its limits.
         """
-        return self._stability.stable
+        return self.prefix_stability().stable
 
     def prefix_stability(self) -> PrefixStability:
         """Return the smallest conversation with ids that change when messages are appended, or all that were compared.
+
+        Each call returns a record of its own.
 
         Raises:
             TemplateLimitError: The template exceeds its limits.
@@ -404,10 +407,6 @@ class ChatRenderer:
         >>> stability.stable, stability.tried[0]
         (True, 'after a question: a turn, then user')
         """
-        return self._stability
-
-    @lazy
-    def _stability(self) -> PrefixStability:
         keys = tuple(pipeline_key(self._pipeline, with_tools=with_tools) for with_tools in (False, True))
         return learn_prefix_stability(keys, self._render_sample)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections import Counter
 from typing import Any
 
@@ -245,7 +246,7 @@ def test_a_refusal_has_a_reason(reason: BridgeReason, completion: str, new: list
 
 def test_a_refusal_contains_the_index_of_the_message_and_the_error_of_the_template() -> None:
     detail = refused(embedded(), "A<|end|>", BYE, {"role": "critic", "content": "x"}).detail
-    assert detail == "new message 1: There is no role critic: use system, user, assistant or tool."
+    assert detail == "new message 1: There is no role critic: use system, user, assistant or tool. Fix the messages."
 
 
 @pytest.mark.parametrize("new", [[], None])
@@ -277,7 +278,78 @@ def test_a_template_that_does_not_append_is_refused(reason: BridgeReason, templa
 def test_a_refusal_shows_the_text_that_would_change() -> None:
     template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
     detail = refused(embedded(chat_template=template + PROMPT), "A<|end|>").detail
-    assert detail == "after a question: '{content}' would be left out of '{content}'"
+    assert detail == (
+        "new message 0 (user): if the turn follows a question, the template changes or leaves out its content. "
+        "Set thinking_retention, or render the whole conversation."
+    )
+
+
+def test_a_refusal_says_in_words_that_reasoning_is_dropped(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"))
+    prompt = renderer.render_ids([HI], tools=[TOOL], add_generation_prompt=True)
+    call = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "get", "arguments": {}}\n</tool_call><|im_end|>'
+    bridged = renderer.bridge(prompt, renderer.tokenizer.encode(call), [result("R", name="get"), BYE], tools=[TOOL])
+    assert isinstance(bridged, BridgeRefusal)
+    assert bridged.detail == (
+        "new messages 0 (tool) and 1 (user): if the turn follows a question, the template leaves out its reasoning. "
+        "Set thinking_retention, or render the whole conversation."
+    )
+
+
+def test_a_bridge_without_a_prompt_is_refused_with_the_remedy() -> None:
+    bridged = embedded().bridge([], [1], [BYE])
+    detail = "the prompt has no ids, so there is no turn to extend. Render the first turn."
+    assert bridged == BridgeRefusal(BridgeReason.NO_PRIOR, detail)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        [BYE, {"role": 3, "content": "x"}],
+        [BYE, {"role": "user", "content": True}],
+        [BYE, {"role": "user", "content": [{"type": "image", "image": "x"}]}],
+        [BYE, {"role": "user", "content": "\ud800"}],
+    ],
+)
+def test_an_error_names_a_new_message(new: list[dict[str, Any]]) -> None:
+    renderer = embedded()
+    with pytest.raises(ValueError, match=r"^new message 1: ") as caught:
+        renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), new)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["abc", b"abc"])
+def test_a_text_is_not_taken_for_ids(text: Any) -> None:
+    renderer = embedded()
+    ids = ids_of(renderer, "A<|end|>")
+    for prompt, completion in ((text, ids), (ids, text)):
+        with pytest.raises(TypeError, match="encode a text with the tokenizer"):
+            renderer.bridge(prompt, completion, [BYE])
+    with pytest.raises(TypeError, match="encode a text with the tokenizer"):
+        renderer.parse_response(text)
+
+
+@pytest.mark.parametrize("unknown", [-1, 10**6, 2**40, None, "a", 1.0])
+def test_a_rollout_with_an_id_that_no_token_has_is_not_said_to_match(unknown: Any) -> None:
+    renderer = embedded()
+    prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
+    for before, after in (([unknown, *prompt], completion), (prompt, [unknown, *completion])):
+        bridged = renderer.bridge(before, after, [BYE])
+        assert isinstance(bridged, Bridge)
+        assert not bridged.matches_rerender
+    bridged = renderer.bridge(prompt, completion, [BYE])
+    assert isinstance(bridged, Bridge)
+    assert bridged.matches_rerender
+
+
+@pytest.mark.parametrize("test", ["messages | length > 9", "loop.index == 11", "loop.index0 % 10 == 0 and loop.index0"])
+def test_a_template_that_counts_messages_is_refused(test: str) -> None:
+    template = TURN.replace("<|end|>", "{% if " + test + " %}<|call|>{% endif %}<|end|>")
+    assert refused(embedded(chat_template=template + PROMPT), "A<|end|>").reason in (
+        BridgeReason.SUFFIX_VARIES,
+        BridgeReason.HISTORY_REWRITTEN,
+        BridgeReason.NO_STOP_TOKEN,
+    )
 
 
 def test_the_reason_of_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:

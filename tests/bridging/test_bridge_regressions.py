@@ -78,6 +78,9 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 {%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
+CHANGE = "new message 0 (user): if the turn follows a question, the template leaves out '<|/call|>' in it"
+
+
 @pytest.mark.parametrize(("text", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
 def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -> None:
     """gpt-oss ends the last turn with `<|return|>` and earlier turns with `<|end|>`."""
@@ -88,7 +91,7 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
     assert isinstance(refused, BridgeRefusal)
     assert (refused.reason, refused.detail) == (
         BridgeReason.HISTORY_REWRITTEN,
-        "after a question: '{content}<|/call|>' would become '{content}'",
+        f"{CHANGE}. Set thinking_retention, or render the whole conversation.",
     )
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -137,6 +138,38 @@ def test_an_earlier_bridge_with_another_value_changes_nothing(
         assert bridge(renderer, {**BYE, **second}) == alone
 
 
+@pytest.mark.parametrize(
+    ("test", "fields"),
+    [
+        ("m.content | length > 100", {"content": "word " * 50}),
+        ("'\\n' in m.content", {"content": "one\ntwo"}),
+        ("' ' in m.content", {"content": "one two"}),
+        ("m.content | lower == 'yes'", {"content": "YES"}),
+        ("'stop!' in m.content.lower()", {"content": "please STOP!"}),
+        ("m.content.isdigit()", {"content": "42"}),
+        ("m.content.isupper()", {"content": "HELLO"}),
+        ("m.content | int > 10", {"content": "42"}),
+        ("m.content.split() | length > 3", {"content": "a b c d e f"}),
+        ("m.content.splitlines() | length > 1", {"content": "a\nb"}),
+        ("m.content > 'zzz'", {"content": "zzzzz"}),
+        ("('ma' ~ 'gic') in m.content", {"content": "a magic word"}),
+        ("m.note is defined and m.note | length > 20", {"note": "a long note with many words in it"}),
+        ("m.tool_call_id is defined and m.tool_call_id | length < 5", {"tool_call_id": "c1"}),
+    ],
+)
+def test_a_text_that_is_tested_together_with_the_history_is_part_of_a_proof(test: str, fields: dict[str, Any]) -> None:
+    mark = "{% if " + test + " and messages | length > 3 %}<|call|>{% endif %}"
+    body = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n" + mark + "{% endfor %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=body + PROMPT)
+    history = [ASK, {"role": "assistant", "content": "a"}, ASK]
+    turn, new = {"role": "assistant", "content": "ok"}, [{**BYE, **fields}]
+    prompt = renderer.render_ids(history, add_generation_prompt=True)
+    bridged = renderer.bridge(prompt, renderer.tokenizer.encode("ok<|end|>"), new)
+    assert isinstance(bridged, BridgeRefusal)
+    full = renderer.render_ids([*history, turn, *new], add_generation_prompt=True)
+    assert renderer.tokenizer.added_tokens["<|call|>"] in full
+
+
 def test_a_template_argument_is_part_of_a_proof() -> None:
     mark = "{% if message.name == speaker %}{{ loop.index }}{% endif %}"
     clear_proof_caches()
@@ -183,6 +216,28 @@ def test_messages_that_differ_in_the_values_of_their_content_need_one_proof(
         message = {"role": "user", "content": content(number)}
         assert isinstance(renderer.bridge(prompt, completion, [message]), Bridge)
     assert len(proofs) == 1
+
+
+THINKING = "{% if '</think>' in message.content %}{{ message.content.split('</think>')[-1] }}{% endif %}"
+
+
+def test_messages_with_the_same_literals_need_one_proof(proofs: list[Any]) -> None:
+    renderer = renderer_for(THINKING, verify=False)
+    for number in range(100):
+        assert isinstance(bridge(renderer, {**BYE, "content": f"text {number}</think>, and {number}"}), Bridge)
+    assert len(proofs) == 1
+
+
+def test_the_cache_keeps_no_long_texts() -> None:
+    renderer = renderer_for("{{ message.content | length if message.content | length > 9 }}", verify=False)
+    clear_proof_caches()
+    long = "a word </think> " * 20_000
+    tracemalloc.start()
+    for number in range(20):
+        bridge(renderer, {**BYE, "content": long + str(number)}, tools=[tool(f"t{number}", description=long)])
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*renderers/bridging/*")])
+    tracemalloc.stop()
+    assert sum(statistic.size for statistic in kept.statistics("filename")) < 2 * len(long)
 
 
 def test_equal_renderers_share_a_proof(proofs: list[Any]) -> None:

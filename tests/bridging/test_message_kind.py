@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from renderers.bridging.message_kind import FieldRules, classify_call, classify_message
+from renderers.bridging.message_kind import FieldRules, classify_call, classify_content, classify_message
 from renderers.core.completions import CalledTool
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import PLAIN_USES, TemplateLiterals
 
 LITERALS = TemplateLiterals(frozenset({"<x>"}), frozenset({"wipe"}))
 FIELDS = frozenset({"urgent", "meta", "level"})
@@ -28,7 +28,41 @@ def test_free_text_matters_only_if_a_test_of_the_template_can_match_it() -> None
     assert keys(kind("one"), kind("another"), kind("wiped")) == 1
     assert keys(kind("one"), kind("a<x>b"), kind(" one"), kind("one\n"), kind(""), kind(" "), kind(["one"])) == 7
     assert keys(kind("a<x>"), kind("<x>a"), kind("wipe"), kind("one")) == 4
-    assert kind("a<x>")["content"] == "a<x>"
+    assert keys(kind("a<x>"), kind("b<x>"), kind("a much longer text<x>")) == 1
+    assert keys(kind("a<x>"), kind("a<x> "), kind("a<x>b"), kind("a <x>"), kind("<x>"), kind("a<x>b<x>")) == 6
+
+
+@pytest.mark.parametrize("word", ["t", "probe", "0", "text0"])
+def test_a_literal_that_a_probe_word_contains_keeps_the_text(word: str) -> None:
+    rules = FieldRules(FIELDS, TemplateLiterals(frozenset({word}), frozenset()))
+    assert classify_message({"role": "user", "content": "HI!"}, rules, {})["content"] == "HI!"
+
+
+def test_a_part_of_a_literal_at_an_end_of_a_text_is_kept() -> None:
+    # A template may join texts before it tests them.
+    assert keys(kind("a<"), kind("x>a"), kind("a"), kind("x")) == 4
+
+
+def test_whitespace_at_the_ends_counts_by_its_characters() -> None:
+    assert keys(kind("\na"), kind("\n\na"), kind("\n\n\nb")) == 1
+    assert keys(kind("\na"), kind("\n a"), kind(" \na"), kind(" \n"), kind("\n ")) == 5
+
+
+def test_an_exact_field_stays_as_it_is() -> None:
+    uses = PLAIN_USES._replace(exact_fields=frozenset({"content", "text"}))
+    rules = FieldRules(FIELDS, LITERALS, uses)
+    for content in ("some text", [{"type": "text", "text": "some text"}], {"n": 200}, 42):
+        message = {"role": "user", "content": content}
+        assert classify_message(message, rules, {}) == message
+    assert classify_content("some text", rules) == "some text"
+
+
+def test_short_texts_and_ids_keep_their_lengths_if_these_are_tested() -> None:
+    rules = FieldRules(FIELDS, LITERALS, PLAIN_USES._replace(short_length=2, id_lengths=True))
+    message = classify_message({"role": "tool", "content": "ok", "tool_call_id": "call_12345678"}, rules, {})
+    assert message["content"] == "ok"
+    assert len(message["tool_call_id"]) == len("call_12345678")
+    assert message["tool_call_id"] != "call_12345678"
 
 
 def test_names_and_ids_are_free_text() -> None:

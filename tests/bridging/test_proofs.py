@@ -39,12 +39,14 @@ def test_histories_that_agree_are_evidence() -> None:
 
 
 def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -> None:
-    assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No.")
+    assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No. Fix the messages.")
 
 
 def test_a_difference_between_histories_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
-    assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, "after a question: one; after a tool result: other")
+    detail = "the template adds one if the turn follows a question, and other if it follows a tool result"
+    detail = f"new message 0 (user): {detail}. Render the whole conversation."
+    assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
 
 
 def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
@@ -77,7 +79,9 @@ def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
     choice = chosen(outcome(change="x would become y"), new=new, retention=retention)
     assert isinstance(choice, BridgeRefusal) != accepted
     if not accepted:
-        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, "after a question: x would become y")
+        detail = "if the turn follows a question, x would become y. Set thinking_retention, or"
+        detail = f"new message 0 ({new[0]['role']}): {detail} render the whole conversation."
+        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, detail)
 
 
 @pytest.mark.parametrize(

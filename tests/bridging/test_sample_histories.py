@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from renderers.bridging.sample_histories import HistoryFeature, Turn, sample_histories, substitute_turn
+from renderers.bridging.sample_histories import HistoryFeature, Turn, long_histories, sample_histories, substitute_turn
 from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 
@@ -29,6 +29,14 @@ def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
     assert len({history.features for history in histories}) == len(histories)
     for history in histories:
         assert (history.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in history.features)
+
+
+def test_long_histories_end_with_a_question_and_have_the_length_in_their_name() -> None:
+    for history in long_histories(frozenset({9, 12})):
+        assert history.name == f"{len(history.messages)} messages"
+        assert history.messages[-1]["role"] == "user"
+    assert long_histories(frozenset({2, 3})) != long_histories(frozenset({9}))
+    assert not long_histories(frozenset())
 
 
 def test_a_sample_turn_has_the_content_and_reasoning_of_the_completion() -> None:

@@ -193,6 +193,19 @@ def test_the_smallest_pair_is_reported_for_a_template_that_drops_reasoning() -> 
     assert changes(renderer, stability)
 
 
+def test_each_caller_gets_a_record_of_its_own() -> None:
+    renderer = renderer_for("{% if tools %}{{ messages | length }}{% endif %}" + APPEND_ONLY)
+    stability = renderer.prefix_stability()
+    assert stability.before
+    assert stability.tools
+    stability.before.clear()
+    stability.tools[0]["function"]["name"] = "changed"
+    again = renderer.prefix_stability()
+    assert again.before
+    assert again.tools
+    assert again.tools[0]["function"]["name"] != "changed"
+
+
 def test_a_template_that_changes_only_with_tools_is_not_stable() -> None:
     renderer = renderer_for("{% if tools %}{{ messages | length }}{% endif %}" + APPEND_ONLY)
     stability = renderer.prefix_stability()
@@ -247,7 +260,7 @@ def test_stability_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     stability = renderer.prefix_stability()
     monkeypatch.setattr(ChatRenderer, "_render_sample", None)
     assert renderer.is_prefix_stable
-    assert renderer.prefix_stability() is stability
+    assert renderer.prefix_stability() == stability
 
 
 def test_changes_of_a_returned_record_have_no_effect_on_others() -> None:
@@ -262,7 +275,7 @@ def test_a_pool_has_prefix_stability_too() -> None:
     pool = create_renderer_pool(EMBEDDED, size=2)
     with pool.checkout() as renderer:
         assert pool.is_prefix_stable is renderer.is_prefix_stable is True
-        assert pool.prefix_stability() is renderer.prefix_stability()
+        assert pool.prefix_stability() == renderer.prefix_stability()
 
 
 def test_equal_renderers_share_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

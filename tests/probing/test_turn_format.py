@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from renderers import create_renderer, load_tokenizer
 from renderers.core.spans import Channel
-from renderers.probing.turn_format import FieldDelimiters
+from renderers.probing.turn_format import FieldDelimiters, TurnFormat
 from tests.support.turn_formats import format_of
 
 SOURCE = (
@@ -48,6 +51,27 @@ def test_arguments_that_are_equal_and_written_differently_have_formats_of_their_
     levels = (1, True, 1.0)
     headers = [format_of(source, arguments={"level": level}).headers("user")[0].text for level in levels]
     assert headers == ["<1>", "<True>", "<1.0>"]
+
+
+@pytest.mark.parametrize("word", ["Said", "Thought", "A", "R", "Q", "S"])
+def test_an_ordinary_word_in_a_template_does_not_matter(word: str) -> None:
+    changed = SOURCE.replace("m.content }}", f"m.content if m.content != '{word}' else '' }}}}")
+    assert format_of(changed).field_delimiters == format_of(SOURCE).field_delimiters
+    tokens = frozenset({"<s>", "<end>"})
+    for role in ("user", "tool", "system"):
+        headers = format_of(changed, special_tokens=tokens).headers(role)
+        assert headers == format_of(SOURCE, special_tokens=tokens).headers(role)
+    assert format_of(changed, special_tokens=tokens).end_token == "<end>"
+
+
+def test_a_format_is_freed_with_its_last_user() -> None:
+    turns = TurnFormat(format_of(SOURCE).key)
+    assert turns.headers("user") is turns.headers("user")
+    turns.placeholder("user", "image")
+    freed = weakref.ref(turns)
+    del turns
+    gc.collect()
+    assert freed() is None
 
 
 REAL = {

@@ -21,7 +21,7 @@ from renderers import (
     load_tokenizer,
     settings,
 )
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
@@ -47,6 +47,7 @@ class PlainProgram:
 
     digest: str = "plain"
     literals: TemplateLiterals = LITERALS
+    text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
 
     def run(
@@ -183,7 +184,7 @@ def test_a_message_that_it_rejects_is_refused_with_its_reason(renderer: ChatRend
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
     refusal = renderer.bridge(prompt, renderer.tokenizer.encode("Hello!<|end|>"), [{"role": "judge", "content": "No"}])
     assert isinstance(refusal, BridgeRefusal)
-    assert refusal.detail == "new message 0: there is no role judge"
+    assert refusal.detail == "new message 0: there is no role judge. Fix the messages."
 
 
 def test_it_has_no_template(renderer: ChatRenderer) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, field_rules
+from renderers.bridging.context import BridgeContext, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.message_kind import ProbeWords, classify_call, classify_message
+from renderers.bridging.message_kind import ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.proofs import Outcome, Sample, choose_outcome, closing_text, describe_error, find_fault, prove
-from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.core.completions import CompletionState, Region
 from renderers.core.jsontypes import JsonObject
@@ -22,6 +23,7 @@ from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts
 
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
@@ -77,8 +79,17 @@ def _contains(ids: Sequence[Any], token: int) -> bool:
         return any(type(other) is int and other == token for other in ids)
 
 
+def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | None:
+    """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
+    if not prompt:
+        return refuse(BridgeReason.NO_PRIOR, "the prompt has no ids, so there is no turn to extend")
+    if not new:
+        return refuse(BridgeReason.NOTHING_NEW, "there are no new messages to add after the completion")
+    return None
+
+
 def _no_stop_token(detail: str) -> BridgeRefusal:
-    return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+    return refuse(BridgeReason.NO_STOP_TOKEN, detail)
 
 
 class _Suffix(NamedTuple):
@@ -89,6 +100,11 @@ class _Suffix(NamedTuple):
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
+
+
+def _unused_ids(context: BridgeContext) -> frozenset[int]:
+    """Return the ids below the size of the vocabulary that have no token."""
+    return frozenset(number for number, text in enumerate(context.tokenizer.vocab.byte_texts) if text == UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +124,10 @@ class Extension:
         state = self.prior.state
         if "assistant" in self._roles:
             message = f"new message {self._roles.index('assistant')} is the assistant's"
-            detail = f"{message}. Pass the tokens of the model as the completion instead."
-            return BridgeRefusal(BridgeReason.ASSISTANT_MESSAGE, detail)
+            detail = f"{message}, but only the tokens of the completion can be"
+            return refuse(BridgeReason.ASSISTANT_MESSAGE, detail)
         if state.region is Region.REASONING and state.stop_token_id is not None:
-            return BridgeRefusal(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
+            return refuse(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
         suffixes: list[_Suffix] = []
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
@@ -120,16 +136,33 @@ class Extension:
             suffixes.append(suffix)
         texts = {suffix.trace.text: quote_short(suffix.trace.text) for suffix in suffixes}
         if len(texts) > 1:
-            detail = "{} if the turn consists of calls alone, else {}".format(*texts.values())
-            return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
+            calls, other = texts.values()
+            detail = f"the template adds {calls} if the turn consists of calls alone, else {other}"
+            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         first = suffixes[0]
         if not first.begins_with_stop and not self._keeps_last_token(first.trace.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
         evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
-        matches = complete and all(item.change is None for item in evidence)
+        matches = complete and all(item.change is None for item in evidence) and self._has_known_ids()
         return Bridge(self._join_tokens(first), matches, evidence)
+
+    def _has_known_ids(self) -> bool:
+        """Return True if every id of the rollout is one of the vocabulary. No text has any other id."""
+        texts = self.context.tokenizer.vocab.byte_texts
+        for ids in (self.prior.prompt, self.prior.completion):
+            try:
+                numbers = array("I", ids)
+            except Exception:
+                # An object that is not an id may raise anything when it is converted.
+                return False
+            if isinstance(texts, ByteTexts):
+                if max(numbers, default=0) >= len(texts) or not self.context.learn(_unused_ids).isdisjoint(numbers):
+                    return False
+            elif any(texts[number] == UNKNOWN for number in set(numbers)):
+                return False
+        return True
 
     @property
     def _roles(self) -> list[str]:
@@ -146,21 +179,24 @@ class Extension:
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
         rules, words = self.context.learn(field_rules), ProbeWords()
-        if not rules.literals.may_match(turn.content):
-            turn = turn._replace(content=PROBE_CONTENT if turn.content.strip() else "")
-        sample_turn = turn._replace(calls=tuple(classify_call(call, rules, words) for call in turn.calls))
+        content = classify_content(turn.content, rules)
+        if content in ("", PROBE_CONTENT):
+            turn = turn._replace(content=content)
+        calls = tuple(classify_call(call, rules, words) for call in turn.calls)
+        sample_turn = Turn(turn.reasoning, content, calls)
         sample = Sample(sample_turn, [classify_message(message, rules, words) for message in self.new])
         suffix = self._suffix_by_proof(turn, sample)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        return self._suffix_by_proof(turn, Sample(turn, self.new)) or BridgeRefusal(
-            BridgeReason.SUFFIX_VARIES, "the template renders the same messages in different ways"
+        return self._suffix_by_proof(turn, Sample(turn, self.new)) or refuse(
+            BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
         )
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        proof = self.context.remember(("proof", repr(sample)), lambda: prove(self.context, sample))
+        key = hash_text(repr(sample))
+        proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
         chosen = choose_outcome(
             proof,
             has_token=self._has_token,
@@ -177,7 +213,7 @@ class Extension:
                 return closing
             return self._render_suffix(outcome, turn, outcome.stop + closing, evidence)
         except REJECTIONS as error:
-            return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
+            return refuse(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
 
     def _has_token(self, text: str) -> bool:
         return self.prior.has(self.context.tokenizer.added_tokens.get(text))
@@ -206,12 +242,12 @@ class Extension:
             end = "the turn that called the tool was cut off"
             return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
         closing = self.context.remember(
-            ("closing", repr(sample), outcome.history.features, outcome.stop, prior.state.region),
+            ("closing", hash_text(repr(sample)), outcome.history.features, outcome.stop, prior.state.region),
             lambda: closing_text(self.context, sample, outcome, prior.state.region),
         )
         if closing is None:
             detail = "the template renders no such turn, so it cannot be closed"
-            return BridgeRefusal(BridgeReason.REASONING_OPEN, detail)
+            return refuse(BridgeReason.REASONING_OPEN, detail)
         if closing and not outcome.stop:
             end = f"the template ends a turn with {closing!r}"
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -31,6 +32,11 @@ _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 def clear_proof_caches() -> None:
     """Drop all proofs of bridges, as in a new process."""
     _PROOFS.clear()
+
+
+def hash_text(text: str) -> bytes:
+    """Return a hash that stands for a text in a key, so that a cache does not keep long texts."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
@@ -104,7 +110,8 @@ class BridgeContext:
 
     @lazy
     def _proofs(self) -> BoundedTable[Any]:
-        key = pipeline_key(self.pipeline, with_tools=self.tools is not None), repr(self.tools), self.header
+        tools = hash_text(repr(self.tools))
+        key = pipeline_key(self.pipeline, with_tools=self.tools is not None), tools, self.header
         return _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
 
     def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
@@ -142,7 +149,9 @@ def field_rules(context: BridgeContext) -> FieldRules:
     """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
     arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
-    return FieldRules(program.readable_fields, program.literals.with_texts(frozenset(_texts_in(arguments))))
+    uses = program.text_uses
+    literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
+    return FieldRules(program.readable_fields, literals, uses)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

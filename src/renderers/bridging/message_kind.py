@@ -1,8 +1,9 @@
 """Reduce a message to its kind: the values that can change how a template renders it.
 
 A kind is a sample message, so one proof holds for all messages of a kind. Fields that the template cannot read are left
-out. Free text that no test of the template may match, and numbers inside the content, which are data, are replaced. All
-other values stay: roles, flags, other numbers, enum-like texts, and the structure of lists and objects.
+out. Free text is reduced to the literals of the template in it, with a probe word in place of all other text. Numbers
+inside the content, which are data, are replaced. All other values stay: roles, flags, other numbers, enum-like texts,
+the structure of lists and objects, and fields that the template uses in other ways than by its literals.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
-from renderers.core.probe_words import PROBE_ID, PROBE_TEXT
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_ID, PROBE_TEXT
 
 _ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})
 """The fields that are read outside the template as well, to adapt a message and to match results with calls."""
@@ -22,6 +23,7 @@ _FREE_TEXT = frozenset({"content", "text", "name", "tool_call_id", "id", *REASON
 _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 """The fields of a content part that are read outside the template, to adapt a message."""
 _SAMPLE_NUMBER = 7
+_REPEATED_SPACE = re.compile(r"(\s)\1+")
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
 
@@ -32,6 +34,7 @@ class FieldRules(NamedTuple):
     fields: frozenset[str] | None
     """The fields that the template can read; None for all fields."""
     literals: TemplateLiterals
+    uses: TextUses = PLAIN_USES
 
     def reads(self, field: str) -> bool:
         """Return True if a field of a message can change the output."""
@@ -53,37 +56,89 @@ def classify_message(message: JsonObject, rules: FieldRules, words: ProbeWords) 
 
 def classify_call(call: CalledTool, rules: FieldRules, words: ProbeWords) -> CalledTool:
     """Return a call with the words for its name and its id that its result has in its sample."""
-    name = call.name and _sample_text(call.name, "name", rules, words)
-    return CalledTool(call.id and _sample_text(call.id, "id", rules, words), name)
+    name = call.name and _sample_value(call.name, "name", rules, words)
+    return CalledTool(call.id and _sample_value(call.id, "id", rules, words), name)
 
 
-def _sample_value(value: Any, field: str, rules: FieldRules, words: ProbeWords, *, in_content: bool = False) -> Any:
-    in_content = in_content or field == "content"
+def classify_content(content: str, rules: FieldRules) -> str:
+    """Return the sample of the content of a turn. Whitespace around it does not count."""
+    if rules.uses.is_exact("content") or content.strip() in rules.literals.whole:
+        return content
+    reduced = reduce_text(content, rules, PROBE_CONTENT)
+    return PROBE_CONTENT if reduced.strip() == PROBE_CONTENT else reduced if reduced.strip() else ""
+
+
+def _sample_value(
+    value: Any, field: str, rules: FieldRules, words: ProbeWords, *, in_content: bool = False, exact: bool = False
+) -> Any:
+    in_content, exact = in_content or field == "content", exact or rules.uses.is_exact(field)
     if isinstance(value, str):
-        return _sample_text(value, field, rules, words)
+        return value if exact else _sample_text(value, field, rules, words)
     if isinstance(value, dict):
         is_part = in_content and ("type" in value or "text" in value)
         return {
-            key: _sample_value(item, key, rules, words, in_content=in_content)
+            key: _sample_value(item, key, rules, words, in_content=in_content, exact=exact)
             for key, item in value.items()
             if not is_part or key in _PART_FIELDS or rules.reads(key)
         }
     if isinstance(value, list):
-        return [_sample_value(item, field, rules, words, in_content=in_content) for item in value]
-    if in_content and isinstance(value, int | float) and not isinstance(value, bool):
+        # A template may read a text in a list as an object with keys.
+        return [
+            item
+            if isinstance(item, str)
+            else _sample_value(item, field, rules, words, in_content=in_content, exact=exact)
+            for item in value
+        ]
+    if in_content and not exact and isinstance(value, int | float) and not isinstance(value, bool):
         return type(value)(_SAMPLE_NUMBER)
     return value
 
 
 def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) -> str:
-    """Return a text that the template treats alike: the text itself if a test may match it."""
-    if rules.literals.may_match(text) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
+    """Return a text that the template treats alike: the text itself if it is one of a small set."""
+    if text.strip() in rules.literals.whole or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
         return text
-    if not text.strip():
-        return text[:1]
-    # Templates strip whitespace at the ends, or test it by its first character.
-    start, end = (text[:1] if text[:1].isspace() else "", text[-1:] if text[-1:].isspace() else "")
-    # The first place where a text occurs decides the form of its word.
-    is_id = field in ("tool_call_id", "id")
-    word = words.setdefault(text, f"{PROBE_ID}{len(words):02}" if is_id else f"{PROBE_TEXT}{len(words)}")
-    return f"{start}{word}{end}"
+    if field in ("tool_call_id", "id"):
+        digits = len(text) - len(PROBE_ID) if rules.uses.id_lengths else 2
+        if digits < 2 or rules.literals.may_match(text):
+            return text
+        # The first place where a text occurs decides the form of its word.
+        return words.setdefault(text, f"{PROBE_ID}{len(words):0{digits}}")
+    word = words.setdefault(text, f"{PROBE_TEXT}{len(words)}")
+    return reduce_text(text, rules, word)
+
+
+def reduce_text(text: str, rules: FieldRules, word: str) -> str:
+    r"""Return a text with a word in place of all text between the literals of a template.
+
+    Of whitespace around a piece of text, one character of each run of equal ones is kept. Texts that are so short that
+    the template tests their length are kept as well.
+
+    >>> rules = FieldRules(None, TemplateLiterals(frozenset({"</think>"}), frozenset()))
+    >>> reduce_text("Hm.</think>\n\nIt rains.", rules, "word")
+    'word</think>\nword'
+    """
+    literals, uses = rules.literals, rules.uses
+    if uses.joins_texts and literals.is_part(text):
+        return text
+    runs = literals.find_runs(text, partial=uses.joins_texts)
+    pieces: list[str] = []
+    before = 0
+    for start, end in (*runs, (len(text), len(text))):
+        pieces += _reduce_piece(text[before:start], rules, word), text[start:end]
+        before = end
+    reduced = "".join(pieces)
+    # A word may contain a literal, or form one with the text next to it.
+    found = literals.find_runs(reduced, partial=uses.joins_texts)
+    is_alike = [reduced[slice(*run)] for run in found] == [text[slice(*run)] for run in runs]
+    return reduced if is_alike else text
+
+
+def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
+    body = piece.strip()
+    if not body:
+        return _REPEATED_SPACE.sub(r"\1", piece)
+    start = len(piece) - len(piece.lstrip())
+    before, after = piece[:start], piece[start + len(body) :]
+    kept = body if len(body) <= rules.uses.short_length or body in rules.literals.whole else word
+    return _REPEATED_SPACE.sub(r"\1", before) + kept + _REPEATED_SPACE.sub(r"\1", after)

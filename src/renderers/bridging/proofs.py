@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn, Scaffold
-from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import (
     HistoryFeature,
     SampleHistory,
     Turn,
+    long_histories,
     sample_histories,
     substitute_turn,
     substitute_turns,
@@ -25,11 +26,14 @@ from renderers.bridging.sample_histories import (
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.options import ThinkingRetention
-from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, hide_probe_words
 from renderers.core.spans import Channel, Path
-from renderers.core.text import compile_alternation, first_difference, quote_short
+from renderers.core.text import common_prefix_length, compile_alternation, first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.programs.base import REJECTIONS
+
+_LONGEST_ERROR = 500
+"""How many characters of a template's error are quoted. It may contain a whole message."""
 
 
 class Sample(NamedTuple):
@@ -80,7 +84,8 @@ def _render_histories(context: BridgeContext) -> tuple[list[_History], list[str]
     """Return the histories that the template accepts, and its errors for the others."""
     pattern = compile_alternation(context.special_tokens)
     histories, errors = [], []
-    for sample in sample_histories():
+    counts = context.turn_format.key.program.text_uses.counts
+    for sample in (*sample_histories(), *long_histories(counts)):
         try:
             prompt = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace.text
         except REJECTIONS as error:
@@ -113,13 +118,14 @@ def describe_error(error: MessageError | TemplateError, turn: int) -> str:
         text = error.reason
     else:
         text = str(MessageError(error.fault, path=error.path) if isinstance(error, MessageError) else error)
-    text = redact_probe_words(text)
+    text = hide_probe_words(text)
+    text = text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]} ..."
     return text if error.message is None or error.message <= turn else f"new message {error.message - turn - 1}: {text}"
 
 
 def _quote(text: str) -> str:
     """Return a text of a sample conversation in quotes, without its probe words."""
-    return quote_short(redact_probe_words(text))
+    return quote_short(hide_probe_words(text))
 
 
 def _prove_history(
@@ -135,7 +141,7 @@ def _prove_history(
         last_stop = alone.stop
         if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
             detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
-            fault = BridgeRefusal(BridgeReason.NO_STOP_TOKEN, detail)
+            fault = refuse(BridgeReason.NO_STOP_TOKEN, detail)
     end = followed.end
     stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
@@ -157,21 +163,20 @@ def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefus
     """Return the refusal if new messages are not rendered after the turn; None if they are."""
     trace, turn, end = followed.trace, followed.message, followed.end
     if not end:
-        return BridgeRefusal(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
+        return refuse(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
     owners = {span.message for span in trace.spans}
     for number, message in enumerate(new):
         if turn + 1 + number not in owners:
             detail = f"new message {number}: the template writes nothing for the role {message['role']!r} here"
-            return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
+            return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)
     for span in trace.spans:
         if span.message > turn and span.path and span.start < min(span.end, end):
             detail = f"new message {span.message - turn - 1}: the template writes it before the turn that it follows"
-            return BridgeRefusal(BridgeReason.UNSUPPORTED_ROLE, detail)
+            return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)
         # Names and ids of calls are those of the model. Its content is replaced with a probe word.
         if span.message == turn and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
-            text = _quote(trace.text[end : span.end])
-            detail = f"the template repeats {span.path[0]} of the turn after it: {text}"
-            return BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
+            detail = f"{describe_new(new)}: the template repeats {span.path[0]} of the turn after it"
+            return refuse(BridgeReason.SUFFIX_VARIES, detail)
     return None
 
 
@@ -181,20 +186,31 @@ def _describe_change(
     """Return how a template changes a prompt and its turn if messages follow; None if it does not."""
     own_text, text, markers = alone.trace.text, followed.trace.text, context.turn_format.think_markers
     if not text.startswith(prompt):
-        return f"the prompt ends with {_quote(prompt[first_difference(prompt, text) :])}, which is not in the history"
+        dropped = _quote(prompt[first_difference(prompt, text) :])
+        return f"the template does not write {dropped} before it, which the prompt ends with"
     if not alone.end or not own_text.startswith(prompt):
-        dropped = prompt[first_difference(prompt, own_text) :]
-        return f"the prompt ends with {_quote(dropped)}, which is not in a turn that is the last"
+        dropped = _quote(prompt[first_difference(prompt, own_text) :])
+        return f"the template does not write {dropped} before a last turn, which the prompt ends with"
     before = own_text[len(prompt) : alone.end].removesuffix(followed.stop)
     after = text[len(prompt) : followed.end].removesuffix(followed.stop)
     if turn.reasoning is ReasoningState.NONE and markers is not None:
         # The template may write markers around empty reasoning, which this turn does not contain.
         before = re.sub(rf"{re.escape(markers[0])}\s*{re.escape(markers[1])}\s*", "", before, count=1)
-    bodies = (turn.content.strip(), PROBE_REASONING if turn.reasoning is ReasoningState.SOME else "")
-    lost = next((body for body in bodies if body not in after), None)
-    if lost is not None:
-        return f"{_quote(lost)} would be left out of {_quote(after)}"
-    return None if before == after else f"{_quote(before)} would become {_quote(after)}"
+    if turn.content.strip() not in after:
+        return "the template changes or leaves out its content"
+    if turn.reasoning is ReasoningState.SOME and PROBE_REASONING not in after:
+        return "the template leaves out its reasoning"
+    return None if before == after else _describe_rewriting(before, after)
+
+
+def _describe_rewriting(before: str, after: str) -> str:
+    start = min(first_difference(before, after), first_difference(after, before))
+    before, after = before[start:], after[start:]
+    same = common_prefix_length(before[::-1], after[::-1])
+    old, new = before[: len(before) - same], after[: len(after) - same]
+    if not new:
+        return f"the template leaves out {_quote(old)} in it"
+    return f"the template writes {_quote(new)} for {_quote(old)} in it" if old else f"the template adds {_quote(new)}"
 
 
 def choose_outcome(
@@ -211,7 +227,7 @@ def choose_outcome(
     not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message.
     """
     if not proof.outcomes:
-        return BridgeRefusal(BridgeReason.MESSAGE_REFUSED, proof.errors[0])
+        return refuse(BridgeReason.MESSAGE_REFUSED, proof.errors[0])
     likely, first = proof.outcomes, proof.outcomes[0]
     ends = first.stop, first.suffix
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
@@ -227,12 +243,15 @@ def choose_outcome(
         return fault
     other = next((outcome for outcome in likely if (outcome.stop, outcome.suffix) != ends), None)
     if other is not None:
-        suffixes = [f"after {outcome.history.name}: {proof.suffixes[outcome.suffix]}" for outcome in (first, other)]
-        return BridgeRefusal(BridgeReason.SUFFIX_VARIES, "; ".join(suffixes))
+        added = [proof.suffixes[outcome.suffix] for outcome in (first, other)]
+        detail = f"the template adds {added[0]} if the turn follows {first.history.name}"
+        detail = f"{describe_new(new)}: {detail}, and {added[1]} if it follows {other.history.name}"
+        return refuse(BridgeReason.SUFFIX_VARIES, detail)
     evidence = tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
-        return BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"after {change.history}: {change.change}")
+        detail = f"{describe_new(new)}: if the turn follows {change.history}, {change.change}"
+        return refuse(BridgeReason.HISTORY_REWRITTEN, detail)
     return first, evidence
 
 
@@ -241,7 +260,8 @@ def _absent_features(
 ) -> frozenset[HistoryFeature]:
     """Return the features that the real history cannot have, because a token that they always produce is absent."""
     ending_otherwise = [outcome for outcome in outcomes if HistoryFeature.OWN not in outcome.history.features]
-    required = {outcome.history.features: outcome.required for outcome in ending_otherwise}
+    # Of histories with the same features, the first is the shortest.
+    required = {outcome.history.features: outcome.required for outcome in reversed(ending_otherwise)}
     absent = set() if after_assistant() else {HistoryFeature.OWN}
     for feature in HistoryFeature:
         having = [features for features in required if feature in features]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from renderers.errors import MessageError, UnencodableTextError
 
 
 class BridgeReason(enum.StrEnum):
@@ -30,13 +35,66 @@ class BridgeReason(enum.StrEnum):
     """The text that the template adds depends on a history that is not known."""
 
 
+_RENDER = "render the whole conversation"
+REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
+    {
+        BridgeReason.NO_PRIOR: "Render the first turn.",
+        BridgeReason.NOTHING_NEW: "Pass the messages that follow the completion.",
+        BridgeReason.ASSISTANT_MESSAGE: f"Remove it, or {_RENDER}.",
+        BridgeReason.UNSUPPORTED_ROLE: f"Change the role, or {_RENDER}.",
+        BridgeReason.MESSAGE_REFUSED: "Fix the messages.",
+        BridgeReason.REASONING_OPEN: f"Drop the rollout, or {_RENDER}.",
+        BridgeReason.NO_STOP_TOKEN: f"{_RENDER.capitalize()}.",
+        BridgeReason.HISTORY_REWRITTEN: f"Set thinking_retention, or {_RENDER}.",
+        BridgeReason.SUFFIX_VARIES: f"{_RENDER.capitalize()}.",
+    }
+)
+"""What a caller can do about a refusal, by its reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class BridgeRefusal:
     """A rollout that is not extended. Render the whole conversation instead."""
 
     reason: BridgeReason
     detail: str = ""
-    """The new message and its fault, the error of the template, or the text that would change."""
+    """The new message and its fault, the error of the template, or the text that would change, and the remedy."""
+
+
+def refuse(reason: BridgeReason, fault: str) -> BridgeRefusal:
+    """Return the refusal for a fault, with the remedy for its reason.
+
+    >>> refuse(BridgeReason.NOTHING_NEW, "there are no new messages").detail
+    'there are no new messages. Pass the messages that follow the completion.'
+    """
+    stop = "" if fault.endswith((".", "!", "?")) else "."
+    return BridgeRefusal(reason, f"{fault}{stop} {REMEDIES[reason]}")
+
+
+def describe_new(new: Sequence[Mapping[str, Any]]) -> str:
+    """Return the numbers and roles of new messages.
+
+    >>> describe_new([{"role": "tool"}, {"role": "user"}])
+    'new messages 0 (tool) and 1 (user)'
+    """
+    *names, last = [f"{number} ({message['role']})" for number, message in enumerate(new)]
+    return f"new messages {', '.join(names)} and {last}" if names else f"new message {last}"
+
+
+@contextlib.contextmanager
+def naming_new_messages() -> Iterator[None]:
+    """Name messages as new ones in the errors that are raised inside."""
+    try:
+        yield
+    except MessageError as error:
+        if error.message is None or error.is_new:
+            raise
+        renamed = type(error)(error.fault, message=error.message, path=error.path, is_new=True)
+        raise renamed.with_traceback(error.__traceback__) from error.__cause__
+    except UnencodableTextError as error:
+        if not str(error).startswith("message "):
+            raise
+        raise UnencodableTextError(f"new {error}") from None
 
 
 class BridgeEvidence(NamedTuple):

@@ -84,6 +84,30 @@ def sample_histories() -> tuple[SampleHistory, ...]:
     )
 
 
+@functools.lru_cache(maxsize=64)
+def long_histories(counts: frozenset[int]) -> tuple[SampleHistory, ...]:
+    """Return histories with about as many messages, or as many turns, as some counts.
+
+    The histories of `sample_histories` have up to six messages.
+
+    >>> [len(history.messages) for history in long_histories(frozenset({3, 9}))]
+    [7, 8, 9, 10, 21]
+    """
+    lengths = {length for count in counts for length in (*range(count - 2, count + 2), 2 * count + 3)}
+    shortest = max(len(history.messages) for history in sample_histories())
+    return tuple(_long_history(length) for length in sorted(lengths) if length > shortest)
+
+
+def _long_history(length: int) -> SampleHistory:
+    question, answer = chat_message("user", PROBE_QUESTION), chat_message("assistant", PROBE_EARLIER_CONTENT)
+    messages = [question, answer] * ((length - 1) // 2) + [chat_message("user", PROBE_FOLLOW_UP)]
+    features = {HistoryFeature.TURN}
+    if len(messages) < length:
+        messages.insert(0, chat_message("system", PROBE_SYSTEM))
+        features.add(HistoryFeature.SYSTEM)
+    return SampleHistory(f"{length} messages", frozenset(features), tuple(messages))
+
+
 def substitute_turn(turn: Turn, new: Sequence[JsonObject]) -> JsonObject:
     """Return the first assistant message that may stand for a completion before new messages."""
     return next(substitute_turns(turn, new))

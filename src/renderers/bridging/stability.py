@@ -61,7 +61,7 @@ RenderSample = Callable[[list[JsonObject], list[JsonObject] | None], tuple[str, 
 def learn_prefix_stability(key: Hashable, render: RenderSample) -> PrefixStability:
     """Return the result of `prefix_stability`, computed once per process for each `key`.
 
-    `key` is everything that determines the output of `render`. The caller owns the record and may change it.
+    `key` is everything that determines the output of `render`. The record is a copy that the caller may change.
     """
     return copy.deepcopy(_LEARNED.get(key, lambda: prefix_stability(render)))
 

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import NamedTuple
+
+from renderers.core.text import compile_alternation
+
+SHORT_TEXT = 8
+"""The largest length of a text that may be tested. All words that replace texts in samples are longer."""
+
+
+class TextUses(NamedTuple):
+    """How a chat format uses the texts of messages, beside tests against its literals."""
+
+    exact_fields: frozenset[str] | None
+    """The fields that may change the output in other ways than by literals; None if all may."""
+    short_length: int
+    """The length up to which the length of a text may change the output, at most `SHORT_TEXT`."""
+    id_lengths: bool
+    """True if the length of an id of a call may change the output."""
+    tested: frozenset[str] | None
+    """The literals that message texts are tested against; None for all literals of the format."""
+    joins_texts: bool
+    """True if a text that is tested may be joined from several texts."""
+    counts: frozenset[int]
+    """The numbers that the format compares a number of messages with."""
+
+    def is_exact(self, field: str) -> bool:
+        """Return True if the value of a field may not be replaced by another one with the same literals."""
+        return self.exact_fields is None or field in self.exact_fields
+
+
+PLAIN_USES = TextUses(frozenset(), short_length=0, id_lengths=False, tested=None, joins_texts=True, counts=frozenset())
+"""The uses of a format that only writes texts and tests them against its literals."""
 
 
 class TemplateLiterals(NamedTuple):
@@ -20,6 +52,46 @@ class TemplateLiterals(NamedTuple):
         """Return True if a test of the template may match a text."""
         return text.strip() in self.whole or any(literal in text for literal in self.within)
 
+    def among(self, texts: frozenset[str] | None) -> TemplateLiterals:
+        """Return the literals that are among some texts; all if there are none to choose from."""
+        return self if texts is None else TemplateLiterals(self.within & texts, self.whole & texts)
+
+    def find_runs(self, text: str, *, partial: bool) -> list[tuple[int, int]]:
+        """Return the offsets of the parts of a text that consist of literals, overlapping ones included.
+
+        If `partial` is True, a part of a literal counts at the start and at the end of the text.
+
+        >>> literals = TemplateLiterals(frozenset({"<a>", "a>b"}), frozenset())
+        >>> literals.find_runs("x<a>bc<", partial=False), literals.find_runs("x<a>bc<", partial=True)
+        ([(1, 5)], [(1, 5), (6, 7)])
+        """
+        found: list[tuple[int, int]] = []
+        for literal in self.within:
+            place = text.find(literal)
+            while place >= 0:
+                found.append((place, place + len(literal)))
+                place = text.find(literal, place + 1)
+        endings, beginnings = _partial_literals(self.within) if partial else (None, None)
+        longest = max(map(len, self.within), default=0)
+        start = endings.match(text) if endings else None
+        end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
+        if start is not None:
+            found.append(start.span())
+        if end is not None:
+            found.append((len(text) - end.end(), len(text)))
+        runs: list[tuple[int, int]] = []
+        for first, last in sorted(found):
+            if runs and first < runs[-1][1]:
+                runs[-1] = runs[-1][0], max(last, runs[-1][1])
+            else:
+                runs.append((first, last))
+        return runs
+
+    def is_part(self, text: str) -> bool:
+        """Return True if a text is a part of a literal, beside whitespace around it."""
+        body = text.strip()
+        return bool(body) and any(body in literal for literal in self.within)
+
     def with_texts(self, texts: frozenset[str]) -> TemplateLiterals:
         """Return the literals with other texts that the template may compare with, such as its arguments.
 
@@ -29,3 +101,12 @@ class TemplateLiterals(NamedTuple):
         names = frozenset(text for text in texts if text.isidentifier())
         others = frozenset(text for text in texts - names if text.strip())
         return TemplateLiterals(self.within | others, self.whole | (names - self.within))
+
+
+@functools.lru_cache(maxsize=64)
+def _partial_literals(literals: frozenset[str]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    """Return patterns for the ends of literals, and for their beginnings in reverse. Whitespace does not count."""
+    ends = {literal[size:] for literal in literals for size in range(1, len(literal))}
+    starts = {literal[:size] for literal in literals for size in range(1, len(literal))}
+    reverse = frozenset(text[::-1] for text in starts if text.strip())
+    return compile_alternation(frozenset(text for text in ends if text.strip())), compile_alternation(reverse)

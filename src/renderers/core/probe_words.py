@@ -45,6 +45,15 @@ PROBE_WORDS = tuple(_PLACEHOLDERS)
 _PATTERN = re.compile(rf"({'|'.join(PROBE_WORDS)})\d*", re.IGNORECASE)
 
 
+def hide_probe_words(text: str) -> str:
+    """Return a text with an ellipsis for each probe word, whatever its case.
+
+    >>> hide_probe_words("<|user|>probetext0<|end|>")
+    '<|user|>…<|end|>'
+    """
+    return _PATTERN.sub("…", text)
+
+
 def redact_probe_words(text: str) -> str:
     """Return a text with a placeholder for each probe word, whatever its case.
 

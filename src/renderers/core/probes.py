@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 from renderers.core.jsontypes import JsonObject
+from renderers.core.probe_words import PROBE_QUESTION, PROBE_RESULT, PROBE_SYSTEM
 
 CALL_ID = "call00000"
 """The id of every call in a probe. Some templates require nine characters."""
@@ -35,13 +36,13 @@ def tool_call(name: str, arguments: Any, *, call_id: str = CALL_ID) -> JsonObjec
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-ASK = chat_message("user", "Q")
-LEAD = chat_message("system", "S")
+ASK = chat_message("user", PROBE_QUESTION)
+LEAD = chat_message("system", PROBE_SYSTEM)
 
 
 def conversations_with(message: JsonObject) -> list[list[JsonObject]]:
     """Return conversations that contain a message in places where its role is allowed."""
-    result = {"role": "tool", "tool_call_id": CALL_ID, "name": "f", "content": "R"}
+    result = {"role": "tool", "tool_call_id": CALL_ID, "name": "f", "content": PROBE_RESULT}
     match message["role"]:
         case "system" | "developer":
             return [[message, ASK]]

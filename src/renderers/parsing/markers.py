@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from renderers.core.text import compile_alternation
+from renderers.core.text import compile_alternation, describe_type
 from renderers.parsing.pieces import COMPILED, Pieces, PieceTable, PieceTexts
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
@@ -37,13 +37,15 @@ def as_ids(token_ids: Iterable[Any]) -> list[Any]:
     An array of one row, as generation returns for a single sequence, counts as that row.
 
     Raises:
-        TypeError: The argument is not iterable.
+        TypeError: The argument is not iterable, or is text.
 
     >>> as_ids(range(3))
     [0, 1, 2]
     """
     if type(token_ids) is list:
         return token_ids
+    if isinstance(token_ids, str | bytes | bytearray):
+        raise TypeError(f"token ids must be numbers, not {describe_type(token_ids)}: encode a text with the tokenizer")
     if not hasattr(token_ids, "tolist"):
         return list(token_ids)
     listed = token_ids.tolist()

@@ -10,10 +10,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from renderers.core.bounded_table import BoundedTable
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.lazy import lazy
-from renderers.core.probe_words import PROBE_CAPTIONS
+from renderers.core.probe_words import PROBE_CAPTIONS, PROBE_CONTENT, PROBE_REASONING, PROBE_RESULT
 from renderers.core.probes import (
     ARGUMENTS,
     ASK,
@@ -30,6 +31,8 @@ from renderers.programs.base import REJECTIONS, Program
 
 THINKING_SWITCHES = ("enable_thinking", "thinking")
 """The names that templates use for the argument that turns reasoning on."""
+_PROBES_KEPT = 64
+"""How many headers and placeholders of a format are kept at least. A caller may pass any number of roles."""
 
 
 class ProbeKey(NamedTuple):
@@ -66,12 +69,19 @@ class TurnFormat:
 
     key: ProbeKey
 
-    @functools.lru_cache(maxsize=1024)  # noqa: B019 - turn formats are shared and kept as well
+    @lazy
+    def _probed(self) -> BoundedTable[Any]:
+        return BoundedTable(keep=_PROBES_KEPT)
+
     def headers(self, previous_role: str) -> tuple[TurnHeader, ...]:
         """Return the headers of a turn that follows a message of a role, the default header first.
 
         The header of a program without a generation prompt may be empty. Pass "" if no message precedes the turn.
         """
+        headers: tuple[TurnHeader, ...] = self._probed.get(previous_role, lambda: self._probe_headers(previous_role))
+        return headers
+
+    def _probe_headers(self, previous_role: str) -> tuple[TurnHeader, ...]:
         switches = [name for name in THINKING_SWITCHES if self.key.program.mentions(name)]
         switched = [{name: value} for name in switches for value in (True, False)]
         headers = []
@@ -83,9 +93,12 @@ class TurnFormat:
                 headers.append(TurnHeader(trace.text[last_body:], trace.text[prompt_start:], is_default=not switch))
         return tuple(dict.fromkeys(headers))
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - turn formats are shared and kept as well
     def placeholder(self, role: str, kind: str) -> str | None:
         """Return the text for a media part, without the tokens around it; None if the program accepts no such part."""
+        placeholder: str | None = self._probed.get((role, kind), lambda: self._probe_placeholder(role, kind))
+        return placeholder
+
+    def _probe_placeholder(self, role: str, kind: str) -> str | None:
         first, last = ({"type": "text", "text": caption} for caption in PROBE_CAPTIONS)
         without_media = conversations_with({"role": role, "content": [first, last]})
         with_media = conversations_with({"role": role, "content": [first, {"type": kind, kind: "x"}, last]})
@@ -99,7 +112,7 @@ class TurnFormat:
     def end_token(self) -> str | None:
         """The special token that ends a turn when another message follows; None if there is none."""
         pattern = compile_alternation(self.key.special_tokens)
-        conversation = [ASK, chat_message("assistant", "A"), ASK]
+        conversation = [ASK, chat_message("assistant", PROBE_CONTENT), ASK]
         trace = self.render(conversation)
         if trace is None or pattern is None:
             return None
@@ -174,10 +187,10 @@ def _inserted_placeholder(text: str, media_text: str, special_tokens: frozenset[
 
 _CALL = tool_call("f", ARGUMENTS[0])
 _TURNS: tuple[JsonObject, ...] = (
-    {"content": "Said", **reasoning_fields("Thought"), "tool_calls": [_CALL]},
-    {"content": "Said", **reasoning_fields("Thought")},
+    {"content": PROBE_CONTENT, **reasoning_fields(PROBE_REASONING), "tool_calls": [_CALL]},
+    {"content": PROBE_CONTENT, **reasoning_fields(PROBE_REASONING)},
     {"content": "", "tool_calls": [_CALL]},
-    {"content": "Said"},
+    {"content": PROBE_CONTENT},
 )
 
 
@@ -204,8 +217,8 @@ def _bodies(trace: Trace, messages: Sequence[JsonObject]) -> list[Span]:
 
 def _ending_with(role: str) -> list[list[JsonObject]]:
     if role == "tool":
-        return conversations_with({"role": role, "content": "R"})
+        return conversations_with({"role": role, "content": PROBE_RESULT})
     if role in ("", "user"):
         return [[ASK]]
-    message = chat_message(role, "A")
+    message = chat_message(role, PROBE_CONTENT)
     return [[message], [ASK, message]]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
 
@@ -68,6 +68,10 @@ class Program(Protocol):
     @property
     def literals(self) -> TemplateLiterals:
         """The constant texts that the format tests message texts against."""
+
+    @property
+    def text_uses(self) -> TextUses:
+        """How the format uses message texts, beside tests against its literals."""
 
     @property
     def readable_fields(self) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import TemplateLiterals
+from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.text import digest_of
 from renderers.programs.adapt import adapt_messages, adapt_tools
 from renderers.programs.base import ProgramRun
@@ -17,6 +17,7 @@ from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
+from renderers.templating.text_uses import text_uses
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class TemplateProgram:
     @property
     def literals(self) -> TemplateLiterals:
         return template_literals(self.template.source)
+
+    @property
+    def text_uses(self) -> TextUses:
+        return text_uses(self.template.source)
 
     @property
     def readable_fields(self) -> frozenset[str] | None:

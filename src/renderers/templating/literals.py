@@ -12,7 +12,7 @@ from renderers.templating.sandbox import ChatEnvironment
 
 _COMPARED = frozenset({"in", "notin", "eq", "ne"})
 _CONTAINMENT = frozenset({"in", "notin"})
-_TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
+TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
 
 Variables = Mapping[str, list[nodes.Node]]
 
@@ -27,7 +27,7 @@ def template_literals(source: str) -> TemplateLiterals:
     """
     tree = ChatEnvironment().parse(source)
     variables = template_variables(tree)
-    literals = {pair for node in tree.find_all(_TESTING) for pair in _literals_of(node, variables) if pair[0].strip()}
+    literals = {pair for node in tree.find_all(TESTING) for pair in literals_of(node, variables) if pair[0].strip()}
     fields = frozenset(_read_fields(tree))
     within = {text for text, partial in literals if not text.isidentifier() or (partial and text not in fields)}
     return TemplateLiterals(frozenset(within), frozenset(text for text, _ in literals) - within)
@@ -69,7 +69,7 @@ def _is_get(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "get"
 
 
-def _literals_of(node: nodes.Node, variables: Variables) -> Iterator[tuple[str, bool]]:
+def literals_of(node: nodes.Node, variables: Variables) -> Iterator[tuple[str, bool]]:
     """Yield the texts that an expression tests others against, and whether a part of a text may match."""
     if isinstance(node, nodes.Compare):
         operands = [operand for operand in node.ops if operand.op in _COMPARED]
