@@ -13,7 +13,7 @@ from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.byte_text import ByteTexts, texts_of_bytes, texts_of_pieces
 from renderers.tokenizer.encoding.piece_cache import PieceCache
 from renderers.tokenizer.encoding.plain import PlainEncoder
-from renderers.tokenizer.engines.hf import check_text, encode_batch
+from renderers.tokenizer.engines.huggingface import check_text, encode_batch
 from renderers.tokenizer.engines.words import WordEncoder, encode_by_words, word_encoder
 from renderers.tokenizer.loading.single_flight import SingleFlight
 

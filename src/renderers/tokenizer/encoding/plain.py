@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from tokenizers import AddedToken, Tokenizer
 
 from renderers.tokenizer.encoding.piece_cache import PieceCache
-from renderers.tokenizer.engines.hf import encode_batch
+from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.words import WordEncoder, encode_by_words
 
 _ISOLATOR = f"<{uuid.uuid4().hex}>"

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.encoding.piece_cache import PieceCache
 from renderers.tokenizer.engines.ascii_regex import Split, ascii_split
-from renderers.tokenizer.engines.hf import component_json, component_types, encode_batch
+from renderers.tokenizer.engines.huggingface import component_json, component_types, encode_batch
 
 _KEEP_ASCII = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 """The normalizers that do not change ASCII text."""
