@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
 from renderers.tokenizer.encoding.byte_text import ForeignTexts, attempt
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece
 from renderers.tokenizer.vocab import reserved_among
 
 _TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
@@ -95,9 +96,9 @@ class ForeignVocab:
     digest = lazy[frozenset[tuple[str, int]]](lambda self: frozenset(self.added_tokens.items()))
     """A value that is equal for tokenizers with equal reserved tokens."""
 
-    def encode_pieces(self, texts: Iterable[str]) -> list[list[int]]:
+    def encode_pieces(self, texts: Iterable[str]) -> list[EncodedPiece]:
         """Encode texts, each on its own, adding no special tokens."""
-        return [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        return [EncodedPiece(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.
