@@ -11,6 +11,7 @@ from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
 from renderers.tokenizer.encoding.byte_text import ForeignTexts, attempt
 from renderers.tokenizer.encoding.piece_cache import EncodedPiece
+from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.vocab import reserved_among
 
 _TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
@@ -45,6 +46,11 @@ class ForeignTokenizer:
     """The ids of the special tokens and of all added tokens that are known."""
     lists_added_tokens = lazy[bool](lambda self: callable(getattr(self.wrapped, "get_added_vocab", None)))
     """True if the wrapped class has a method `get_added_vocab`."""
+
+    @property
+    def bpe_engine(self) -> EngineStatus:
+        """The wrapped class."""
+        return EngineStatus(type(self.wrapped).__name__, "", "a tokenizer object that encodes text itself")
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""

@@ -87,13 +87,13 @@ class Vocab:
 
     @lazy
     def engines(self) -> EngineChoice:
-        """The engines that are faster than `backend`. They do not find tokens that are isolating and reserved."""
+        """The engines that are faster than `backend`. They do not find the tokens in `isolated_texts`."""
         return EngineChoice(
             self.bpe_engine,
             self.backend,
             digest=self.digest,
             added=frozenset(self.added_tokens),
-            isolated=self.isolating_texts & self.reserved_texts,
+            isolated=self.isolated_texts,
         )
 
     @lazy
@@ -105,9 +105,7 @@ class Vocab:
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         # An engine sees a text as the first one.
         engines = None if prepends_a_space(self.backend) else self.engines
-        return PlainEncoder(
-            self.backend, engines, reserved=reserved, matched=self.reserved_texts - self.isolating_texts
-        )
+        return PlainEncoder(self.backend, engines, reserved=reserved, matched=self.reserved_texts - self.isolated_texts)
 
     def id_of(self, token: str | None) -> int | None:
         return None if token is None else self.backend.token_to_id(token)
@@ -157,6 +155,14 @@ class Vocab:
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens; of all added tokens but spaces if none is marked special."""
         return self._texts_of(self.special_ids) or frozenset(text for text in self.added_tokens if not text.isspace())
+
+    @lazy
+    def isolated_texts(self) -> frozenset[str]:
+        """The tokens that no piece contains: isolating and reserved ones, unless other text is normalized to them."""
+        added = self.backend.get_added_tokens_decoder().values() if self.backend.normalizer is not None else ()
+        return (self.isolating_texts & self.reserved_texts).difference(
+            token.content for token in added if token.normalized
+        )
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)

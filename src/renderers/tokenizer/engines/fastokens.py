@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -41,7 +42,9 @@ class FastokensEngine:
         self._truth = truth
         self.probes = 0
         """The number of texts that were compared, except those that `takes` compares later."""
-        self._characters = ProvenCharacters(lambda texts: differing(self._encode_each, truth, texts))
+        # Without a reference to this object: a cycle would keep it in memory until the next garbage collection.
+        self._differing = functools.partial(differing, functools.partial(_encode_each, encode, truth), truth)
+        self._characters = ProvenCharacters(self._differing)
 
     def takes(self, text: str) -> bool:
         """Return True if a text is ASCII or all its characters are proven."""
@@ -54,32 +57,35 @@ class FastokensEngine:
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """Encode texts one after the other. For a batch, fastokens would start threads, which takes more CPU time."""
-        ids = array("I")
-        ends: list[int] = []
-        for text in texts:
-            try:
-                ids.frombytes(self._encode([text])[0])
-            except BaseException as error:
-                # A panic of the Rust library is no `Exception`. A search that exceeds the limits of PCRE2 is an error.
-                if isinstance(error, MemoryError) or not _is_failure(error):
-                    raise
-                logger.debug("fastokens fails on a text of %d characters: %s", len(text), error)
-                ids.extend(self._truth([text])[0])
-            ends.append(len(ids))
-        return EncodedTexts(ids, ends)
-
-    def _encode_each(self, texts: list[str]) -> list[array[int]]:
-        return self.encode(texts).split()
+        return _encode(self._encode, self._truth, texts)
 
     def prove(self, texts: list[str]) -> None:
-        """Raise `UnfitEngineError` if the ids of a text differ."""
-        wrong = differing(self._encode_each, self._truth, texts)
+        """Raise `UnfitEngineError` if the ids of a text differ, and no single character of it is the reason."""
+        wrong = [text for text in self._differing(texts) if self.takes(text)]
         if wrong:
-            shortest = quote_short(min(wrong, key=len))
-            raise UnfitEngineError(
-                f"it gives other ids for {len(wrong)} of {len(texts)} probe texts, such as {shortest}"
-            )
+            count, example = f"{len(wrong)} of {len(texts)}", quote_short(min(wrong, key=len))
+            raise UnfitEngineError(f"it gives other ids for {count} probe texts, such as {example}")
         self.probes += len(texts)
+
+
+def _encode(encode: Any, truth: Encode, texts: Sequence[str]) -> EncodedTexts:
+    ids = array("I")
+    ends: list[int] = []
+    for text in texts:
+        try:
+            ids.frombytes(encode([text])[0])
+        except BaseException as error:
+            # A panic of the Rust library is no `Exception`. A search that exceeds the limits of PCRE2 is an error.
+            if isinstance(error, MemoryError) or not _is_failure(error):
+                raise
+            logger.debug("fastokens fails on a text of %d characters: %s", len(text), error)
+            ids.extend(truth([text])[0])
+        ends.append(len(ids))
+    return EncodedTexts(ids, ends)
+
+
+def _encode_each(encode: Any, truth: Encode, texts: list[str]) -> list[array[int]]:
+    return _encode(encode, truth, texts).split()
 
 
 _ENGINES: weakref.WeakValueDictionary[tuple[str, str, str], FastokensEngine] = weakref.WeakValueDictionary()

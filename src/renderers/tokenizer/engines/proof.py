@@ -45,7 +45,7 @@ _SAMPLES = (
 )
 _SPACES = (" ", "\n", "\t", "\r\n", " \n", "\n ", "\r", "\u00a0", "\u3000", "\f", "\v")
 _LENGTHS = (*range(1, 20), 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 1000)
-_ROW = 64
+_ROW = 16
 _BMP = 0x10000
 
 
@@ -121,7 +121,7 @@ class ProvenCharacters:
     """The characters that an engine is known to encode as the tokenizer does, next to any kind of character.
 
     Engines have different tables of Unicode, so they disagree about single characters. A character is tried when a text
-    first contains it; above U+FFFF, the aligned row of 64 is. Threads share an object without a lock: two that race may
+    first contains it; above U+FFFF, the aligned row of 16 is. Threads share an object without a lock: two that race may
     try a character twice.
 
     >>> characters = ProvenCharacters(lambda texts: [text for text in texts if "ж" in text])
@@ -132,29 +132,34 @@ class ProvenCharacters:
     def __init__(self, differing: Callable[[list[str]], list[str]]) -> None:
         """Take a function that returns the texts for which the ids differ. ASCII characters must be proven already."""
         self._differing = differing
-        self._proven = frozenset(_ASCII)
+        self._proven = set(_ASCII)
         self.refused: frozenset[str] = frozenset()
         """The characters that are encoded differently, so far."""
         self._pattern = _only(self._proven)
+        self._in_pattern = len(self._proven)
 
     def contain(self, text: str) -> bool:
         """Return True if all characters of a text are proven. Those that were never seen are tried."""
         if self._pattern.fullmatch(text) is not None:
             return True
         new = set(text) - self._proven
+        if not new:
+            return True
         if new & self.refused or any("\ud800" <= character <= "\udfff" for character in new):
             return False
-        self._prove(new)
+        rows = {ord(character) // _ROW for character in new if ord(character) >= _BMP}
+        neighbours = {chr(row * _ROW + at) for row in rows for at in range(_ROW)}
+        self._prove(sorted(new | neighbours - self.refused))
         return new <= self._proven
 
-    def _prove(self, new: set[str]) -> None:
-        rows = {ord(character) // _ROW for character in new if ord(character) >= _BMP}
-        new |= {chr(row * _ROW + at) for row in rows for at in range(_ROW)} - self.refused
-        probes = {_contexts(character): character for character in sorted(new)}
+    def _prove(self, characters: list[str]) -> None:
+        probes = dict(zip(map(_contexts, characters), characters, strict=True))
         wrong = {probes[text] for text in self._differing(list(probes))}
         self.refused |= wrong
-        self._proven |= new - wrong
-        self._pattern = _only(self._proven)
+        self._proven.update(set(characters) - wrong)
+        # Compiling takes as long as there are characters. The set is enough until a pattern has many more.
+        if len(self._proven) > self._in_pattern + (self._in_pattern >> 4):
+            self._pattern, self._in_pattern = _only(sorted(self._proven)), len(self._proven)
 
 
 def _contexts(character: str) -> str:

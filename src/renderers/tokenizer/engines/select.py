@@ -50,7 +50,7 @@ class EngineStatus:
     """The library that encodes text, and the reason why."""
 
     name: str
-    """`tokenizers` or `fastokens`."""
+    """`tokenizers`, `fastokens`, or the class of a caller's tokenizer."""
     version: str
     reason: str
 
