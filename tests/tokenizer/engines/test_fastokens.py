@@ -124,7 +124,7 @@ def test_another_version_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
         plant(patch, "'VE")
         with pytest.raises(UnfitEngineError):
             engine_of(vocab, digest="versions")
-    monkeypatch.setattr(module, "installed_version", lambda: "0.3.6")
+    monkeypatch.setattr(module, "_installed_version", lambda: "0.3.6")
     assert engine_of(vocab, digest="versions").version == "0.3.6"
 
 
@@ -188,8 +188,8 @@ def test_it_finds_no_token_that_texts_are_cut_at_and_all_others() -> None:
     assert list(engine.encode(["<|end|>"]).ids) == list(plain.encode(["<|end|>"], first=True)[0].ids)
 
 
-def test_a_package_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_missing_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastokens", None)
-    assert module.installed_version() is None
+    assert not module.is_installed()
     with pytest.raises(UnfitEngineError, match="not installed"):
         engine_of(load_tokenizer(EMBEDDED).vocab, digest="none")

@@ -78,6 +78,16 @@ def test_an_engine_that_is_unfit_is_not_tried_again(monkeypatch: pytest.MonkeyPa
     assert engines.status.reason == "fastokens is not used: it gives other ids for 1 of 2 probe texts"
 
 
+def test_too_little_memory_for_it_does_not_fail_a_render(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(module, "fastokens_engine", fail)
+    engines = choice("fastokens")
+    assert engines.engine_for(["a"]) is None
+    assert engines.status.reason.endswith("there is not enough memory to load it")
+
+
 def test_other_threads_go_on_while_one_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     started, release = threading.Event(), threading.Event()
     load = fastokens_engine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import importlib.util
 import json
 import logging
@@ -94,12 +93,19 @@ _UNFIT: dict[tuple[str, str, str], str] = {}
 _MOST_UNFIT = 64
 
 
-def installed_version() -> str | None:
-    """Return the version of fastokens; None if it is not installed."""
+def is_installed() -> bool:
+    """Return True if fastokens can be imported."""
     try:
-        return importlib.metadata.version("fastokens") if importlib.util.find_spec("fastokens") else None
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        return None
+        return importlib.util.find_spec("fastokens") is not None
+    except ValueError:
+        return False
+
+
+def _installed_version() -> str:
+    # Imported here: it takes longer than a short render.
+    from importlib.metadata import version
+
+    return version("fastokens")
 
 
 def fastokens_engine(backend: Tokenizer, *, digest: str, isolated: frozenset[str]) -> FastokensEngine:
@@ -111,9 +117,9 @@ def fastokens_engine(backend: Tokenizer, *, digest: str, isolated: frozenset[str
     Raises:
         UnfitEngineError: fastokens is not installed, cannot load the vocabulary, or gives other ids.
     """
-    version = installed_version()
-    if version is None:
+    if not is_installed():
         raise UnfitEngineError("it is not installed")
+    version = _installed_version()
     key = (digest, version, truth_version)
     if (engine := _ENGINES.get(key)) is not None:
         return engine

@@ -17,7 +17,7 @@ from renderers.tokenizer.engines.fastokens import (
     FastokensEngine,
     UnfitEngineError,
     fastokens_engine,
-    installed_version,
+    is_installed,
 )
 from renderers.tokenizer.engines.words import WordEncoder, word_encoder
 
@@ -63,7 +63,7 @@ def check_engine(option: object) -> None:
     if option not in get_args(BpeEngineName):
         choices = ", ".join(map(repr, get_args(BpeEngineName)))
         raise ValueError(f"bpe_engine must be one of {choices}, not {option!r}")
-    if option == "fastokens" and installed_version() is None:
+    if option == "fastokens" and not is_installed():
         raise ModuleNotFoundError(f'bpe_engine="fastokens" needs the package fastokens. {_INSTALL}.', name="fastokens")
 
 
@@ -77,7 +77,6 @@ class EngineChoice:
     def __init__(
         self, option: BpeEngineName, backend: Tokenizer, *, digest: str, added: frozenset[str], isolated: frozenset[str]
     ) -> None:
-        self._option = option
         self._backend = backend
         self._digest = digest
         self._isolated = isolated
@@ -92,7 +91,7 @@ class EngineChoice:
         self._unfit: str | None = None
         if option == "tokenizers":
             self._unfit = 'bpe_engine="tokenizers"'
-        elif installed_version() is None:
+        elif not is_installed():
             self._unfit = f"fastokens, which is faster, is not installed. {_INSTALL}"
 
     def engine_for(self, texts: Sequence[str]) -> BpeEngine | None:
@@ -114,6 +113,8 @@ class EngineChoice:
                 self._words = None
         except UnfitEngineError as error:
             self._unfit = f"fastokens is not used: {error}"
+        except MemoryError:
+            self._unfit = "fastokens is not used: there is not enough memory to load it"
         finally:
             lock.release()
 
