@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.configs import AutoRendererConfig, BaseRendererConfig, CustomRendererConfig, merge_chat_template_kwargs
-from renderers.core.options import ContentTokens, SamplingConventions, ThinkingRetention
+from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.config import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY
@@ -30,6 +30,7 @@ def create_renderer(
     content_tokens: ContentTokens | None = None,
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
+    bpe_engine: BpeEngineName | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a tokenizer.
 
@@ -51,8 +52,10 @@ def create_renderer(
         conventions: Rules of another package for the boundaries of sampled text.
         thinking_retention: The reasoning that a bridge keeps although the template drops it from the history:
             `"all"`, or `"tool_cycle"` up to the next user message.
+        bpe_engine: The library that encodes text; see `load_tokenizer`. Default: that of the tokenizer.
 
     Raises:
+        ModuleNotFoundError: The engine is not installed.
         TemplateMissingError: There is no chat template.
         TemplateSourceError: The chat template is not valid.
         TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is
@@ -71,6 +74,7 @@ def create_renderer(
         "content_tokens": content_tokens,
         "conventions": conventions,
         "thinking_retention": thinking_retention,
+        "bpe_engine": bpe_engine,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     if isinstance(config, CustomRendererConfig):

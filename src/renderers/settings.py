@@ -17,7 +17,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
-from renderers.core.options import DEFAULT_DATE, ContentTokens, SamplingConventions, ThinkingRetention
+from renderers.core.options import DEFAULT_DATE, BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
@@ -72,6 +72,7 @@ def resolve_settings(
     content_tokens: ContentTokens | None = None,
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
+    bpe_engine: BpeEngineName | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
@@ -91,7 +92,7 @@ def resolve_settings(
         raise TypeError(
             f"{type(config).__name__} has no `name` field. Wrap a config class of your own in a CustomRendererConfig."
         )
-    adopted = adopt_tokenizer(tokenizer)
+    adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
     if source is not None and isinstance(adopted, ForeignTokenizer):
         # Its special tokens are found in the template that is used.

@@ -53,7 +53,7 @@ def test_it_is_what_the_protocols_ask_for(ours: LoadedTokenizer) -> None:
     assert isinstance(ours, OffsetTokenizer)
 
 
-DOCUMENTED = "added_tokens chat_templates revision source stop_token_ids takes_audio takes_images".split()
+DOCUMENTED = "added_tokens bpe_engine chat_templates revision source stop_token_ids takes_audio takes_images".split()
 
 
 def test_public_names_are_those_of_transformers_and_those_in_the_docs(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer, normalizers
 
-from renderers import EMBEDDED, LoadedTokenizer, create_renderer, load_tokenizer
+from renderers import EMBEDDED, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
 from renderers.tokenizer.vocab import Vocab, vocab_from_state
 from tests.support.standin import byte_tokenizer
 
@@ -66,13 +66,14 @@ def test_tokens_that_absorb_spaces_are_stripping() -> None:
 
 def test_token_sizes_are_bytes() -> None:
     vocab = vocab_with(AddedToken("<é>"))
+    assert vocab.token_sizes is not None
     assert [vocab.token_sizes[number] for number in range(257)] == [1] * 256 + [4]
 
 
 def test_pieces_are_encoded_once_and_without_special_tokens(ours: LoadedTokenizer) -> None:
     first, second = ours.vocab.encode_pieces(["Hello", "Hello"])
     assert first is second
-    assert first.tolist() == ours.encode("Hello", add_special_tokens=False)
+    assert list(first.ids) == ours.encode("Hello", add_special_tokens=False)
 
 
 def test_the_state_of_a_vocabulary_is_all_that_another_process_needs(ours: LoadedTokenizer) -> None:
@@ -86,7 +87,7 @@ def test_the_state_of_a_vocabulary_is_all_that_another_process_needs(ours: Loade
 
 TABLES = (
     "plain token_sizes token_texts byte_texts isolating_texts control_texts stop_texts reserved_texts stripping "
-    "_piece_cache _words"
+    "_piece_cache engines"
 )
 
 
@@ -128,3 +129,19 @@ def test_a_vocabulary_that_nothing_uses_is_freed_at_once(repository: Path) -> No
     reference = weakref.ref(tokenizer)
     del tokenizer
     assert reference() is None
+
+
+def test_a_token_that_other_text_is_normalized_to_is_found_by_engines() -> None:
+    # NFC writes the Kelvin sign as a K.
+    pytest.importorskip("fastokens", reason="fastokens is an extra")
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.normalizer = normalizers.NFC()
+    backend.add_tokens([AddedToken("[K]", normalized=True), AddedToken("[Q]", normalized=False)])
+    vocab = adopt_tokenizer(backend, bpe_engine="fastokens").vocab
+    assert isinstance(vocab, Vocab)
+    assert {"[K]", "[Q]"} <= vocab.isolating_texts
+    (piece,) = vocab.encode_pieces(["a[\u212a]b"])
+    assert list(piece.ids) == backend.encode("a[\u212a]b", add_special_tokens=False).ids
+    assert backend.token_to_id("[K]") in piece.ids
+    (plain,) = vocab.plain.encode(["a[K]b"], first=True)
+    assert backend.token_to_id("[K]") not in plain.ids

@@ -23,7 +23,7 @@ from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
-from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
@@ -102,11 +102,6 @@ class _Suffix(NamedTuple):
     evidence: tuple[BridgeEvidence, ...]
 
 
-def _unused_ids(context: BridgeContext) -> frozenset[int]:
-    """Return the ids below the size of the vocabulary that have no token."""
-    return frozenset(number for number, text in enumerate(context.tokenizer.vocab.byte_texts) if text == UNKNOWN)
-
-
 @dataclass(frozen=True, slots=True)
 class Extension:
     """A rollout and the messages to extend it by."""
@@ -150,19 +145,16 @@ class Extension:
 
     def _has_known_ids(self) -> bool:
         """Return True if every id of the rollout is one of the vocabulary. No text has any other id."""
-        texts = self.context.tokenizer.vocab.byte_texts
-        for ids in (self.prior.prompt, self.prior.completion):
-            try:
-                numbers = array("I", ids)
-            except Exception:
-                # An object that is not an id may raise anything when it is converted.
-                return False
-            if isinstance(texts, ByteTexts):
-                if max(numbers, default=0) >= len(texts) or not self.context.learn(_unused_ids).isdisjoint(numbers):
-                    return False
-            elif any(texts[number] == UNKNOWN for number in set(numbers)):
-                return False
-        return True
+        texts = self.context.tokenizer.vocab.token_texts
+        try:
+            numbers = {*array("I", self.prior.prompt), *array("I", self.prior.completion)}
+        except Exception:
+            # An object that is not an id may raise anything when it is converted.
+            return False
+        if isinstance(texts, TokenTexts):
+            # Only ids with a token are kept.
+            numbers -= texts.keys()
+        return all(texts[number] != UNKNOWN for number in numbers)
 
     @property
     def _roles(self) -> list[str]:

@@ -32,6 +32,7 @@ def describe(tokenizer: LoadedTokenizer) -> str:
         "vocabulary": f"{tokenizer.vocab_size} tokens, {len(tokenizer)} with added ones",
         "byte-level": _yes_or_no(vocab.byte_level),
         "isolating": isolating + ", all special tokens included" * (vocab.special_ids <= vocab.isolating_token_ids),
+        "BPE engine": str(tokenizer.bpe_engine),
         "added tokens": _tokens(tokenizer, list(tokenizer.added_tokens.values())),
         "special tokens": ", ".join(f"{role} {text}" for role, text in tokenizer.special_tokens_map.items()) or "none",
         "stop tokens": "not specified" if stops is None else _tokens(tokenizer, list(stops)),

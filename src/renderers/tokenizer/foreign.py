@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
 from renderers.tokenizer.encoding.byte_text import ForeignTexts, attempt
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece
+from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.vocab import reserved_among
 
 _TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
@@ -44,6 +46,11 @@ class ForeignTokenizer:
     """The ids of the special tokens and of all added tokens that are known."""
     lists_added_tokens = lazy[bool](lambda self: callable(getattr(self.wrapped, "get_added_vocab", None)))
     """True if the wrapped class has a method `get_added_vocab`."""
+
+    @property
+    def bpe_engine(self) -> EngineStatus:
+        """The wrapped class."""
+        return EngineStatus(type(self.wrapped).__name__, "", "a tokenizer object that encodes text itself")
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids. `add_special_tokens` is ignored if the wrapped class does not support it."""
@@ -97,9 +104,9 @@ class ForeignVocab:
     digest = lazy[frozenset[tuple[str, int]]](lambda self: frozenset(self.added_tokens.items()))
     """A value that is equal for tokenizers with equal reserved tokens."""
 
-    def encode_pieces(self, texts: Iterable[str]) -> list[list[int]]:
+    def encode_pieces(self, texts: Iterable[str]) -> list[EncodedPiece]:
         """Encode texts, each on its own, adding no special tokens."""
-        return [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        return [EncodedPiece(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, overload
 
 from renderers.core.lazy import lazy
+from renderers.core.options import BpeEngineName
 from renderers.errors import TokenIdError, TokenizerFileError
+from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.vocab import Vocab, vocab_from_state
 
 _UNSUPPORTED_ARGUMENTS = frozenset(
@@ -102,6 +104,14 @@ class LoadedTokenizer:
     eos_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.eos_token))
     pad_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.pad_token))
     unk_token_id = lazy[int | None](lambda self: self.vocab.id_of(self.unk_token))
+
+    @property
+    def bpe_engine(self) -> EngineStatus:
+        """The library that encodes text for renderers now, its version, and the reason.
+
+        `encode` and calls of the tokenizer always use `tokenizers`: they return offsets and add special tokens.
+        """
+        return self.vocab.engines.status
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Encode text to token ids.
@@ -243,7 +253,7 @@ class LoadedTokenizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.source.files:
-            return _load_again, (self.name_or_path, self.revision, self.source)
+            return _load_again, (self.name_or_path, self.revision, self.source, self.vocab.bpe_engine)
         return _rebuild, (self.name_or_path, self.revision, self.source, self.vocab.state())
 
     def __repr__(self) -> str:
@@ -265,11 +275,11 @@ class LoadedTokenizer:
         return [number for number in numbers if number not in skipped] if skipped else numbers
 
 
-def _load_again(name: str, revision: str | None, source: TokenizerSource) -> LoadedTokenizer:
+def _load_again(name: str, revision: str | None, source: TokenizerSource, bpe_engine: BpeEngineName) -> LoadedTokenizer:
     # The loader imports this class.
     from renderers.tokenizer.loading.load import load_tokenizer
 
-    loaded = load_tokenizer(source.location, revision=source.commit)
+    loaded = load_tokenizer(source.location, revision=source.commit, bpe_engine=bpe_engine)
     if loaded.source.digest != source.digest:
         fault = f"changed since this tokenizer was pickled: the files of {source.location} differ."
         raise TokenizerFileError(f"{fault} Use the same files in both processes.", name=name)

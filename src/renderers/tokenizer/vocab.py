@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer
 
 from renderers.core.lazy import lazy
+from renderers.core.options import BpeEngineName
 from renderers.tokenizer.encoding.byte_text import (
     ByteTexts,
-    TokenSizes,
     TokenTexts,
     text_of_bytes,
     text_of_pieces,
     texts_of_bytes,
     texts_of_pieces,
 )
-from renderers.tokenizer.encoding.piece_cache import PieceCache
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
 from renderers.tokenizer.encoding.plain import PlainEncoder
-from renderers.tokenizer.engines.hf import check_text, encode_batch
-from renderers.tokenizer.engines.words import WordEncoder, encode_by_words, word_encoder
+from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+from renderers.tokenizer.engines.base import encode_with
+from renderers.tokenizer.engines.huggingface import (
+    KEEP_ASCII,
+    check_text,
+    component_types,
+    encode_batch,
+    prepends_a_space,
+)
+from renderers.tokenizer.engines.select import EngineChoice, check_engine
 from renderers.tokenizer.loading.single_flight import SingleFlight
+
+_ASCII_PROBE = "".join(f"{chr(code)} {chr(code) * 3}\na{chr(code)}1" for code in range(128))
+"""Loses or gains characters if the pre-tokenizer of a vocabulary removes some or adds a space."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Vocab:
     """The contents of a tokenizer's files and the tables derived from them; made by `shared_vocab`.
 
-    There is one per digest in a process, so tables are built once. It is immutable, and threads share it.
+    There is one per digest and `bpe_engine` in a process, so tables are built once. It is immutable, and threads share
+    it.
     """
 
     digest: str
@@ -45,6 +56,8 @@ class Vocab:
     takes_audio: bool | None
     isolating_token_ids: frozenset[int]
     byte_level: bool
+    bpe_engine: BpeEngineName = "auto"
+    """The option, not the engine that is in use: `engines.status` is that."""
 
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
@@ -58,28 +71,37 @@ class Vocab:
             check_text(text)
             raise
 
-    def encode_pieces(self, texts: Sequence[str]) -> list[array[int]]:
+    def encode_pieces(self, texts: Sequence[str]) -> list[EncodedPiece]:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens.
 
-        The arrays are shared with the cache. Do not modify them.
+        The results are shared with the cache. Do not modify them.
         """
-        ids_of = self._piece_cache.lookup(texts)
-        return [ids_of[text] for text in texts]
+        pieces = self._piece_cache.lookup(texts)
+        return [pieces[text] for text in texts]
 
     @lazy
-    def _piece_cache(self) -> PieceCache[array[int]]:
+    def _piece_cache(self) -> PieceCache[EncodedPiece]:
         # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
-        backend, words = self.backend, self._words
+        backend, engines = self.backend, self.engines
 
-        def encode(texts: list[str]) -> list[array[int]]:
-            return encode_by_words(words, texts, lambda rest: encode_batch(backend, [texts[at] for at in rest]))
+        def encode(texts: list[str]) -> Iterable[EncodedPiece]:
+            def otherwise(rest: list[int]) -> list[list[int]]:
+                return encode_batch(backend, [texts[at] for at in rest])
 
-        return PieceCache(encode)
+            return map(EncodedPiece, encode_with(engines.engine_for(texts), texts, otherwise))
+
+        return PieceCache(encode, size=size_of_piece)
 
     @lazy
-    def _words(self) -> WordEncoder | None:
-        isolated = self.isolating_texts & self.reserved_texts
-        return word_encoder(self.backend, unless=frozenset(self.added_tokens) - isolated)
+    def engines(self) -> EngineChoice:
+        """The engines that are faster than `backend`. They do not find the tokens in `isolated_texts`."""
+        return EngineChoice(
+            self.bpe_engine,
+            self.backend,
+            digest=self.digest,
+            added=frozenset(self.added_tokens),
+            isolated=self.isolated_texts,
+        )
 
     @lazy
     def plain(self) -> PlainEncoder:
@@ -88,11 +110,9 @@ class Vocab:
         `TypeError` if the vocabulary has no other encoding for the text of one of its special tokens.
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
-        if self.reserved_texts <= self.isolating_texts:
-            words = self._words
-        else:
-            words = word_encoder(self.backend, unless=frozenset(self.added_tokens) - self.reserved_texts)
-        return PlainEncoder(self.backend, words, reserved=reserved)
+        # An engine sees a text as the first one.
+        engines = None if prepends_a_space(self.backend) else self.engines
+        return PlainEncoder(self.backend, engines, reserved=reserved, matched=self.reserved_texts - self.isolated_texts)
 
     def id_of(self, token: str | None) -> int | None:
         return None if token is None else self.backend.token_to_id(token)
@@ -116,10 +136,29 @@ class Vocab:
         """The same texts of the whole vocabulary."""
         return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
 
-    token_sizes = lazy[TokenSizes](lambda self: TokenSizes(self.token_texts))
-    """The number of bytes of each token by id. Only for byte-level vocabularies."""
-    sizes_hold = lazy[bool](lambda self: self.byte_level and self._words is not None and not self.stripping)
-    """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
+    @lazy
+    def token_sizes(self) -> TokenSizes | None:
+        """The number of bytes of each token by id; None if they do not add up to the size of a text."""
+        if not self.byte_level and not replaces_only_spaces(self.backend):
+            return None
+        return TokenSizes(self.backend, self.added_tokens, byte_level=self.byte_level)
+
+    def keeps(self, text: str) -> bool:
+        """Return True if the normalizer does not change a text, or only writes spaces as another character."""
+        return self.normalized(text) == text if self.byte_level else "▁" not in text
+
+    @lazy
+    def sizes_hold(self) -> bool:
+        """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
+        if self.token_sizes is None or self.stripping or not self._keeps_ascii:
+            return False
+        sizes = map(self.token_sizes.__getitem__, self.encode(_ASCII_PROBE, add_special_tokens=False).ids)
+        return sum(sizes) == len(_ASCII_PROBE)
+
+    @lazy
+    def _keeps_ascii(self) -> bool:
+        return not self.byte_level or KEEP_ASCII.issuperset(component_types(self.backend.normalizer))
+
     isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
     stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))
     reserved_texts = lazy[frozenset[str]](lambda self: reserved_among(self.added_tokens))
@@ -129,6 +168,14 @@ class Vocab:
     def control_texts(self) -> frozenset[str]:
         """The texts of the special tokens; of all added tokens but spaces if none is marked special."""
         return self._texts_of(self.special_ids) or frozenset(text for text in self.added_tokens if not text.isspace())
+
+    @lazy
+    def isolated_texts(self) -> frozenset[str]:
+        """The tokens that no piece contains: isolating and reserved ones, unless other text is normalized to them."""
+        added = self.backend.get_added_tokens_decoder().values() if self.backend.normalizer is not None else ()
+        return (self.isolating_texts & self.reserved_texts).difference(
+            token.content for token in added if token.normalized
+        )
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
@@ -146,7 +193,10 @@ def reserved_among(texts: Iterable[str]) -> frozenset[str]:
 
 
 _VOCABS: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
-"""By digest. Weak: the caches of tokenizers decide how long a vocabulary without users is kept."""
+"""By digest, and by engine if it is not `"auto"`.
+
+Weak: the caches of tokenizers decide how long a vocabulary without users is kept.
+"""
 
 
 def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
@@ -154,8 +204,21 @@ def shared_vocab(digest: str, *, build: Callable[[], Vocab]) -> Vocab:
     return _VOCABS.get(digest, version=None, work=build)
 
 
+def vocab_with_engine(vocab: Vocab, bpe_engine: BpeEngineName) -> Vocab:
+    """Return the process-wide `Vocab` of the same files with another value of `bpe_engine`.
+
+    Raises:
+        ModuleNotFoundError: The engine is not installed.
+        ValueError: There is no such engine.
+    """
+    check_engine(bpe_engine)
+    if vocab.bpe_engine == bpe_engine:
+        return vocab
+    return _VOCABS.get((vocab.digest, bpe_engine), version=None, work=lambda: replace(vocab, bpe_engine=bpe_engine))
+
+
 def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
     def build() -> Vocab:
-        return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"])})
+        return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"]), "bpe_engine": "auto"})
 
-    return shared_vocab(state["digest"], build=build)
+    return vocab_with_engine(shared_vocab(state["digest"], build=build), state["bpe_engine"])

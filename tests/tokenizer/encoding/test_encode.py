@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, models, normalizers
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.spans import Channel, LabelledSpan
@@ -16,12 +16,18 @@ from renderers.core.tokens import TokenRun
 from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import (
     Cuts,
+    _aligned,
+    _Piece,
+    _Places,
+    _sized,
     cut_at_isolating_tokens,
     cut_at_own,
     encode_labelled,
     encode_text,
     locate_marks,
 )
+from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
 
@@ -180,3 +186,44 @@ def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
         assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
         own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.vocab.reserved_texts))
         assert encode_text(tokenizer, text, own) == whole
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "google/gemma-3-4b-it", "google/gemma-4-31B-it", "microsoft/phi-4"])
+def test_places_by_sizes_are_those_of_the_tokenizer(name: str, hub: object) -> None:
+    vocab = load_tokenizer(name).vocab
+    texts = [text[:2_000] for text in nasty_texts(code_files=2, random_texts=100) if text]
+    texts = [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
+    sized = 0
+    for text, encoded in zip(texts, vocab.encode_pieces(texts), strict=True):
+        piece = _Piece(0, text, encoded.ids, encoded)
+        places = _sized(vocab, piece)
+        if places is None:
+            continue
+        sized += 1
+        by_sizes, by_offsets = _Places(places, text), _Places(_aligned(vocab, piece), text)
+        for at in range(0, len(text), 7):
+            assert by_sizes.across(at).stop == by_offsets.across(at).stop, (text, at)
+    assert sized > 0.8 * len(texts)
+
+
+def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    text = "naïve text, 你好 and more of it " * 20
+    labels = [LabelledSpan(0, 300, 0, (), Channel.CONTENT, True, True)]
+    labels.append(LabelledSpan(300, len(text), 1, (), Channel.CONTENT, False, True))
+    first = encode_labelled(tokenizer, text, Cuts([]), labels)
+    for name in ("encode", "offsets", "normalized"):
+        monkeypatch.setattr(Vocab, name, None)
+    assert encode_labelled(tokenizer, text, Cuts([]), labels) == first
+
+
+def test_spaces_of_gemma_are_one_byte_and_text_with_its_space_character_is_aligned() -> None:
+    tokens = {"<unk>": 0, "▁": 1, "a": 2, "▁a": 3, **{f"<0x{byte:02X}>": 4 + byte for byte in range(256)}}
+    backend = Tokenizer(models.BPE(tokens, [("▁", "a")], byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    backend.normalizer = normalizers.Replace(" ", "▁")
+    assert replaces_only_spaces(backend)
+    sizes = TokenSizes(backend, {}, byte_level=False)
+    assert [sizes[number] for number in backend.encode("a a é").ids] == [1, 2, 1, 1, 1]
+    for change in (normalizers.Lowercase(), normalizers.Sequence([backend.normalizer, normalizers.NFC()])):
+        backend.normalizer = change
+        assert not replaces_only_spaces(backend)

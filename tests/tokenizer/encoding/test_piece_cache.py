@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.tokenizer.encoding.piece_cache import PieceCache
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
+
+CAPACITY = 8 * (sys.getsizeof("") + 20)
+"""Room for some eight short texts."""
 
 
 class Counting:
@@ -27,7 +32,7 @@ def letters(text: str) -> list[int]:
 
 def test_a_piece_is_encoded_once() -> None:
     encode = Counting()
-    cache = PieceCache(encode, characters=1_000)
+    cache = PieceCache(encode, size=len, capacity=1_000)
     assert cache.lookup(["a", "b", "a"]) == {"a": [97], "b": [98]}
     assert cache.lookup(["b", "c"]) == {"a": [97], "b": [98], "c": [99]}
     assert encode.asked == ["a", "b", "c"]
@@ -35,7 +40,7 @@ def test_a_piece_is_encoded_once() -> None:
 
 def test_what_is_used_stays_and_the_rest_goes() -> None:
     encode = Counting()
-    cache = PieceCache(encode, characters=80)
+    cache = PieceCache(encode, size=len, capacity=CAPACITY)
     for number in range(200):
         cache.lookup(["often", f"once {number}"])
     assert encode.asked.count("often") == 1
@@ -44,22 +49,22 @@ def test_what_is_used_stays_and_the_rest_goes() -> None:
 
 def test_a_long_piece_is_not_kept() -> None:
     encode = Counting()
-    cache = PieceCache(encode, characters=80)
-    cache.lookup(["x" * 11])
-    cache.lookup(["x" * 11])
+    cache = PieceCache(encode, size=len, capacity=CAPACITY)
+    cache.lookup(["x" * 21])
+    cache.lookup(["x" * 21])
     assert len(encode.asked) == 2
 
 
 @given(st.lists(st.lists(st.text("ab", max_size=3), max_size=5), max_size=20))
 def test_the_ids_are_always_those_of_the_text(batches: list[list[str]]) -> None:
-    cache = PieceCache(Counting(), characters=8)
+    cache = PieceCache(Counting(), size=len, capacity=CAPACITY)
     for batch in batches:
         ids = cache.lookup(batch)
         assert [ids[text] for text in batch] == list(map(letters, batch))
 
 
 def test_threads_share_it() -> None:
-    cache = PieceCache(Counting(), characters=200)
+    cache = PieceCache(Counting(), size=len, capacity=CAPACITY)
 
     def run(thread: int) -> bool:
         texts = [f"{(thread * 7 + at) % 40}" for at in range(500)]
@@ -67,3 +72,15 @@ def test_threads_share_it() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(run, range(8)))
+
+
+def test_the_bytes_of_texts_ids_and_places_are_bounded() -> None:
+    def encode(texts: list[str]) -> list[EncodedPiece]:
+        return [EncodedPiece(array("I", map(ord, text))) for text in texts]
+
+    cache = PieceCache(encode, size=size_of_piece)
+    for number in range(150):
+        cache.lookup([f"{number} " + "x" * 100_000])
+    kept = {**cache._young, **cache._old}
+    size = sum(sys.getsizeof(text) + 12 * len(piece.ids) for text, piece in kept.items())
+    assert 2**24 < size <= 2 * 2**24 + 1_400_000

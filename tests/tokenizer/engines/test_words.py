@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models, normalizers
 
 from renderers import EMBEDDED, load_tokenizer
 from renderers.tokenizer.engines import words as module
-from renderers.tokenizer.engines.words import encode_by_words, word_encoder
+from renderers.tokenizer.engines.words import word_encoder
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
 from tests.tokenizer.engines.test_ascii_regex import WITHOUT, WORDS
@@ -30,7 +30,7 @@ def test_real_tokenizers_give_the_same_ids(name: str, hub: object) -> None:
     added = [token.content for token in backend.get_added_tokens_decoder().values()]
     texts = [text for text in texts if not any(token in text for token in added)]
     assert len(texts) > 50
-    for text, ids in zip(texts, words.encode(texts), strict=True):
+    for text, ids in zip(texts, words.encode(texts).split(), strict=True):
         assert ids.tolist() == backend.encode(text, add_special_tokens=False).ids
 
 
@@ -42,7 +42,7 @@ def test_the_embedded_one_does() -> None:
     @settings(deadline=None)
     @given(WORDS)
     def check(text: str) -> None:
-        assert words.encode([text])[0].tolist() == backend.encode(
+        assert words.encode([text]).ids.tolist() == backend.encode(
             text.replace("<|", "< |"), add_special_tokens=False
         ).ids or ("<|" in text)
 
@@ -55,36 +55,20 @@ def test_only_ascii_without_certain_texts_is_taken() -> None:
     assert [words.takes(text) for text in ("a|", "", "é", "a||b")] == [True, True, False, False]
 
 
-def test_others_are_encoded_otherwise_and_all_are_in_order() -> None:
-    words = word_encoder(load_tokenizer(EMBEDDED).vocab.backend, unless=NOTHING)
-    assert words is not None
-    asked = []
-
-    def otherwise(rest: list[int]) -> list[list[int]]:
-        asked.append(rest)
-        return [[at + 5_000] for at in rest]
-
-    found = encode_by_words(words, ["é", "a", "ü", "a"], otherwise)
-    assert [list(ids) for ids in (found[0], found[2])] == [[5_000], [5_002]]
-    assert list(found[1]) == list(found[3]) == list(words.encode(["a"])[0])
-    assert asked == [[0, 2]]
-    assert encode_by_words(None, ["a"], otherwise)[0].tolist() == [5_000]
-
-
 def test_cached_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CACHED_CHARACTERS", 100)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 4_000)
     backend = load_tokenizer(EMBEDDED).vocab.backend
     words = word_encoder(backend, unless=NOTHING)
     assert words is not None
     for number in range(300):
         text = f"word{number} of many"
-        assert words.encode([text])[0].tolist() == backend.encode(text, add_special_tokens=False).ids
-        assert sum(map(len, [*words._words._young, *words._words._old])) <= 2 * (100 + len(text))
+        assert words.encode([text]).ids.tolist() == backend.encode(text, add_special_tokens=False).ids
+        assert len([*words._words._young, *words._words._old]) < 100
 
 
 def test_words_in_use_stay_cached_when_others_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     # One word after the other fills the cache many times over.
-    monkeypatch.setattr(module, "_CACHED_CHARACTERS", 100)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 4_000)
     words = word_encoder(load_tokenizer(EMBEDDED).vocab.backend, unless=NOTHING)
     assert words is not None
     encoded: Counter[str] = Counter()
@@ -101,14 +85,14 @@ def test_words_in_use_stay_cached_when_others_are_dropped(monkeypatch: pytest.Mo
 
 
 def test_threads_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CACHED_CHARACTERS", 1_000)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 20_000)
     backend = load_tokenizer(EMBEDDED).vocab.backend
     words = word_encoder(backend, unless=NOTHING)
     assert words is not None
     texts = [f"some text {number} {number % 7} again" * (number % 5) for number in range(400)]
     expected = [backend.encode(text, add_special_tokens=False).ids for text in texts]
     with ThreadPoolExecutor(8) as threads:
-        got = list(threads.map(lambda text: words.encode([text])[0].tolist(), texts * 5))
+        got = list(threads.map(lambda text: words.encode([text]).ids.tolist(), texts * 5))
     assert got == expected * 5
 
 

@@ -113,17 +113,6 @@ class TokenTexts(dict[int, str]):
         return self.setdefault(number, text)
 
 
-class TokenSizes(dict[int, int]):
-    """The number of bytes of each id of a vocabulary, looked up when it is first needed."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        super().__init__()
-        self._texts = texts
-
-    def __missing__(self, number: int) -> int:
-        return self.setdefault(number, len(self._texts[number]))
-
-
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
     """Return the byte text of every id of a byte-level vocabulary; `UNKNOWN` for ids without a token."""
     symbols = _symbols_by_id(backend)

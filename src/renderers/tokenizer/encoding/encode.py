@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from renderers.core.spans import LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece, TokenPlaces
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.foreign import ForeignTokenizer, ForeignVocab
 from renderers.tokenizer.tokenizer import LoadedTokenizer
@@ -52,7 +53,10 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> list[int]:
     """Return the ids of a rendered text, adding no special tokens. All pieces are encoded in one call."""
-    return list(itertools.chain.from_iterable(piece.ids for piece in _pieces(tokenizer.vocab, text, cuts)))
+    ids: list[int] = []
+    for piece in _pieces(tokenizer.vocab, text, cuts):
+        ids += piece.ids
+    return ids
 
 
 class EncodedRuns(NamedTuple):
@@ -74,7 +78,7 @@ def encode_labelled(tokenizer: AnyTokenizer, text: str, cuts: Cuts, labels: Sequ
     runs: list[TokenRun] = []
     straddling: set[int] = set()
     pieces = _pieces(vocab, text, cuts)
-    piece, places = _Piece(0, "", ()), None
+    piece, places = _Piece(0, "", (), None), None
     begun = piece_end = 0
     merged: list[TokenRun] = []
     for _, end, message, _, channel, sampled, content in labels:
@@ -128,6 +132,8 @@ class _Piece(NamedTuple):
     start: int
     text: str
     ids: Sequence[int]
+    encoded: EncodedPiece | None
+    """None for a special token."""
     plain: PlainEncoder | None = None
 
 
@@ -140,22 +146,21 @@ def _pieces(vocab: Vocab | ForeignVocab, text: str, cuts: Cuts) -> Iterator[_Pie
     encoded = iter(cuts.plain.encode(between, first=bool(parts[0])) if cuts.plain else vocab.encode_pieces(between))
     for at, part in enumerate(parts):
         if at % 2:
-            yield _Piece(borders[at], part, [vocab.added_tokens[cuts.marks[at // 2].text]])
+            yield _Piece(borders[at], part, [vocab.added_tokens[cuts.marks[at // 2].text]], None)
         elif part:
-            yield _Piece(borders[at], part, next(encoded), cuts.plain)
+            piece = next(encoded)
+            yield _Piece(borders[at], part, piece.ids, piece, cuts.plain)
 
 
 class _Places(NamedTuple):
-    """The start and end of each token of a piece, in bytes or in characters."""
+    """The places of the tokens of a piece."""
 
-    starts: list[int]
-    ends: list[int]
-    in_bytes: str | None = None
-    """The text, if places are bytes and it is not ASCII."""
+    tokens: TokenPlaces
+    text: str
 
     def within(self, at: int) -> int:
         """Return the index of the token in which a character starts."""
-        return bisect.bisect_right(self.starts, self._place(at)) - 1
+        return bisect.bisect_right(self.tokens.starts, self._place(at)) - 1
 
     def across(self, at: int) -> range:
         """Return the tokens that start before a character and end after it.
@@ -163,24 +168,38 @@ class _Places(NamedTuple):
         The end of the range is the number of tokens that start before the character.
         """
         place = self._place(at)
-        first = stop = bisect.bisect_left(self.starts, place)
-        while first and self.ends[first - 1] > place:
+        first = stop = bisect.bisect_left(self.tokens.starts, place)
+        while first and self.tokens.ends[first - 1] > place:
             first -= 1
         return range(first, stop)
 
     def _place(self, at: int) -> int:
-        return at if self.in_bytes is None else len(self.in_bytes[:at].encode())
+        return len(self.text[:at].encode()) if self.tokens.in_bytes and not self.text.isascii() else at
 
 
 def _places(vocab: Vocab | ForeignVocab, piece: _Piece) -> _Places:
-    if isinstance(vocab, Vocab) and vocab.byte_level:
-        borders = [0, *itertools.accumulate(map(vocab.token_sizes.__getitem__, piece.ids))]
-        is_ascii = piece.text.isascii()
-        # If a normalizer changed the text, the sizes do not add up to it.
-        if borders[-1] == len(piece.text.encode()) and (is_ascii or vocab.normalized(piece.text) == piece.text):
-            return _Places(borders[:-1], borders[1:], in_bytes=None if is_ascii else piece.text)
+    if piece.encoded is None:
+        return _Places(TokenPlaces(array("I", [0]), array("I", [len(piece.text)]), in_bytes=False), piece.text)
+    if piece.encoded.places is None:
+        piece.encoded.places = _sized(vocab, piece) or _aligned(vocab, piece)
+    return _Places(piece.encoded.places, piece.text)
+
+
+def _sized(vocab: Vocab | ForeignVocab, piece: _Piece) -> TokenPlaces | None:
+    """Return the places of tokens by their sizes; None if these do not add up to the text."""
+    if not isinstance(vocab, Vocab) or (sizes := vocab.token_sizes) is None:
+        return None
+    borders = array("I", itertools.accumulate(map(sizes.__getitem__, piece.ids), initial=0))
+    # If a normalizer changed the text, the sizes do not add up to it.
+    if borders[-1] != len(piece.text.encode()) or not (piece.text.isascii() or vocab.keeps(piece.text)):
+        return None
+    return TokenPlaces(borders[:-1], borders[1:], in_bytes=True)
+
+
+def _aligned(vocab: Vocab | ForeignVocab, piece: _Piece) -> TokenPlaces:
     offsets = piece.plain.offsets(piece.text, first=not piece.start) if piece.plain else vocab.offsets(piece.text)
-    return _Places([start for start, _ in offsets], [end for _, end in offsets])
+    starts, ends = ([place[at] for place in offsets] for at in (0, 1))
+    return TokenPlaces(array("I", starts), array("I", ends), in_bytes=False)
 
 
 def _near_an_end(vocab: Vocab | ForeignVocab, piece: _Piece, at: int) -> range | None:
@@ -191,6 +210,7 @@ def _near_an_end(vocab: Vocab | ForeignVocab, piece: _Piece, at: int) -> range |
     if not (isinstance(vocab, Vocab) and vocab.sizes_hold and piece.text.isascii()):
         return None
     sizes = vocab.token_sizes
+    assert sizes is not None
     if at <= _NEAR:
         end = 0
         for number, token in enumerate(piece.ids):

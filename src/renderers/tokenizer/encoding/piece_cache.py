@@ -2,34 +2,65 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-Ids = TypeVar("Ids", bound=Sequence[int])
-_CHARACTERS = 2**21
-"""The default bound of a cache. The ids of that many characters take some megabytes."""
+V = TypeVar("V")
+_CAPACITY = 2**24
+_ENTRY = 200
+"""The bytes of an entry besides its text and its arrays: the objects, and their places in a dict."""
 
 
-class PieceCache(Generic[Ids]):
-    """Two-generation cache from text to token ids, bounded by 2 × `characters`.
+class TokenPlaces(NamedTuple):
+    """The start and end of each token of a piece, in bytes or in characters."""
+
+    starts: array[int]
+    ends: array[int]
+    in_bytes: bool
+    """True if places are bytes of the UTF-8 form, False if they are characters. In ASCII text they are the same."""
+
+
+class EncodedPiece:
+    """The ids of a text. The places of its tokens are kept with them once they are computed. Do not modify the ids."""
+
+    __slots__ = ("ids", "places")
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = ids
+        self.places: TokenPlaces | None = None
+
+
+def size_of_piece(piece: EncodedPiece) -> int:
+    """Return the bytes of an encoded piece, including places, which may be computed later."""
+    return _ENTRY + 3 * 4 * len(piece.ids)
+
+
+class PieceCache(Generic[V]):
+    """Two-generation cache from text to an encoded form, bounded by 2 × `capacity` bytes.
 
     A full generation replaces the older one, and a text that is used again moves to the new one. Threads share the
     cache without a lock: two that miss the same text both encode it, to the same ids.
 
-    >>> cache = PieceCache(lambda texts: [(len(text),) for text in texts], characters=100)
+    >>> cache = PieceCache(lambda texts: map(len, texts), size=sys.getsizeof)
     >>> cache.lookup(["bc", "bc"])
-    {'bc': (2,)}
+    {'bc': 2}
     """
 
-    def __init__(self, encode: Callable[[list[str]], Iterable[Ids]], *, characters: int = _CHARACTERS) -> None:
+    def __init__(
+        self, encode: Callable[[list[str]], Iterable[V]], *, size: Callable[[V], int], capacity: int = _CAPACITY
+    ) -> None:
+        """Take the function that encodes texts, and one that returns the bytes of an encoded form."""
         self._encode = encode
-        self._capacity = characters
-        self._young: dict[str, Ids] = {}
-        self._old: dict[str, Ids] = {}
+        self._size_of = size
+        self._capacity = capacity
+        self._young: dict[str, V] = {}
+        self._old: dict[str, V] = {}
         self._size = 0
 
-    def lookup(self, texts: Iterable[str]) -> Mapping[str, Ids]:
-        """Return a mapping with the ids of all texts. Those that are not cached are encoded in one call.
+    def lookup(self, texts: Iterable[str]) -> Mapping[str, V]:
+        """Return a mapping with the encoded forms of all texts. Those that are not cached are encoded in one call.
 
         The mapping may be the cache itself. Do not modify it.
         """
@@ -37,12 +68,13 @@ class PieceCache(Generic[Ids]):
         missing = set(texts).difference(young)
         if not missing:
             return young
-        entries = {text: ids for text in missing if (ids := old.get(text)) is not None}
+        entries = {text: value for text in missing if (value := old.get(text)) is not None}
         new = list(missing.difference(entries))
         entries.update(zip(new, self._encode(new), strict=True))
-        long = {text: entries.pop(text) for text in new if len(text) > self._capacity >> 3}
+        sizes = {text: sys.getsizeof(text) + self._size_of(value) for text, value in entries.items()}
+        large = {text: entries.pop(text) for text, size in sizes.items() if size > self._capacity >> 3}
         young.update(entries)
-        self._size += sum(map(len, entries))
+        self._size += sum(sizes[text] for text in entries)
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
-        return {**young, **long} if long else young
+        return {**young, **large} if large else young

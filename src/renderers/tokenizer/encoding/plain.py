@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from array import array
 from collections.abc import Mapping, Sequence
 
 from tokenizers import AddedToken, Tokenizer
 
-from renderers.tokenizer.encoding.piece_cache import PieceCache
-from renderers.tokenizer.engines.hf import encode_batch
-from renderers.tokenizer.engines.words import WordEncoder, encode_by_words
+from renderers.core.text import compile_alternation
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
+from renderers.tokenizer.engines.base import encode_with
+from renderers.tokenizer.engines.huggingface import encode_batch
+from renderers.tokenizer.engines.select import EngineChoice
 
 _ISOLATOR = f"<{uuid.uuid4().hex}>"
 """Stands for the special token before a text. Random, so that no text contains it."""
@@ -20,12 +21,20 @@ class PlainEncoder:
     """Encode text between special tokens to ordinary tokens, even if it contains the text of a special token.
 
     It shares the vocabulary of `backend` and has no added tokens except runs of spaces and newlines. `reserved` are
-    the other added tokens and their ids. `words` encodes the texts that it supports, which is faster. `TypeError` if
-    the model itself encodes a reserved text to its token, as word-level models do.
+    the other added tokens and their ids. `engines` encode the texts without those in `matched`, the added tokens that
+    they find in text. `TypeError` if the model itself encodes a reserved text to its token, as word-level models do.
     """
 
-    def __init__(self, backend: Tokenizer, words: WordEncoder | None, *, reserved: Mapping[str, int]) -> None:
-        self._words = words
+    def __init__(
+        self,
+        backend: Tokenizer,
+        engines: EngineChoice | None,
+        *,
+        reserved: Mapping[str, int],
+        matched: frozenset[str] = frozenset(),
+    ) -> None:
+        self._engines = engines
+        self._matched = compile_alternation(matched)
         self._backend = Tokenizer(backend.model)
         for part in ("normalizer", "pre_tokenizer"):
             if getattr(backend, part) is not None:
@@ -37,19 +46,16 @@ class PlainEncoder:
         # A token that is not in the vocabulary of the model gets another id here.
         numbers = {self._backend.token_to_id(token.content): number for number, token in kept.items()}
         self._numbers = {here: number for here, number in numbers.items() if here != number}
-        self._cache = PieceCache(self._encode_batch)
-        for (text, number), ids in zip(reserved.items(), self._encode_batch(list(reserved)), strict=True):
+        self._cache = PieceCache(self._encode_batch, size=size_of_piece)
+        for (text, number), ids in zip(reserved.items(), self._encode_marked(list(reserved)), strict=True):
             if number in ids:
                 raise TypeError(f"this vocabulary has no encoding of {text!r} but its special token")
 
-    def encode(self, texts: Sequence[str], *, first: bool) -> list[array[int]]:
-        """Return the ids of texts that each follow a special token, except the first text if `first`.
-
-        The arrays are shared with the cache. Do not modify them.
-        """
+    def encode(self, texts: Sequence[str], *, first: bool) -> list[EncodedPiece]:
+        """Encode texts that each follow a special token, except the first text if `first`."""
         marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
-        ids_of = self._cache.lookup(marked)
-        return [ids_of[text] for text in marked]
+        pieces = self._cache.lookup(marked)
+        return [pieces[text] for text in marked]
 
     def offsets(self, text: str, *, first: bool) -> list[tuple[int, int]]:
         marked = text if first else _ISOLATOR + text
@@ -57,9 +63,13 @@ class PlainEncoder:
         offsets = self._backend.encode(marked, add_special_tokens=False).offsets
         return [(start - before, end - before) for start, end in offsets if start >= before]
 
-    def _encode_batch(self, texts: list[str]) -> list[array[int]]:
+    def _encode_batch(self, texts: list[str]) -> list[EncodedPiece]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
-        return encode_by_words(self._words, bare, lambda rest: self._encode_marked([texts[at] for at in rest]))
+        engine = None if self._engines is None else self._engines.engine_for(bare)
+        encoded = encode_with(
+            engine, bare, lambda rest: self._encode_marked([texts[at] for at in rest]), unless=self._matched
+        )
+        return list(map(EncodedPiece, encoded))
 
     def _encode_marked(self, texts: list[str]) -> list[list[int]]:
         return [

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import __version__ as tokenizers_version
 
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.encoding.piece_cache import PieceCache
 from renderers.tokenizer.engines.ascii_regex import Split, ascii_split
-from renderers.tokenizer.engines.hf import component_json, component_types, encode_batch
+from renderers.tokenizer.engines.base import EncodedTexts
+from renderers.tokenizer.engines.huggingface import KEEP_ASCII, component_json, component_types, encode_batch
 
-_KEEP_ASCII = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
-"""The normalizers that do not change ASCII text."""
-_CACHED_CHARACTERS = 2**18
-"""Bound of one generation of cached words, in characters: with their ids some ten megabytes."""
+_CACHED_BYTES = 2**23
+"""Bound of one generation of cached words."""
 
 
 class WordEncoder:
-    """Encode ASCII texts; made by `word_encoder`."""
+    """Encode ASCII texts; made by `word_encoder`. New words go to the Rust library."""
+
+    name = "tokenizers"
+    version: str = tokenizers_version
 
     def __init__(self, backend: Tokenizer, split: Split, *, unless: frozenset[str]) -> None:
         self._split = split
@@ -30,28 +34,24 @@ class WordEncoder:
         model = Tokenizer(backend.model)
         model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         # Tuples of ints, which the garbage collector does not track.
-        self._words = PieceCache(lambda words: map(tuple, encode_batch(model, words)), characters=_CACHED_CHARACTERS)
+        self._words = PieceCache[tuple[int, ...]](
+            lambda words: map(tuple, encode_batch(model, words)), size=sys.getsizeof, capacity=_CACHED_BYTES
+        )
 
     def takes(self, text: str) -> bool:
         """Return True if a text is ASCII and contains no excluded token."""
         return text.isascii() and (self._unless is None or self._unless.search(text) is None)
 
-    def encode(self, texts: Iterable[str]) -> list[array[int]]:
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        """Encode texts that it takes, each on its own."""
         split = list(map(self._split, texts))
         ids_of = self._words.lookup(itertools.chain.from_iterable(split)).__getitem__
-        return [array("I", itertools.chain.from_iterable(map(ids_of, words))) for words in split]
-
-
-def encode_by_words(
-    words: WordEncoder | None, texts: Sequence[str], otherwise: Callable[[list[int]], Sequence[Sequence[int]]]
-) -> list[array[int]]:
-    """Return the ids of all texts: by words where possible, else by `otherwise`, which gets the indices of the rest."""
-    taken = {at: text for at, text in enumerate(texts) if words and words.takes(text)}
-    rest = [at for at in range(len(texts)) if at not in taken]
-    encoded = dict(zip(taken, words.encode(taken.values()), strict=True)) if words else {}
-    if rest:
-        encoded.update(zip(rest, (array("I", ids) for ids in otherwise(rest)), strict=True))
-    return [encoded[at] for at in range(len(texts))]
+        ids = array("I")
+        ends: list[int] = []
+        for words in split:
+            ids.extend(itertools.chain.from_iterable(map(ids_of, words)))
+            ends.append(len(ids))
+        return EncodedTexts(ids, ends)
 
 
 def word_encoder(backend: Tokenizer, *, unless: frozenset[str]) -> WordEncoder | None:
@@ -60,7 +60,7 @@ def word_encoder(backend: Tokenizer, *, unless: frozenset[str]) -> WordEncoder |
     The encoder does not take texts that contain one of the texts in `unless`.
     """
     model = backend.model
-    keeps_ascii = _KEEP_ASCII.issuperset(component_types(backend.normalizer))
+    keeps_ascii = KEEP_ASCII.issuperset(component_types(backend.normalizer))
     if not keeps_ascii or not isinstance(model, models.BPE) or model.dropout:
         return None
     split = ascii_split(component_json(backend.pre_tokenizer))

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import tokenizers
 
+from renderers.core.options import BpeEngineName
 from renderers.errors import TokenizerCheckError
+from renderers.tokenizer.engines.select import check_engine
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.loading.files import digest, only_load_errors
 from renderers.tokenizer.loading.load import assemble
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
-from renderers.tokenizer.vocab import shared_vocab
+from renderers.tokenizer.vocab import shared_vocab, vocab_with_engine
 
 _REQUIRED_METHODS = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
@@ -26,15 +28,19 @@ _CLONES: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, we
 """By digest and name: equal tokenizers share a clone."""
 
 
-def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
+def adopt_tokenizer(
+    tokenizer: object, *, bpe_engine: BpeEngineName | None = None
+) -> LoadedTokenizer | ForeignTokenizer:
     """Make a tokenizer of a caller's object that later changes to the object do not affect.
 
-    A `LoadedTokenizer` is returned unchanged. A transformers fast tokenizer and a `tokenizers.Tokenizer` are cloned,
-    without truncation and padding: transformers sets these on the shared object during a call. Equal tokenizers share
-    a clone. Any other object with `encode`, `decode` and `convert_tokens_to_ids` is wrapped.
+    A `LoadedTokenizer` is returned unchanged, unless `bpe_engine` is another one; see `load_tokenizer`. A transformers
+    fast tokenizer and a `tokenizers.Tokenizer` are cloned, without truncation and padding: transformers sets these on
+    the shared object during a call. Equal tokenizers share a clone. Any other object with `encode`, `decode` and
+    `convert_tokens_to_ids` is wrapped.
 
     Raises:
-        TypeError: The object lacks one of these methods.
+        ModuleNotFoundError: The engine is not installed.
+        TypeError: The object lacks one of these methods; or an engine is named, and the object encodes text itself.
         TokenizerLoadError: A method fails, or decoding does not restore the encoded text.
 
     >>> from tokenizers import Tokenizer
@@ -42,6 +48,20 @@ def adopt_tokenizer(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
     >>> adopt_tokenizer(Tokenizer.from_file(str(EXAMPLE_MODEL / "tokenizer.json"))).decode([0])
     '!'
     """
+    adopted = _adopt(tokenizer)
+    if bpe_engine is None:
+        return adopted
+    check_engine(bpe_engine)
+    if isinstance(adopted, LoadedTokenizer):
+        vocab = vocab_with_engine(adopted.vocab, bpe_engine)
+        return adopted if vocab is adopted.vocab else replace(adopted, vocab=vocab)
+    if bpe_engine != "auto":
+        wrapped = type(adopted.wrapped).__qualname__
+        raise TypeError(f"{wrapped} encodes text itself, so bpe_engine={bpe_engine!r} cannot be used with it.")
+    return adopted
+
+
+def _adopt(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
     if isinstance(tokenizer, str | os.PathLike):

@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Mapping
 
+from renderers.core.options import BpeEngineName
 from renderers.core.text import describe_type
 from renderers.errors import TokenizerFileError, TokenizerLoadError
+from renderers.tokenizer.engines.select import check_engine
 from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, digest, only_load_errors, with_place
 from renderers.tokenizer.loading.locate import locate
 from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
@@ -17,10 +19,10 @@ from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleF
 from renderers.tokenizer.loading.validate import check_tokenizer, find_isolating_tokens, is_byte_level
 from renderers.tokenizer.loading.vocabulary import build_vocabulary
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
-from renderers.tokenizer.vocab import Vocab, shared_vocab
+from renderers.tokenizer.vocab import Vocab, shared_vocab, vocab_with_engine
 
 _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
-"""By name and revision: the same arguments give the same object."""
+"""By name, revision and engine: the same arguments give the same object."""
 
 _VOCABS_BY_PATH: SingleFlight[Vocab] = SingleFlight(keep=0, weak=True)
 """By the path of the vocabulary file: files that did not change are not read again under another name."""
@@ -29,7 +31,9 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 0.0)
 """Seconds after each attempt, while the files are being written."""
 
 
-def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str | None = None) -> LoadedTokenizer:
+def load_tokenizer(
+    model_name_or_path: str | os.PathLike[str], *, revision: str | None = None, bpe_engine: BpeEngineName = "auto"
+) -> LoadedTokenizer:
     """Load the tokenizer of a directory, a vocabulary file or a Hugging Face repository.
 
     Local paths take precedence over the Hugging Face cache, and the cache over the hub. No code of a repository is
@@ -43,8 +47,13 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
         model_name_or_path: A directory with a vocabulary file, a vocabulary file, or the name of a repository.
         revision: A branch, tag or commit of the repository. Without one, the commit pinned for it in
             `TRUSTED_REVISIONS`, else its main branch. A local path has no revisions.
+        bpe_engine: The library that encodes text for renderers. `"tokenizers"`: Hugging Face's. `"fastokens"`: the
+            package of that name, many times as fast, loaded at the first text. `"auto"`: fastokens, once enough text
+            was encoded to repay its load, and if it is installed. The ids are the same, which is tested for each
+            vocabulary and each character; `LoadedTokenizer.bpe_engine` shows the result.
 
     Raises:
+        ModuleNotFoundError: The engine is not installed.
         TokenizerLoadError: An `OSError`. The message names the missing or damaged file and a remedy.
 
     >>> from renderers import EXAMPLE_MODEL
@@ -55,9 +64,10 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
         if not isinstance(value, allowed):
             raise TypeError(f"the name and the revision of a tokenizer must be strings, not {describe_type(value)}")
     name = os.fspath(model_name_or_path)
+    check_engine(bpe_engine)
     for pause in _PAUSES:
         try:
-            return _load(locate(name, revision), revision)
+            return _load(locate(name, revision), revision, bpe_engine)
         except FilesChangedError:
             time.sleep(pause)
         except TokenizerLoadError as error:
@@ -68,7 +78,7 @@ def load_tokenizer(model_name_or_path: str | os.PathLike[str], *, revision: str 
     raise TokenizerFileError("keeps changing on disk. Wait until the download or copy is complete.", name=name)
 
 
-def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
+def _load(files: TokenizerFiles, revision: str | None, bpe_engine: BpeEngineName) -> LoadedTokenizer:
     identity = files.identity()
 
     def read() -> Vocab:
@@ -76,11 +86,12 @@ def _load(files: TokenizerFiles, revision: str | None) -> LoadedTokenizer:
 
     def make() -> LoadedTokenizer:
         vocab = _VOCABS_BY_PATH.get(files.paths[files.vocabulary], version=identity, work=read)
+        vocab = vocab_with_engine(vocab, bpe_engine)
         source = TokenizerSource(files.location, files.commit, tuple(files.paths), files.missing, vocab.digest)
         return LoadedTokenizer(name_or_path=files.name, revision=revision, source=source, vocab=vocab)
 
     version = (identity, files.location, files.commit, tuple(files.missing.items()))
-    return _TOKENIZERS.get((files.name, revision), version=version, work=make)
+    return _TOKENIZERS.get((files.name, revision, bpe_engine), version=version, work=make)
 
 
 def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:

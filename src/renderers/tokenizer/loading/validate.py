@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
-from renderers.tokenizer.engines.hf import component_types
+from renderers.tokenizer.engines.huggingface import component_types
 
 _PLAIN_PROBE = "Two lines, 12 words.\nIs it all there?"
 _BYTE_PROBE = _PLAIN_PROBE + "\r\n\t naïve café — 你好，世界 🙂👩‍👩‍👧 \u0000\u200b שלום  ...    \n\n"

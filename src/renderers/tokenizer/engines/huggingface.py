@@ -11,6 +11,8 @@ from tokenizers import Tokenizer
 
 from renderers.errors import UnencodableTextError
 
+KEEP_ASCII = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
+"""The normalizers that do not change ASCII text."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -45,3 +47,18 @@ def component_types(component: Any) -> list[str]:
 def _types_in(state: Mapping[str, Any]) -> list[str]:
     parts = next((state[key] for key in ("normalizers", "pretokenizers", "decoders") if key in state), None)
     return [state["type"]] if parts is None else [kind for part in parts for kind in _types_in(part)]
+
+
+def prepends_a_space(backend: Tokenizer) -> bool:
+    """Return True if a tokenizer may add a space before a text, so that its ids depend on the text before it."""
+    normalizer, pre_tokenizer = component_json(backend.normalizer), component_json(backend.pre_tokenizer)
+    return "Prepend" in component_types(backend.normalizer) or _adds_a_space(normalizer) or _adds_a_space(pre_tokenizer)
+
+
+def _adds_a_space(state: Any) -> bool:
+    if isinstance(state, list):
+        return any(map(_adds_a_space, state))
+    if not isinstance(state, dict):
+        return False
+    scheme = state.get("prepend_scheme", "never")
+    return bool(state.get("add_prefix_space")) or scheme != "never" or any(map(_adds_a_space, state.values()))

@@ -1,0 +1,48 @@
+"""Each text goes to an engine that is exact for it, and all ids are in order."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+
+from renderers.tokenizer.engines.base import BpeEngine, EncodedTexts, encode_with
+
+
+class Letters(BpeEngine):
+    """Encodes ASCII texts to their letters."""
+
+    name = "letters"
+    version = "1"
+
+    def takes(self, text: str) -> bool:
+        return text.isascii()
+
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        ends = [sum(map(len, texts[: at + 1])) for at in range(len(texts))]
+        return EncodedTexts(array("I", list("".join(texts).encode())), ends)
+
+
+def indices(rest: list[int]) -> list[list[int]]:
+    return [[at + 5_000] for at in rest]
+
+
+def test_others_are_encoded_otherwise_and_all_are_in_order() -> None:
+    found = encode_with(Letters(), ["é", "a", "ü", "", "bc"], indices)
+    assert list(map(list, found)) == [[5_000], [97], [5_002], [], [98, 99]]
+
+
+def test_without_an_engine_all_are() -> None:
+    assert list(map(list, encode_with(None, ["a", "b"], indices))) == [[5_000], [5_001]]
+
+
+def test_a_pattern_keeps_texts_from_an_engine() -> None:
+    found = encode_with(Letters(), ["a<b", "a"], indices, unless=re.compile("<"))
+    assert list(map(list, found)) == [[5_000], [97]]
+
+
+def test_nothing_is_asked_for_if_an_engine_takes_all() -> None:
+    def never(rest: list[int]) -> list[list[int]]:
+        raise AssertionError
+
+    assert list(map(list, encode_with(Letters(), ["a", "b"], never))) == [[97], [98]]

@@ -1,0 +1,230 @@
+"""The engine is chosen by the option, by the text that was encoded, and by what is installed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tokenizers import __version__ as tokenizers_version
+
+from renderers import EMBEDDED, adopt_tokenizer, create_renderer, load_tokenizer
+from renderers.core.options import BpeEngineName
+from renderers.tokenizer.engines import select as module
+from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError, fastokens_engine
+from renderers.tokenizer.engines.select import EngineChoice
+from renderers.tokenizer.engines.words import WordEncoder
+from tests.support.corpus import nasty_texts
+
+pytest.importorskip("fastokens", reason="fastokens is an extra")
+SECONDS = 60
+
+
+def choice(option: BpeEngineName, digest: str = "of these tests") -> EngineChoice:
+    vocab = load_tokenizer(EMBEDDED).vocab
+    added = frozenset(vocab.added_tokens)
+    return EngineChoice(option, vocab.backend, digest=digest, added=added, isolated=vocab.isolated_texts)
+
+
+def test_fastokens_is_loaded_when_enough_text_was_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 1)
+    engines = choice("auto")
+    size = load_tokenizer(EMBEDDED).vocab.backend.get_vocab_size()
+    assert isinstance(engines.engine_for(["a" * (size - 5)]), WordEncoder)
+    assert engines.status.name == "tokenizers"
+    assert f"after {size:,} characters" in engines.status.reason
+    assert f"So far: {size - 5:,}" in engines.status.reason
+    assert isinstance(engines.engine_for(["éa"]), FastokensEngine)
+    assert engines.status.name == "fastokens"
+    assert f"the same ids as tokenizers {tokenizers_version} for " in engines.status.reason
+
+
+def test_by_default_a_short_process_does_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "fastokens_engine", None)
+    for _ in range(10):
+        assert isinstance(choice("auto").engine_for(["some text"]), WordEncoder)
+
+
+def test_with_fastokens_the_first_text_loads_it() -> None:
+    assert isinstance(choice("fastokens").engine_for(["a"]), FastokensEngine)
+
+
+def test_with_tokenizers_it_is_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    engines = choice("tokenizers")
+    assert isinstance(engines.engine_for(["a" * 10**6]), WordEncoder)
+    assert str(engines.status) == f'tokenizers {tokenizers_version}: bpe_engine="tokenizers"'
+
+
+def test_an_engine_that_is_unfit_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def unfit(*_: object, **__: object) -> None:
+        tried.append(1)
+        raise UnfitEngineError("it gives other ids for 1 of 2 probe texts")
+
+    monkeypatch.setattr(module, "fastokens_engine", unfit)
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    engines = choice("auto")
+    for _ in range(3):
+        assert isinstance(engines.engine_for(["a"]), WordEncoder)
+    assert tried == [1]
+    assert engines.status.name == "tokenizers"
+    assert engines.status.reason == "fastokens is not used: it gives other ids for 1 of 2 probe texts"
+
+
+def test_too_little_memory_for_it_does_not_fail_a_render(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(module, "fastokens_engine", fail)
+    engines = choice("fastokens")
+    assert engines.engine_for(["a"]) is None
+    assert engines.status.reason.endswith("there is not enough memory to load it")
+
+
+def test_other_threads_go_on_while_one_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, release = threading.Event(), threading.Event()
+    load = fastokens_engine
+    loads = []
+
+    def slow(*args: Any, **options: Any) -> FastokensEngine:
+        loads.append(1)
+        started.set()
+        assert release.wait(SECONDS)
+        return load(*args, **options)
+
+    monkeypatch.setattr(module, "fastokens_engine", slow)
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    engines = choice("auto")
+    with ThreadPoolExecutor(1) as thread:
+        loading = thread.submit(engines.engine_for, ["a"])
+        assert started.wait(SECONDS)
+        assert isinstance(engines.engine_for(["b"]), WordEncoder)
+        release.set()
+        assert isinstance(loading.result(SECONDS), FastokensEngine)
+    assert isinstance(engines.engine_for(["c"]), FastokensEngine)
+    assert loads == [1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_forked_while_it_is_loaded_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, release = threading.Event(), threading.Event()
+    parent, load = os.getpid(), fastokens_engine
+
+    def slow(*args: Any, **options: Any) -> FastokensEngine:
+        if os.getpid() == parent:
+            started.set()
+            assert release.wait(SECONDS)
+        return load(*args, **options)
+
+    monkeypatch.setattr(module, "fastokens_engine", slow)
+    engines = choice("fastokens", digest="forked")
+    thread = threading.Thread(target=engines.engine_for, args=(["a"],))
+    thread.start()
+    assert started.wait(SECONDS)
+
+    def child() -> None:
+        sys.exit(0 if isinstance(engines.engine_for(["a"]), FastokensEngine) else 1)
+
+    assert exit_code_of(child) == 0
+    release.set()
+    thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_uses_the_engine_of_its_parent() -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="fastokens")
+    text = "some text é 中 " * 50_000
+    due = tokenizer.encode(text, add_special_tokens=False)
+    assert list(tokenizer.vocab.encode_pieces([text])[0].ids) == due
+
+    def child() -> None:
+        ids = list(tokenizer.vocab.encode_pieces([text + "!", text])[1].ids)
+        sys.exit(0 if ids == due and tokenizer.bpe_engine.name == "fastokens" else 1)
+
+    assert exit_code_of(child) == 0
+
+
+def exit_code_of(child: Any) -> int | None:
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(SECONDS)
+    if process.is_alive():
+        process.kill()
+    return process.exitcode
+
+
+def test_threads_get_the_same_ids_before_and_after_it_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 2)
+    tokenizer = load_tokenizer(EMBEDDED)
+    state = {**tokenizer.vocab.state(), "digest": "threads"}
+    vocab = type(tokenizer.vocab)(**{**state, "backend": tokenizer.vocab.backend})
+    texts = [f"{text[:200]} {number}" for number, text in enumerate(nasty_texts(code_files=2, random_texts=200))]
+    texts = [text for text in texts if not any(token in text for token in vocab.added_tokens)]
+    due = [encoding.ids for encoding in vocab.backend.encode_batch_fast(texts, add_special_tokens=False)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: list(vocab.encode_pieces([text])[0].ids), texts * 3))
+    assert found == due * 3
+    assert vocab.engines.status.name == "fastokens"
+
+
+def test_without_the_package_auto_means_tokenizers_and_fastokens_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastokens", None)
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    engines = choice("auto")
+    assert isinstance(engines.engine_for(["a"]), WordEncoder)
+    assert engines.status.reason.endswith('is not installed. Install it with pip install "renderers[fast]"')
+    for use in (load_tokenizer, lambda name, **options: create_renderer(load_tokenizer(name), **options)):
+        with pytest.raises(ModuleNotFoundError, match=r'Install it with pip install "renderers\[fast\]"\.'):
+            use(EMBEDDED, bpe_engine="fastokens")
+
+
+def test_an_unknown_engine_is_an_error() -> None:
+    with pytest.raises(ValueError, match="one of 'auto', 'tokenizers', 'fastokens', not 'tiktoken'"):
+        load_tokenizer(EMBEDDED, bpe_engine="tiktoken")  # type: ignore[arg-type]
+
+
+def test_the_option_is_that_of_the_tokenizer_unless_a_renderer_has_another() -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="tokenizers")
+    assert load_tokenizer(EMBEDDED, bpe_engine="tokenizers") is tokenizer
+    assert load_tokenizer(EMBEDDED) is not tokenizer
+    assert load_tokenizer(EMBEDDED) == tokenizer
+    renderer = create_renderer(tokenizer)
+    assert renderer.tokenizer.bpe_engine.reason == 'bpe_engine="tokenizers"'
+    other = create_renderer(tokenizer, bpe_engine="fastokens")
+    messages = [{"role": "user", "content": "Hello, wörld! 你好 🙂"}]
+    assert other.render_ids(messages) == renderer.render_ids(messages)
+    assert other.tokenizer.bpe_engine.name == "fastokens"
+    assert adopt_tokenizer(other.tokenizer) is other.tokenizer
+    assert adopt_tokenizer(other.tokenizer, bpe_engine="fastokens") is other.tokenizer
+
+
+def test_a_pickle_keeps_the_option() -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="tokenizers")
+    assert pickle.loads(pickle.dumps(tokenizer)) is tokenizer
+    adopted = adopt_tokenizer(tokenizer.vocab.backend, bpe_engine="tokenizers")
+    assert pickle.loads(pickle.dumps(adopted)).vocab.bpe_engine == "tokenizers"
+
+
+def test_a_tokenizer_that_encodes_text_itself_has_no_engine() -> None:
+    class Own:
+        def encode(self, text: str) -> list[int]:
+            return list(text.encode())
+
+        def decode(self, ids: list[int]) -> str:
+            return bytes(ids).decode()
+
+        def convert_tokens_to_ids(self, token: str) -> int | None:
+            return ord(token) if len(token) == 1 else None
+
+    assert adopt_tokenizer(Own(), bpe_engine="auto").bpe_engine.name == "Own"
+    with pytest.raises(TypeError, match="Own encodes text itself"):
+        adopt_tokenizer(Own(), bpe_engine="tokenizers")
