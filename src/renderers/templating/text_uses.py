@@ -16,8 +16,14 @@ from typing import Any
 from jinja2 import nodes
 
 from renderers.core.literals import SHORT_TEXT, TemplateLiterals, TextUses
-from renderers.templating.literals import TESTING, constant_texts, literals_of, template_literals, template_variables
-from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.literals import (
+    TESTING,
+    constant_texts,
+    literals_of,
+    syntax_tree,
+    template_literals,
+    template_variables,
+)
 
 _LIST, _MESSAGE, _ANY, _COUNT = "[messages]", "[message]", "[any field]", "[count]"
 _LINKED = (
@@ -77,7 +83,7 @@ def text_uses(source: str) -> TextUses:
     >>> sorted(text_uses("{% for m in messages %}{{ m.name | length > 9 }}{% endfor %}").exact_fields)
     ['name']
     """
-    tree = ChatEnvironment().parse(source)
+    tree = syntax_tree(source)
     analysis, variables = _Analysis(tree, template_literals(source)), template_variables(tree)
     testing = [node for node in tree.find_all(TESTING) if analysis.is_tested(node)]
     exposed: set[str] = set()
@@ -110,7 +116,7 @@ def _in_list(pair: tuple[str, _Form]) -> tuple[str, _Form]:
 
 
 def _joined(form: _Form) -> _Form:
-    return form if form in (_Form.PIECES, _Form.LENGTH) else _Form.JOINED
+    return _Form.JOINED if form in (_Form.DATA, _Form.ITEM) else form
 
 
 def _with_form(value: _Value, form: _Form) -> _Value:
@@ -196,7 +202,9 @@ class _Analysis:
         union = frozenset().union(*values)
         if isinstance(node, nodes.List | nodes.Tuple):
             return frozenset(map(_in_list, union))
-        if isinstance(node, nodes.And | nodes.Or | nodes.Dict | nodes.Pair):
+        if isinstance(node, nodes.Dict):
+            return frozenset((name, _Form.PIECES if form is _Form.DATA else form) for name, form in union)
+        if isinstance(node, nodes.And | nodes.Or | nodes.Pair):
             return union
         if isinstance(node, nodes.Add | nodes.Concat):
             return frozenset(pair if pair[0] in (_LIST, _COUNT) else (pair[0], _joined(pair[1])) for pair in union)
@@ -211,8 +219,12 @@ class _Analysis:
 
     def _field(self, value: _Value, name: str) -> _Value:
         # The role of a message is never replaced.
-        owners = {owner for owner, _ in value} - {_COUNT}
-        return frozenset({(name, _Form.DATA)}) if owners and (name != "role" or owners != {_MESSAGE}) else _CLEAN
+        fields = _fields_of(value)
+        if not fields or (name == "role" and fields == {(_MESSAGE, _Form.DATA)}):
+            return _CLEAN
+        # The name may be a key of an object that the template makes of values.
+        made = {(owner, form) for owner, other in fields if other is _Form.PIECES for form in (other, _Form.DATA)}
+        return frozenset({(name, _Form.DATA), *made})
 
     def _item(self, node: nodes.Getitem) -> _Value:
         value = self.value(node.node)
@@ -227,10 +239,12 @@ class _Analysis:
         """Return the value of an item of a list, or of an object under a key that is not known."""
         items = set()
         for name, form in value:
-            if name in (_LIST, _MESSAGE):
-                items.add((_MESSAGE if name == _LIST else _ANY, _Form.DATA))
+            if name == _LIST:
+                items.add((_MESSAGE, _Form.DATA))
             elif form is _Form.PIECES:
                 items.add((name, _Form.DATA))
+            elif name == _MESSAGE:
+                items.add((_ANY, _Form.DATA))
             else:
                 items.add((name, _Form.ITEM if form in (_Form.DATA, _Form.JOINED) else form))
         return frozenset(items)
@@ -238,7 +252,7 @@ class _Analysis:
     def _written(self, body: Iterable[nodes.Node]) -> _Value:
         outputs = [output for part in body for output in (part, *part.find_all(nodes.Output))]
         written = [self.value(node) for output in outputs if isinstance(output, nodes.Output) for node in output.nodes]
-        return _with_form(frozenset().union(*written), _Form.JOINED)
+        return frozenset((name, _joined(form)) for name, form in frozenset().union(*written))
 
     def _filtered(self, node: nodes.Filter) -> _Value:
         value = self.value(node.node)
@@ -286,7 +300,9 @@ class _Analysis:
         function, arguments = call.node, self._arguments(call)
         if isinstance(function, nodes.Name):
             is_macro = function.name in self._macros
-            return self._held.get(f"{function.name}()", _CLEAN) if is_macro else _with_form(arguments, _Form.DATA)
+            if is_macro:
+                return self._held.get(f"{function.name}()", _CLEAN)
+            return frozenset((name, _Form.PIECES if form is _Form.DATA else form) for name, form in arguments)
         if not isinstance(function, nodes.Getattr):
             return _with_form(self.value(function) | arguments, _Form.CHANGED)
         value = self.value(function.node)
@@ -461,8 +477,12 @@ class _Analysis:
         if isinstance(function, nodes.Name):
             macro = self._macros.get(function.name)
             if macro is not None:
-                surplus = len(call.args) > len(macro.args) or call.dyn_args or call.dyn_kwargs
-                return arguments if surplus else _CLEAN
+                names = {argument.name for argument in macro.args}
+                surplus = len(call.args) > len(names) or any(keyword.key not in names for keyword in call.kwargs)
+                return arguments if surplus or call.dyn_args or call.dyn_kwargs else _CLEAN
+            if _fields_of(self.value(function)):
+                # The variable may be a method of any text.
+                return frozenset({(_ANY, _Form.DATA)})
             return _CLEAN if function.name in ("namespace", "raise_exception", "dict") else arguments
         if not isinstance(function, nodes.Getattr):
             return _fields_of(self.value(function)) | arguments
@@ -570,7 +590,23 @@ class _Analysis:
 
     def _exposed_by_loop(self, node: nodes.For) -> _Value:
         tested = self._of_forms([node.test], _Form.SLICED) if node.test else _CLEAN
+        if self._counts_items(node):
+            return tested | frozenset(pair for pair in self.value(node.iter) if pair[0] not in (_LIST, "tool_calls"))
         return tested | self._of_forms([node.iter], _Form.CHANGED, _Form.SLICED, _Form.LENGTH)
+
+    def _counts_items(self, node: nodes.For) -> bool:
+        """Return True if a loop counts its items, which may be the characters of a text."""
+        for part in node.body:
+            target = part.target if isinstance(part, nodes.Assign) else None
+            if isinstance(target, nodes.NSRef) and _increments(part.node, target.attr):
+                return True
+            for compared in (part, *part.find_all((nodes.Compare, nodes.Output))):
+                if isinstance(compared, nodes.Compare | nodes.Output) and any(
+                    isinstance(getter.node, nodes.Name) and getter.node.name == "loop" and getter.attr in _LOOP_COUNTS
+                    for getter in compared.find_all(nodes.Getattr)
+                ):
+                    return True
+        return False
 
     def _exposed_by_key(self, node: nodes.Getitem) -> _Value:
         parts = [node.arg.start, node.arg.stop, node.arg.step] if isinstance(node.arg, nodes.Slice) else [node.arg]
