@@ -212,7 +212,7 @@ def test_messages_that_differ_in_the_values_of_their_content_need_one_proof(
     renderer = renderer_for(URGENT, verify=False)
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
     completion = renderer.tokenizer.encode("Hello<|end|>")
-    for number in range(100):
+    for number in range(1, 101):
         message = {"role": "user", "content": content(number)}
         assert isinstance(renderer.bridge(prompt, completion, [message]), Bridge)
     assert len(proofs) == 1

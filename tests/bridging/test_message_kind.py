@@ -48,6 +48,11 @@ def test_whitespace_at_the_ends_counts_by_its_characters() -> None:
     assert keys(kind("\na"), kind("\n a"), kind(" \na"), kind(" \n"), kind("\n ")) == 5
 
 
+def test_a_number_stays_zero_or_not() -> None:
+    assert keys(kind({"n": 3}), kind({"n": 4})) == 1
+    assert keys(kind({"n": 3}), kind({"n": 0})) == 2
+
+
 def test_an_exact_field_stays_as_it_is() -> None:
     uses = PLAIN_USES._replace(exact_fields=frozenset({"content", "text"}))
     rules = FieldRules(FIELDS, LITERALS, uses)

@@ -49,6 +49,11 @@ def test_a_difference_between_histories_is_shown() -> None:
     assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
 
 
+def test_a_difference_between_possible_calls_is_shown() -> None:
+    refusal = chosen(outcome(), outcome(suffix=1))
+    assert "adds one or other, depending on names or ids of calls that are not known." in refusal.detail
+
+
 def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
     both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
     assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)

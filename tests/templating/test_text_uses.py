@@ -73,6 +73,17 @@ def test_a_template_that_writes_texts_and_tests_literals_allows_samples(body: st
         "{{ {'a': 1}.get(m.content | lower) }}",
         "{{ (m.content ~ '') | length > 99 }}",
         "{% filter length %}{{ m.content }}{% endfilter %}",
+        "{% for c in m.content %}{{ c == '!' }}{% endfor %}",
+        "{% set ns = namespace(n=0) %}{% for c in m.content %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n > 99 }}",
+        "{% for c in m.content %}{% if loop.index > 99 %}x{% endif %}{% endfor %}",
+        "{{ {'c': m.content}.c | length > 99 }}",
+        "{{ {'m': {'c': m}}.m.c.content | length > 99 }}",
+        "{{ dict(c=m.content).c | length > 99 }}",
+        "{% set f = m.content.isdigit %}{{ f() }}",
+        "{% macro f() %}{{ kwargs.x | length > 99 }}{% endmacro %}{{ f(x=m.content) }}",
+        "{{ (m.content[2:5] ~ '') == '<a>' }}",
+        "{% macro f(x) %}{{ x[2:5] }}{% endmacro %}{{ f(m.content) == '<a>' }}",
+        "{% macro f(x) %}{{ x | lower }}{% endmacro %}{{ '<a>' in f(m.content) }}",
     ],
 )
 def test_any_other_use_makes_a_field_exact(body: str) -> None:
@@ -115,6 +126,8 @@ def test_a_test_of_a_text_that_is_joined_from_others_is_found() -> None:
 
 EXACT_CONTENT = {
     "llamacpp__Apertus-8B-Instruct",
+    "llamacpp__Cohere2MoE",
+    "llamacpp__GigaChat3-10B-A1.8B",
     "llamacpp__LFM2.5-8B-A1B",
     "llamacpp__LFM2.5-Instruct",
     "llamacpp__StepFun3.5-Flash",

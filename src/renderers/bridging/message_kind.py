@@ -89,7 +89,7 @@ def _sample_value(
             else _sample_value(item, field, rules, words, in_content=in_content, exact=exact)
             for item in value
         ]
-    if in_content and not exact and isinstance(value, int | float) and not isinstance(value, bool):
+    if in_content and not exact and value and isinstance(value, int | float) and not isinstance(value, bool):
         return type(value)(_SAMPLE_NUMBER)
     return value
 

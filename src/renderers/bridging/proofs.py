@@ -245,8 +245,12 @@ def choose_outcome(
     if other is not None:
         added = [proof.suffixes[outcome.suffix] for outcome in (first, other)]
         detail = f"the template adds {added[0]} if the turn follows {first.history.name}"
-        detail = f"{describe_new(new)}: {detail}, and {added[1]} if it follows {other.history.name}"
-        return refuse(BridgeReason.SUFFIX_VARIES, detail)
+        detail = f"{detail}, and {added[1]} if it follows {other.history.name}"
+        if other.history is first.history:
+            detail = (
+                f"the template adds {added[0]} or {added[1]}, depending on names or ids of calls that are not known"
+            )
+        return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(new)}: {detail}")
     evidence = tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from jinja2 import nodes
 
-from renderers.templating.literals import Variables, template_variables
-from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.literals import Variables, syntax_tree, template_variables
 
 _LIST, _MESSAGE, _VALUE = "list of messages", "message", "value"
 _NOTHING: frozenset[str] = frozenset()
@@ -38,7 +37,7 @@ def readable_fields(source: str) -> frozenset[str] | None:
     >>> readable_fields("{{ messages[0] | tojson }}") is None
     True
     """
-    tree = ChatEnvironment().parse(source)
+    tree = syntax_tree(source)
     flow = _Flow(tree)
     if any(map(flow.reads_any_field, tree.find_all(nodes.Node))):
         return None

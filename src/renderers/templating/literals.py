@@ -17,6 +17,12 @@ TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
 Variables = Mapping[str, list[nodes.Node]]
 
 
+@functools.lru_cache(maxsize=8)
+def syntax_tree(source: str) -> nodes.Template:
+    """Return the syntax tree of a template, which several analyses share. They must not change it."""
+    return ChatEnvironment().parse(source)
+
+
 @functools.lru_cache(maxsize=256)
 def template_literals(source: str) -> TemplateLiterals:
     """Return the texts that a template compares, looks up, or passes to a method, a filter or a test.
@@ -25,7 +31,7 @@ def template_literals(source: str) -> TemplateLiterals:
     >>> literals.within, literals.whole
     (frozenset({'<a>'}), frozenset({'user'}))
     """
-    tree = ChatEnvironment().parse(source)
+    tree = syntax_tree(source)
     variables = template_variables(tree)
     literals = {pair for node in tree.find_all(TESTING) for pair in literals_of(node, variables) if pair[0].strip()}
     fields = frozenset(_read_fields(tree))
