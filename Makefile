@@ -68,6 +68,7 @@ stress: $(VENV)/.test
 # make bench   benchmark loading, rendering, parsing and bridging against transformers and peers
 bench: $(VENV)/.test
 	$(REAL) $(BIN)/python -m benchmarks.load
+	$(REAL) $(BIN)/python -m benchmarks.template_run
 	$(REAL) $(BIN)/python -m benchmarks.render
 	$(REAL) $(BIN)/python -m benchmarks.parse
 	$(REAL) $(BIN)/python -m benchmarks.bridge

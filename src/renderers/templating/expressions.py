@@ -133,6 +133,8 @@ class ExpressionCompiler:
         """Return the code of the operands of a chain of `+` on texts."""
         if isinstance(node, nodes.Add) and self._is_sum_of_texts(node):
             return self._summands(node.left) + self._summands(node.right)
+        if isinstance(node, nodes.Concat):
+            return self._pieces(node)
         code = self._code(node)
         if self._kinds.of(node, self._names) is Kind.TEXT:
             return [code] if code != "''" else []

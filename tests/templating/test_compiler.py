@@ -1,0 +1,84 @@
+"""The generated code reads fields once, leaves out what no text needs, and holds no name of a template unchecked."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from renderers.errors import TemplateRefusalError, TemplateRunError
+from renderers.templating import ChatTemplate
+from renderers.templating.compiler import _Compiler
+from renderers.templating.limits import LIMITS
+from renderers.templating.syntax import parse_template
+
+MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+
+
+def code(source: str) -> str:
+    return _Compiler(parse_template(source, LIMITS)).source()
+
+
+def test_a_field_of_a_message_that_is_read_repeatedly_is_read_once() -> None:
+    loop = "{% for m in messages %}{% if m.role == 'a' or m['role'] == 'b' %}{{ m.role }}{% endif %}{% endfor %}"
+    assert code(loop).count(".get('role'") == 1
+    assigned = loop.replace("{% if", "{% set m = m.x %}{% if")
+    assert code(assigned).count(".get('role'") == 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for m in messages[1:] %}{{ m.content }}{% endfor %}",
+        "{% set list = messages %}{% for m in list %}{{ m.content }}{% endfor %}",
+        "{% if x %}{% set messages = messages[1:] %}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}",
+    ],
+)
+def test_messages_are_known_through_slices_and_assignments(source: str) -> None:
+    assert "enter_message" in code(source)
+    assert "attribute(" not in code(source)
+
+
+def test_a_loop_that_emits_nothing_opens_no_scope() -> None:
+    quiet = "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+    assert "enter" not in code("{% set ns = namespace(last=0) %}" + quiet)
+    assert "enter" in code("{% set ns = namespace(last='') %}" + quiet.replace("loop.index0", "'a' ~ m.role"))
+
+
+def test_sums_of_texts_become_pieces_and_constants_are_merged() -> None:
+    assert "out.append('a' 'b' 'c')" in code("a{{ 'b' + 'c' }}")
+    assert "concatenate" not in code("{% for m in messages %}{{ '<' + m.content + '>' ~ m.role }}{% endfor %}")
+
+
+def test_code_has_no_attribute_or_name_that_a_template_chose() -> None:
+    source = "{{ x.evil }}{{ x['evil2'] }}{{ x.evil3() }}{% set evil4 = 1 %}{{ x | attr('evil5') }}{{ f(evil6=1) }}"
+    for node in ast.walk(ast.parse(code(source))):
+        names = [getattr(node, "attr", ""), getattr(node, "id", "")]
+        assert not any(name.startswith("evil") for name in names)
+
+
+def test_code_is_the_same_in_every_process() -> None:
+    source = "{% if x %}{% set a = 1 %}{% set b = 1 %}{% set c = 1 %}{% endif %}{{ a }}{{ b }}{{ c }}"
+    assert [name for name in ("a", "b", "c") if name in code(source)] == ["a", "b", "c"]
+    assert code(source) == code(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for m in messages %}{% if loop.last %}{{ raise_exception('no') }}{% endif %}{% endfor %}",
+        "{% for i in range(2) %}{% set m = messages[i] %}{% if i %}{{ m.x.y }}{% endif %}{% endfor %}",
+        "{% macro f(m) %}{{ m.x.y }}{% endmacro %}{% for m in messages %}{{ f(m) if loop.last }}{% endfor %}",
+        "{% for m in messages %}{% for c in 'ab' %}{{ m.x.y if m.role == 'assistant' }}{% endfor %}{% endfor %}",
+    ],
+)
+def test_an_error_names_the_message_of_the_innermost_loop(source: str) -> None:
+    with pytest.raises((TemplateRefusalError, TemplateRunError)) as caught:
+        ChatTemplate(source, verify=False).run(MESSAGES)
+    assert caught.value.message == 1
+
+
+def test_an_error_after_a_loop_names_no_message() -> None:
+    with pytest.raises(TemplateRunError) as caught:
+        ChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}{{ x.y }}").run(MESSAGES)
+    assert caught.value.message is None
