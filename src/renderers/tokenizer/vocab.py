@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import AddedToken, Encoding, Tokenizer
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
@@ -159,10 +159,13 @@ class Vocab:
     @lazy
     def isolated_texts(self) -> frozenset[str]:
         """The tokens that no piece contains: isolating and reserved ones, unless other text is normalized to them."""
-        added = self.backend.get_added_tokens_decoder().values() if self.backend.normalizer is not None else ()
+        added = self._added_tokens if self.backend.normalizer is not None else ()
         return (self.isolating_texts & self.reserved_texts).difference(
             token.content for token in added if token.normalized
         )
+
+    _added_tokens = lazy[list[AddedToken]](lambda self: list(self.backend.get_added_tokens_decoder().values()))
+    """Vocabularies have up to thousands, and each call of the Rust library copies them."""
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
@@ -170,7 +173,7 @@ class Vocab:
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:
         """The added tokens that absorb the spaces before or after them."""
-        added = self.backend.get_added_tokens_decoder().values()
+        added = self._added_tokens
         return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
 
 
