@@ -17,8 +17,10 @@ from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_s
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import (
     KEEP_ASCII,
+    NFC_KEEPS,
     check_text,
     component_types,
+    drops_nothing,
     encode_batch,
     prepends_a_space,
 )
@@ -132,7 +134,12 @@ class Vocab:
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
-        return self.normalized(text) == text if self.byte_level else "▁" not in text
+        if not self.byte_level:
+            return "▁" not in text
+        return (self._composes and NFC_KEEPS.fullmatch(text) is not None) or self.normalized(text) == text
+
+    _composes = lazy[bool](lambda self: {"NFC"}.issuperset(component_types(self.backend.normalizer)))
+    """True if the normalizer is NFC, or there is none."""
 
     @lazy
     def sizes_hold(self) -> bool:
@@ -141,6 +148,9 @@ class Vocab:
             return False
         sizes = map(self.token_sizes.__getitem__, self.encode(_ASCII_PROBE, add_special_tokens=False).ids)
         return sum(sizes) == len(_ASCII_PROBE)
+
+    drops_nothing = lazy[bool](lambda self: drops_nothing(self.backend))
+    """True if every character of a normalized text is part of a token."""
 
     @lazy
     def _keeps_ascii(self) -> bool:
