@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import AddedToken, Encoding, Tokenizer
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
@@ -24,8 +24,10 @@ from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_s
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import (
     KEEP_ASCII,
+    NFC_KEEPS,
     check_text,
     component_types,
+    drops_nothing,
     encode_batch,
     prepends_a_space,
 )
@@ -145,7 +147,12 @@ class Vocab:
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
-        return self.normalized(text) == text if self.byte_level else "▁" not in text
+        if not self.byte_level:
+            return "▁" not in text
+        return (self._composes and NFC_KEEPS.fullmatch(text) is not None) or self.normalized(text) == text
+
+    _composes = lazy[bool](lambda self: {"NFC"}.issuperset(component_types(self.backend.normalizer)))
+    """True if the normalizer is NFC, or there is none."""
 
     @lazy
     def sizes_hold(self) -> bool:
@@ -154,6 +161,9 @@ class Vocab:
             return False
         sizes = map(self.token_sizes.__getitem__, self.encode(_ASCII_PROBE, add_special_tokens=False).ids)
         return sum(sizes) == len(_ASCII_PROBE)
+
+    drops_nothing = lazy[bool](lambda self: drops_nothing(self.backend))
+    """True if every character of a normalized text is part of a token."""
 
     @lazy
     def _keeps_ascii(self) -> bool:
@@ -172,10 +182,13 @@ class Vocab:
     @lazy
     def isolated_texts(self) -> frozenset[str]:
         """The tokens that no piece contains: isolating and reserved ones, unless other text is normalized to them."""
-        added = self.backend.get_added_tokens_decoder().values() if self.backend.normalizer is not None else ()
+        added = self._added_tokens if self.backend.normalizer is not None else ()
         return (self.isolating_texts & self.reserved_texts).difference(
             token.content for token in added if token.normalized
         )
+
+    _added_tokens = lazy[list[AddedToken]](lambda self: list(self.backend.get_added_tokens_decoder().values()))
+    """Vocabularies have up to thousands, and each call of the Rust library copies them."""
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
@@ -183,7 +196,7 @@ class Vocab:
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:
         """The added tokens that absorb the spaces before or after them."""
-        added = self.backend.get_added_tokens_decoder().values()
+        added = self._added_tokens
         return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
 
 

@@ -17,6 +17,7 @@ from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import (
     Cuts,
     _aligned,
+    _near_an_end,
     _Piece,
     _Places,
     _sized,
@@ -227,3 +228,20 @@ def test_spaces_of_gemma_are_one_byte_and_text_with_its_space_character_is_align
     for change in (normalizers.Lowercase(), normalizers.Sequence([backend.normalizer, normalizers.NFC()])):
         backend.normalizer = change
         assert not replaces_only_spaces(backend)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "google/gemma-3-4b-it", "moonshotai/Kimi-K2-Instruct"])
+def test_borders_near_an_end_are_those_of_the_tokenizer(name: str, hub: object) -> None:
+    vocab = load_tokenizer(name).vocab
+    texts = [text[:300] for text in nasty_texts(code_files=0, random_texts=300) if text]
+    texts = [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
+    near = 0
+    for text, encoded in zip(texts, vocab.encode_pieces(texts), strict=True):
+        piece = _Piece(0, text, encoded.ids, encoded)
+        places = _Places(_aligned(vocab, piece), text)
+        for at in range(1, len(text)):
+            tokens = _near_an_end(vocab, piece, at)
+            if tokens is not None:
+                near += 1
+                assert tokens.stop == places.across(at).stop, (text, at)
+    assert near > 3_000

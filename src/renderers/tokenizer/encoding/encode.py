@@ -22,6 +22,7 @@ AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 # Python counts four more characters as spaces than the Rust library.
 _SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(dict.fromkeys(range(0x1C, 0x20)))
 _AFTER = re.compile(f"[{re.escape(_SPACES)}]*")
+_FAR = 2**62
 _NEAR = 48
 """Borders within this many characters of an end of a piece take a short cut."""
 
@@ -207,20 +208,31 @@ def _near_an_end(vocab: Vocab | ForeignVocab, piece: _Piece, at: int) -> range |
 
     Most borders are, and need the sizes of a few tokens only.
     """
-    if not (isinstance(vocab, Vocab) and vocab.sizes_hold and piece.text.isascii()):
+    text = piece.text
+    from_end = len(text) - at
+    if min(at, from_end) > _NEAR or not (isinstance(vocab, Vocab) and vocab.sizes_hold):
         return None
+    if not text.isascii():
+        if not vocab.drops_nothing or piece.encoded is None:
+            return None
+        if piece.encoded.unchanged is None:
+            piece.encoded.unchanged = vocab.keeps(text)
+        if not piece.encoded.unchanged:
+            return None
+        at, from_end = (len(part.encode()) if len(part) <= _NEAR else _FAR for part in (text[:at], text[at:]))
     sizes = vocab.token_sizes
     assert sizes is not None
-    if at <= _NEAR:
+    if at <= from_end:
         end = 0
         for number, token in enumerate(piece.ids):
             end += sizes[token]
             if end >= at:
                 return range(number + (end == at), number + 1)
-    if len(piece.text) - at <= _NEAR:
-        start = len(piece.text)
-        for number in reversed(range(len(piece.ids))):
-            end, start = start, start - sizes[piece.ids[number]]
-            if start < at:
-                return range(number + (end == at), number + 1)
+        return None
+    # Places from the end of the text.
+    start = 0
+    for number in reversed(range(len(piece.ids))):
+        end, start = start, start + sizes[piece.ids[number]]
+        if start > from_end:
+            return range(number + (end == from_end), number + 1)
     return None

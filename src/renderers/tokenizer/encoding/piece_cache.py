@@ -25,11 +25,13 @@ class TokenPlaces(NamedTuple):
 class EncodedPiece:
     """The ids of a text. The places of its tokens are kept with them once they are computed. Do not modify the ids."""
 
-    __slots__ = ("ids", "places")
+    __slots__ = ("ids", "places", "unchanged")
 
     def __init__(self, ids: Sequence[int]) -> None:
         self.ids = ids
         self.places: TokenPlaces | None = None
+        self.unchanged: bool | None = None
+        """True if the sizes of the tokens add up to the text, because no normalizer changed it; None if not known."""
 
 
 def size_of_piece(piece: EncodedPiece) -> int:

@@ -21,18 +21,19 @@ class TokenSizes(dict[int, int]):
     """The bytes of the text of each token by id, found when an id is first used."""
 
     def __init__(self, backend: Tokenizer, added: Mapping[str, int], *, byte_level: bool) -> None:
-        super().__init__((number, len(text.replace(_SPACE, " ").encode())) for text, number in added.items())
-        if byte_level:
-            self.update((number, len(text.encode())) for text, number in added.items())
+        super().__init__()
         self._token_of = backend.id_to_token
+        self._added = frozenset(added.values())
         self._byte_level = byte_level
 
     def __missing__(self, number: int) -> int:
         token = self._token_of(number) or ""
+        is_added = number in self._added
         if self._byte_level:
-            size = len(token) if _SYMBOLS.issuperset(token) else len(token.encode())
+            size = len(token) if not is_added and _SYMBOLS.issuperset(token) else len(token.encode())
         else:
-            size = 1 if _BYTE.fullmatch(token) else len(token.replace(_SPACE, " ").encode())
+            is_byte = not is_added and _BYTE.fullmatch(token) is not None
+            size = 1 if is_byte else len(token.replace(_SPACE, " ").encode())
         self[number] = size
         return size
 
