@@ -110,14 +110,14 @@ METHODS: dict[str, Callable[..., object]] = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(("message", "error"), MESSAGES.values(), ids=MESSAGES)
-def test_a_message_of_a_wrong_shape_is_rejected_with_its_path(
-    method: Callable[..., object], message: Any, error: str
-) -> None:
+def test_a_message_of_a_wrong_shape_is_rejected_with_its_path(name: str, message: Any, error: str) -> None:
     with pytest.raises(MessageError) as caught:
-        method([ASK, message])
-    assert str(caught.value) == f"message 1: {error}"
+        METHODS[name]([ASK, message])
+    # The caller of a bridge passes new messages only.
+    new = "new " if name.startswith("bridge") else ""
+    assert str(caught.value) == f"{new}message 1: {error}"
     assert caught.value.message == 1
 
 
