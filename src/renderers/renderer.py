@@ -468,7 +468,7 @@ class ChatRenderer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Attributes of a caller's subclass. Those of this package are computed from the settings.
-        computed = {name for parent in ChatRenderer.__mro__ + MultimodalChatRenderer.__mro__ for name in vars(parent)}
+        computed = {name for parent in MultimodalChatRenderer.__mro__ for name in vars(parent)}
         own = {name: value for name, value in vars(self).items() if name not in {"settings", *computed}}
         return _restore, (type(self), self.settings), own or None
 

@@ -131,16 +131,19 @@ def resolve_settings(
     parsers = NO_OVERRIDES
     if isinstance(config, DefaultRendererConfig):
         parsers = ParserOverrides(config.tool_parser, config.reasoning_parser)
-    requests = [ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True)]
-    programs = [PROGRAMS[program](request) for request in requests]
     if conventions is None:
         conventions = match.family.conventions if config.conventions == "0.1" else SamplingConventions()
+    if program == "template":
+        requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
+        template_kwargs = _template_kwargs([PROGRAMS[program](request) for request in requests], match.family, config)
+    else:
+        template_kwargs = switches_of(config)
     return RendererSettings(
         tokenizer=adopted,
         date=DEFAULT_DATE if config.date is None else to_datetime(config.date),
         program=program,
         chat_template=source,
-        chat_template_kwargs={**_template_kwargs(programs, match.family, config, program=program), **containers},
+        chat_template_kwargs={**template_kwargs, **containers},
         limits=limits,
         verify=verify,
         content_tokens=config.content_tokens,
@@ -176,9 +179,7 @@ def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererC
     return config_class(**{name: getattr(config, name) for name in shared})
 
 
-def _template_kwargs(
-    programs: Sequence[Program], family: Family, config: BaseRendererConfig, *, program: str
-) -> dict[str, Any]:
+def _template_kwargs(programs: Sequence[Program], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
     """Return the template arguments of a config.
 
     Warn about an argument that was set and that no template reads. Leave out the default value of an argument that
@@ -187,8 +188,6 @@ def _template_kwargs(
     Raises:
         ValueError: An argument that only the program reads has another value.
     """
-    if program != "template":
-        return switches_of(config)
     kwargs, defaults = switches_of(config), {switch.name: switch.default for switch in family.switches}
     read = {name for name in defaults if any(used.mentions(name) for used in programs)}
     unread = kwargs.keys() & (defaults.keys() - read)
