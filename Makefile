@@ -7,6 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 SHARED ?= ../shared
+NATIVE := $(wildcard src/native/*)
 # Real models are unpacked into a cache of this repository.
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
@@ -25,8 +26,8 @@ else
 endif
 
 # Removes an older build, which would stay in place if compilation failed.
-$(VENV)/.package: pyproject.toml setup.py src/renderers/parsing/_join.c | $(BIN)/python
-	rm -rf build src/renderers/parsing/*.so
+$(VENV)/.package: pyproject.toml setup.py $(NATIVE) | $(BIN)/python
+	rm -rf build src/renderers/core/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --editable .
 else
@@ -34,8 +35,8 @@ else
 endif
 	@touch $@
 
-$(VENV)/.test: pyproject.toml setup.py src/renderers/parsing/_join.c | $(BIN)/python
-	rm -rf build src/renderers/parsing/*.so
+$(VENV)/.test: pyproject.toml setup.py $(NATIVE) | $(BIN)/python
+	rm -rf build src/renderers/core/*.so
 ifdef UV
 	uv pip install --quiet --python $(BIN)/python --group test --editable .
 else
@@ -124,4 +125,4 @@ format: $(VENV)/.test
 
 # make clean   remove all generated files
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/renderers/parsing/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info src/renderers/core/*.so dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

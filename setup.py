@@ -2,14 +2,21 @@
 
 import os
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
 
 # What is in C is there in Python too. Without a global lock others may change a list while it is read.
 PURE = bool(os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var("Py_GIL_DISABLED"))
-JOIN = Extension("renderers.parsing._join", ["src/renderers/parsing/_join.c"], py_limited_api=True, optional=True)
+NATIVE = Extension(
+    "renderers.core._native",
+    sorted(str(path) for path in Path("src/native").glob("*.c")),
+    depends=["src/native/native.h"],
+    py_limited_api=True,
+    optional=True,
+)
 
 setup(
-    ext_modules=[] if PURE else [JOIN],
+    ext_modules=[] if PURE else [NATIVE],
     options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from renderers.parsing.pieces import COMPILED
+from renderers.core.native import COMPILED
 from tests.support.models import CACHE
 
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from renderers.core.native import COMPILED
 from renderers.parsing import markers
-from renderers.parsing.pieces import COMPILED, NO_PIECES, Pieces, PieceTable, PieceTexts
+from renderers.parsing.pieces import NO_PIECES, Pieces, PieceTable, PieceTexts
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts, TokenTexts
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
@@ -87,7 +88,7 @@ def test_long_texts_are_joined(joiner: Joiner) -> None:
     spans=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=11),
 )
 def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, spans: list[int]) -> None:
-    from renderers.parsing._join import join
+    from renderers.core._native import join
 
     found = join(ids, texts, array("I", spans))
     units = len(texts) // 2
@@ -106,7 +107,7 @@ def test_texts_of_ids_can_be_overridden(joiner: Joiner) -> None:
 
 @needs_c
 def test_only_lists_are_accepted() -> None:
-    from renderers.parsing._join import join
+    from renderers.core._native import join
 
     with pytest.raises(TypeError):
         join((1, 2), b"", array("I"))  # type: ignore[arg-type]
@@ -146,8 +147,8 @@ def test_the_c_extension_is_used_if_it_can_be_built() -> None:
 @needs_c
 @pytest.mark.parametrize(
     "setting",
-    ["import os; os.environ['RENDERERS_PURE_PYTHON'] = '1'", "from renderers.parsing import _join as c; c.VERSION = 0"],
+    ["import os; os.environ['RENDERERS_PURE_PYTHON'] = '1'", "from renderers.core import _native as c; c.VERSION = 0"],
 )
 def test_the_c_extension_is_not_used_if_disabled_or_of_another_version(setting: str) -> None:
-    code = f"{setting}\nfrom renderers.parsing.pieces import COMPILED; print(COMPILED)"
+    code = f"{setting}\nfrom renderers.core.native import COMPILED; print(COMPILED)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

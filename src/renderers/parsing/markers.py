@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from renderers.core.native import COMPILED
 from renderers.core.text import compile_alternation, describe_type
-from renderers.parsing.pieces import COMPILED, Pieces, PieceTable, PieceTexts
+from renderers.parsing.pieces import Pieces, PieceTable, PieceTexts
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
 _MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")

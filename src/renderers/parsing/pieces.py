@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from renderers.core.native import native
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts
-
-_VERSION = 1
-"""The interface of the C extension. An extension that was built for another version is not used."""
-
-try:
-    if os.environ.get("RENDERERS_PURE_PYTHON"):
-        raise ImportError("RENDERERS_PURE_PYTHON is set")
-    from renderers.parsing import _join
-
-    COMPILED = _join.VERSION == _VERSION
-except (ImportError, AttributeError):
-    COMPILED = False
-"""True if the C extension is used."""
 
 _CACHED_TEXTS = 2**18
 _UTF_16 = {"little": "utf-16-le", "big": "utf-16-be"}[sys.byteorder]
@@ -115,7 +102,7 @@ class PieceTable:
 
     def join(self, ids: list[Any]) -> Pieces | None:
         """Return the pieces of some ids. None if any of them is not an id of the vocabulary, or not a plain int."""
-        joined = _join.join(ids, self._units, self._spans)
+        joined = native.join(ids, self._units, self._spans)
         if joined is None:
             return None
         starts = array("Q")

@@ -4,14 +4,9 @@
    nothing outside of the buffers is read, whatever they hold. No Python code runs during the call, so the inputs
    cannot change. */
 
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "native.h"
 
-#include <stdint.h>
 #include <string.h>
-
-#define VERSION 1 /* increased with every change of the interface of `join` */
 
 typedef uint16_t Unit;  /* a character */
 typedef uint32_t Place; /* an offset in the texts of the vocabulary */
@@ -131,7 +126,7 @@ end:
     return result;
 }
 
-static PyObject *join(PyObject *module, PyObject *args)
+PyObject *native_join(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *ids;
@@ -142,30 +137,4 @@ static PyObject *join(PyObject *module, PyObject *args)
     PyBuffer_Release(&texts);
     PyBuffer_Release(&spans);
     return result;
-}
-
-static PyMethodDef methods[] = {
-    {"join", join, METH_VARARGS,
-     "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
-     "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
-    {NULL, NULL, 0, NULL},
-};
-
-static int execute(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_join",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__join(void)
-{
-    return PyModuleDef_Init(&definition);
 }

@@ -1,0 +1,29 @@
+/* The table of functions of the extension `renderers.core._native`. */
+
+#include "native.h"
+
+static PyMethodDef methods[] = {
+    {"join", native_join, METH_VARARGS,
+     "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
+     "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&definition);
+}
