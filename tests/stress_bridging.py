@@ -106,7 +106,7 @@ def problem_of(tokens: RenderedTokens, prior: Sequence[Any], new: Sequence[Any])
     if not len(ids) > before or not all(type(number) is int and number >= 0 for number in ids[before:]):
         return "the added values are not ids"
     # `runs` would fall back to the lists if the stored runs do not cover the ids.
-    ends = [run.end for run in vars(tokens)["_runs"]]
+    ends = [run.end for run in tokens._attribution.runs]
     if ends[-1] != len(ids) or any(start >= end for start, end in zip([0, *ends], ends, strict=False)):
         return "the runs do not tile"
     if any(run.sampled for run in tokens.runs):

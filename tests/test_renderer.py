@@ -294,7 +294,7 @@ def test_a_string_argument_does_not_cause_another_probe_of_the_turn_format(monke
 
     monkeypatch.setattr(TurnFormat, "_probe_headers", counted)
     for number in range(5):
-        assert renderer.render(messages, note=f"{number}" * 50).token_ids
+        assert renderer.render(messages, note=f"{number}" * 50).sampled_mask
     assert probed == ["user"]
     sampled = [
         renderer.tokenizer.decode(

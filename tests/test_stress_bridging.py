@@ -8,10 +8,11 @@ import pytest
 
 from renderers import EMBEDDED
 from renderers.core.spans import Channel
-from renderers.core.tokens import RenderedTokens, TokenRun
+from renderers.core.tokens import TokenRun
 from tests.stress_bridging import problem_of, run
 from tests.support.completions import HUB
 from tests.support.sources import wrong_in
+from tests.support.tokens import tokens_of_runs
 
 HELLO = {"role": "user", "content": "Hi"}
 
@@ -49,5 +50,5 @@ def test_errors_in_a_bridged_rollout_are_found(
     ids: list[int], runs: list[tuple[int, int, bool]], problem: str | None
 ) -> None:
     token_runs = [TokenRun(end, message, Channel.SCAFFOLD, sampled, False) for end, message, sampled in runs]
-    tokens = RenderedTokens.of_runs(ids, token_runs, message_roles=["user"], message_tool_names=[None])
+    tokens = tokens_of_runs(ids, token_runs, message_roles=["user"], message_tool_names=[None])
     assert problem_of(tokens, [1, 2], [HELLO]) == problem

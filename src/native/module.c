@@ -3,9 +3,20 @@
 #include "native.h"
 
 static PyMethodDef methods[] = {
+    {"find", native_find, METH_VARARGS,
+     "find(text, trie, tokens, match): the tokens in a text, the longest where several start, each as a tuple of the\n"
+     "class `match` with its start, its end and the token.\n\n"
+     "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
+     "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
     {"join", native_join, METH_VARARGS,
      "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
      "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+    {"locate", native_locate, METH_VARARGS,
+     "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
+     "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"
+     "the sizes of its tokens do not add up to it.\n\n"
+     "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
+     "between the parts of the text, `ends` the number of ids up to the end of each part. Odd parts are one token."},
     {NULL, NULL, 0, NULL},
 };
 

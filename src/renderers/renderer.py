@@ -160,10 +160,9 @@ class ChatRenderer:
         text = self._run(
             messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
-        encoded, injected = self._pipeline.encode(text.trace, text.labels)
-        return RenderedTokens.of_runs(
-            *encoded,
-            injected=injected,
+        return RenderedTokens.of_encoded(
+            text.encoded.ids,
+            text.attribute,
             message_roles=text.roles,
             message_tool_names=extract_message_tool_names(text.run.messages),
             decode=self.tokenizer.decode,
@@ -199,7 +198,7 @@ class ChatRenderer:
         text = self._run(
             messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
-        return self._pipeline.ids(text)
+        return text.encoded.ids.tolist()
 
     def trace(
         self,
@@ -412,7 +411,7 @@ class ChatRenderer:
 
     def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
         rendered = self._pipeline.run(messages, tools=tools, add_generation_prompt=False)
-        return rendered.text, self._pipeline.ids(rendered)
+        return rendered.text, rendered.encoded.ids.tolist()
 
     # ==================
     # The model

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, PlaceholderRange, RenderedTokens, TokenRun
+from tests.support.tokens import tokens_of_runs
 
 ROLES = ["system", "user", "assistant"]
 LISTS: dict[str, Any] = {
@@ -31,7 +32,7 @@ FIELDS = [field.name for field in dataclasses.fields(RenderedTokens)]
 def from_runs(**lists: Any) -> RenderedTokens:
     """Return tokens made of runs that equal the lists."""
     plain = RenderedTokens(**{**LISTS, **lists})
-    return RenderedTokens.of_runs(
+    return tokens_of_runs(
         array("I", plain.token_ids), plain.runs, message_roles=plain.message_roles, message_tool_names=[None] * 3
     )
 
@@ -122,7 +123,7 @@ def test_media_can_be_assigned_afterwards() -> None:
 
 def test_tokens_that_straddle_a_boundary_are_listed() -> None:
     runs = RenderedTokens(**LISTS).runs
-    rendered = RenderedTokens.of_runs(array("I", range(9)), runs, (3,), message_roles=[], message_tool_names=[])
+    rendered = tokens_of_runs(array("I", range(9)), runs, (3,), message_roles=[], message_tool_names=[])
     assert rendered.straddling_tokens() == [3]
 
 
@@ -134,7 +135,7 @@ def test_tokens_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
         TokenRun(6, 1, Channel.REASONING, True, True),
         TokenRun(7, -1, Channel.SCAFFOLD, False, False),
     ]
-    rendered = RenderedTokens.of_runs(
+    rendered = tokens_of_runs(
         array("I", range(97, 104)), runs, message_roles=roles, message_tool_names=[], decode=letters
     )
     rendered.explain()
@@ -184,9 +185,7 @@ def test_unknown_fields_are_not_counted() -> None:
 
 def test_a_million_tokens_hold_no_boxed_integers_until_a_list_is_read() -> None:
     run = TokenRun(1_000_000, 0, Channel.CONTENT, False, True)
-    rendered = RenderedTokens.of_runs(
-        array("I", range(1_000_000)), [run], message_roles=["user"], message_tool_names=[None]
-    )
+    rendered = tokens_of_runs(array("I", range(1_000_000)), [run], message_roles=["user"], message_tool_names=[None])
     held = sum(sys.getsizeof(value) for value in vars(rendered).values())
     assert held < 4_100_000
     assert rendered.token_ids[-1] == 999_999
@@ -199,7 +198,7 @@ def test_lists_and_runs_agree(rows: list[tuple[int, Channel, bool, bool]]) -> No
     names = ("message_indices", "channels", "sampled_mask", "is_content")
     lists: dict[str, Any] = dict(zip(names, columns, strict=True))
     plain = RenderedTokens(token_ids=list(range(len(rows))), **lists)
-    rendered = RenderedTokens.of_runs(array("I", plain.token_ids), plain.runs, message_roles=[], message_tool_names=[])
+    rendered = tokens_of_runs(array("I", plain.token_ids), plain.runs, message_roles=[], message_tool_names=[])
     assert rendered == plain
     assert all(run[1:] != following[1:] for run, following in zip(rendered.runs, rendered.runs[1:], strict=False))
 
@@ -310,7 +309,7 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
 def from_list() -> RenderedTokens:
     """Return tokens made of a list of ids and of runs, as those of a bridge are."""
     plain = RenderedTokens(**LISTS)
-    return RenderedTokens.of_runs(list(plain.token_ids), plain.runs, message_roles=ROLES, message_tool_names=[None] * 3)
+    return tokens_of_runs(list(plain.token_ids), plain.runs, message_roles=ROLES, message_tool_names=[None] * 3)
 
 
 def from_lists() -> RenderedTokens:
@@ -364,7 +363,7 @@ def test_reading_lists_without_changes_keeps_the_runs() -> None:
 def test_a_pickle_has_the_ids_once() -> None:
     ids = list(range(100_000, 101_000))
     run = TokenRun(1000, 0, Channel.CONTENT, False, True)
-    rendered = RenderedTokens.of_runs(ids, [run], message_roles=["user"], message_tool_names=[None])
+    rendered = tokens_of_runs(ids, [run], message_roles=["user"], message_tool_names=[None])
     size = len(pickle.dumps(rendered))
     assert rendered.token_ids == ids
     assert rendered.is_content == [True] * 1000

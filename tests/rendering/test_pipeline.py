@@ -30,9 +30,10 @@ def test_a_run_has_owners_and_ids() -> None:
     sampled = [run.trace.text[label.start : label.end] for label in labels if label.sampled]
     assert "".join(sampled) == "Yes?<|end|>"
     assert {label.channel for label in labels} == {Channel.SCAFFOLD, Channel.CONTENT}
-    encoded, injected = render_pipeline.encode(run.trace, labels)
-    assert (list(encoded.ids), injected) == (render_pipeline.ids(run), [])
-    assert render_pipeline.settings.tokenizer.decode(encoded.ids) == run.trace.text
+    assert render_pipeline.settings.tokenizer.decode(run.encoded.ids) == run.trace.text
+    attribution = run.attribute()
+    assert attribution.injected == []
+    assert attribution.runs[-1].end == len(run.encoded.ids)
 
 
 def test_switches_of_a_run_do_not_affect_other_runs() -> None:
@@ -57,7 +58,7 @@ def test_an_error_names_the_refused_control_text() -> None:
     render_pipeline = pipeline(content_tokens="refuse")
     run = render_pipeline.run([{**ASK, "content": "a<|end|>"}], tools=None, add_generation_prompt=False)
     with pytest.raises(ControlTextError, match=r"message 0: content"):
-        render_pipeline.ids(run)
+        _ = run.encoded
 
 
 class Small(Letters):
@@ -73,7 +74,7 @@ def test_a_tokenizer_without_offsets_gives_no_attribution(
 ) -> None:
     foreign = pipeline(tokenizer=adopt_tokenizer(kind()), chat_template="-{{ messages[0].content }}")
     run = foreign.run([ASK], tools=None, add_generation_prompt=False)
-    encoded, injected = foreign.encode(run.trace, run.labels)
-    assert (list(encoded.ids), len(encoded.runs), injected) == (foreign.ids(run), runs, [])
+    attribution = run.attribute()
+    assert (len(attribution.runs), list(attribution.injected)) == (runs, [])
     warning = ["letters: tokens do not decode to their text, so they have no attribution"]
     assert caplog.messages == warning * (runs == 0)

@@ -61,7 +61,6 @@ def test_stop_texts_are_the_added_tokens_that_generation_stops_at() -> None:
 def test_tokens_that_absorb_spaces_are_stripping() -> None:
     vocab = vocab_with(AddedToken("<end>", rstrip=True), AddedToken("<turn>"))
     assert vocab.stripping == {"<end>": (False, True)}
-    assert not vocab.sizes_hold
 
 
 def test_token_sizes_are_bytes() -> None:

@@ -15,6 +15,7 @@ from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens, TokenRun
 from renderers.training import RenderedTrainingSample, build_training_sample
 from tests.support.models import HUB_AT_HAND
+from tests.support.tokens import tokens_of_runs
 from tests.support.training import MESSAGES, STOP, TOOLS, FixedRenderer, embedded, lists, messages_of
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -401,7 +402,7 @@ def test_samples_from_runs_and_from_lists_equal_a_slow_reference(data: st.DataOb
     roles, runs = data.draw(attributions())
     chosen = data.draw(options(messages=len(roles)))
     ids = data.draw(st.lists(st.integers(1, STOP), min_size=len(rows(runs)), max_size=len(rows(runs))))
-    fast = RenderedTokens.of_runs(list(ids), runs, message_roles=roles, message_tool_names=[None] * len(roles))
+    fast = tokens_of_runs(list(ids), runs, message_roles=roles, message_tool_names=[None] * len(roles))
     sample = build_training_sample(FixedRenderer(fast), messages_of(*roles), **chosen)
     assert sample == build_training_sample(FixedRenderer(as_lists(ids, runs)), messages_of(*roles), **chosen)
     assert sample.loss_weights[: len(ids)] == slow_weights(roles, runs, chosen)
@@ -464,6 +465,6 @@ def test_ids_changed_after_a_render_need_attribution_of_the_same_length() -> Non
 
 def test_a_render_without_attribution_is_rejected() -> None:
     ids = array("I", [1, 2, 3])
-    rendered = RenderedTokens.of_runs(ids, (), message_roles=["user"], message_tool_names=[None])
+    rendered = tokens_of_runs(ids, (), message_roles=["user"], message_tool_names=[None])
     with pytest.raises(ValueError, match="message_indices"):
         build_training_sample(FixedRenderer(rendered), messages_of("user"))

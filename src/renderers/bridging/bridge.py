@@ -21,8 +21,10 @@ from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
 from renderers.core.text import compile_alternation, quote_short
-from renderers.core.tokens import RenderedTokens, TokenRun
+from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
+from renderers.rendering.labelled_text import LabelledText
+from renderers.rendering.pipeline import PipelineSettings
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 _BOUNDARY = 8
@@ -92,9 +94,11 @@ def _no_stop_token(detail: str) -> BridgeRefusal:
     return refuse(BridgeReason.NO_STOP_TOKEN, detail)
 
 
-class _Suffix(NamedTuple):
+@dataclass(frozen=True)
+class _Suffix(LabelledText):
     """The text that new messages add, with its labels."""
 
+    settings: PipelineSettings
     trace: Trace
     labels: list[LabelledSpan]
     begins_with_stop: bool
@@ -263,7 +267,9 @@ class Extension:
                 place = max(start, end) + moved, stop + moved, max(message - index - 1, -1), path
                 labels.append(LabelledSpan(*place, channel, sampled=False, content=content and message > index))
         trace = Trace(lead + followed.trace.text[end:], tuple(Span(*label[:4]) for label in labels))
-        return _Suffix(trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence)
+        return _Suffix(
+            self.context.pipeline.settings, trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence
+        )
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
@@ -275,22 +281,29 @@ class Extension:
 
     def _join_tokens(self, suffix: _Suffix) -> RenderedTokens:
         prior = self.prior
-        encoded, injected = self.context.pipeline.encode(suffix.trace, suffix.labels)
+        encoded = suffix.encoded
         first = 1 + self._tokens_after_stop(suffix.trace.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
         # The sum of two lists has exactly the right size, so a long prompt is copied only once.
         new_ids = [*prior.completion, *encoded.ids[first:]]
         all_ids = prior.prompt + new_ids
         moved = before - first
-        runs = [run._replace(end=run.end + moved) for run in encoded.runs if run.end > first]
+
+        def attribute() -> Attribution:
+            runs, _, injected = suffix.attribute()
+            added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
+            return Attribution(
+                # There are no runs if a custom tokenizer provides no offsets.
+                (TokenRun(before, -1, Channel.SCAFFOLD, False, False), *added) if runs else (),
+                injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
+            )
+
         # A result gets its name from the message or from the model's call.
         calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
         names = extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]
-        return RenderedTokens.of_runs(
+        return RenderedTokens.of_encoded(
             all_ids,
-            # There are no runs if a custom tokenizer provides no offsets.
-            [TokenRun(before, -1, Channel.SCAFFOLD, False, False), *runs] if encoded.runs else (),
-            injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
+            attribute,
             message_roles=self._roles,
             message_tool_names=names,
             decode=self.context.tokenizer.decode,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
-from renderers.core.spans import Channel, Span
+from renderers.core.spans import Channel, Path, Span
 
 _RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
 
@@ -17,11 +18,17 @@ def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
     >>> span_channel(Span(0, 3, 0, ("tool_calls", 0, "function", "name")), [{"role": "assistant"}])
     <Channel.TOOL_NAME: 'tool_name'>
     """
-    path = span.path
-    field = path[0] if path else None
     if span.message < 0:
-        return Channel.TOOL_DEFINITION if field == "tools" else Channel.SCAFFOLD
-    is_result = messages[span.message]["role"] in _RESULT_ROLES
+        return Channel.TOOL_DEFINITION if span.path[:1] == ("tools",) else Channel.SCAFFOLD
+    if not span.path:
+        return Channel.SCAFFOLD
+    return _field_channel(span.path, messages[span.message]["role"] in _RESULT_ROLES)
+
+
+@functools.lru_cache(maxsize=4096)
+def _field_channel(path: Path, is_result: bool) -> Channel:
+    """Return the channel of a field of a message, which may be the result of a tool."""
+    field = path[0]
     if field == "content":
         if path[-1] == "thinking" and len(path) > 1:
             return Channel.REASONING

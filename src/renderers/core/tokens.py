@@ -7,7 +7,7 @@ import itertools
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -29,8 +29,9 @@ _UNKNOWN: dict[str, Any] = {
     "is_content": False,
 }
 """The attribution lists, in the order of the fields of `TokenRun` after `end`, and the entry of a token without any."""
-_BUILT = ("token_ids", *_UNKNOWN)
-"""The lists that are built on first access."""
+_COLUMNS = ("token_ids", *_UNKNOWN)
+_BUILT = ("_attribution", "injected", *_COLUMNS)
+"""The attributes that are built on first access."""
 
 
 class TokenRun(NamedTuple):
@@ -63,6 +64,15 @@ class InjectedText(NamedTuple):
     start: int
     end: int
     """The position after the last of its tokens."""
+
+
+class Attribution(NamedTuple):
+    """The attribution of the tokens of a text. Empty if a custom tokenizer provides no offsets."""
+
+    runs: tuple[TokenRun, ...] = ()
+    straddling: tuple[int, ...] = ()
+    """The indices of tokens across a border of sampled text."""
+    injected: Sequence[InjectedText] = ()
 
 
 @dataclass
@@ -126,25 +136,24 @@ class RenderedTokens:
     """Texts of special tokens in the bodies, in order. `content_tokens` decides how they are encoded."""
 
     @classmethod
-    def of_runs(
+    def of_encoded(
         cls,
         ids: array[int] | list[int],
-        runs: Iterable[TokenRun],
-        straddling: tuple[int, ...] = (),
+        attribute: Callable[[], Attribution],
         *,
-        injected: Iterable[InjectedText] = (),
         message_roles: list[str],
         message_tool_names: list[str | None],
         decode: Decode | None = None,
     ) -> RenderedTokens:
-        """Create an instance from ids, which must not change later, runs that cover them, and straddling tokens."""
+        """Create an instance from ids, which must not change later, and a function that returns their attribution.
+
+        The function is called when the attribution is first needed.
+        """
         made = cls.__new__(cls)
         made.__dict__.update(
             _ids=ids,
-            _runs=tuple(runs),
-            _straddling=straddling,
+            _attribute=attribute,
             _decode=decode,
-            injected=list(injected),
             message_roles=message_roles,
             message_tool_names=message_tool_names,
             multi_modal_data=None,
@@ -153,25 +162,31 @@ class RenderedTokens:
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this only for attributes that are not set.
-        if name not in _BUILT or "_runs" not in self.__dict__:
+        values = self.__dict__
+        if name not in _BUILT or "_ids" not in values:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        # Another thread may have built the list first: all have to get the same one.
-        return self.__dict__.setdefault(name, self._build(name))
+        # Another thread may have built it first: all have to get the same object.
+        return values.setdefault(name, self._build(name))
 
-    def _build(self, name: str) -> list[Any]:
-        """Return one of the lists from the stored ids or runs."""
+    def _build(self, name: str) -> Any:
+        """Return an attribute from the stored ids or the attribution."""
         if name == "token_ids":
-            return list(self.__dict__["_ids"])
+            return list(self._ids)
+        if name == "_attribution":
+            attribute: Callable[[], Attribution] = self.__dict__["_attribute"]
+            return attribute()
+        if name == "injected":
+            return list(self._attribution.injected)
         values: list[Any] = []
-        column = _BUILT.index(name)
-        for run in self.__dict__["_runs"]:
+        column = _COLUMNS.index(name)
+        for run in self._attribution.runs:
             values += [run[column]] * (run.end - len(values))
         return values
 
     def _is_unchanged(self) -> bool:
         """Return True if this is the result of a renderer, and every list that was built still has its first values."""
         values = self.__dict__
-        return "_runs" in values and all(values[name] == self._build(name) for name in _BUILT if name in values)
+        return "_ids" in values and all(values[name] == self._build(name) for name in _COLUMNS if name in values)
 
     def known_lists(self) -> frozenset[str]:
         """Return the names of the attribution lists that are given: those with one entry per token.
@@ -180,15 +195,15 @@ class RenderedTokens:
         ['channels', 'is_content']
         """
         if self._is_unchanged():
-            return frozenset(_UNKNOWN if self.__dict__["_runs"] or not self.__dict__["_ids"] else ())
+            return frozenset(_UNKNOWN if self._attribution.runs or not self._ids else ())
         count = len(self.token_ids) or len(self.message_indices)
         return frozenset(name for name in _UNKNOWN if len(getattr(self, name)) == count)
 
     @property
     def runs(self) -> tuple[TokenRun, ...]:
         """The attribution as runs of tokens: those of the renderer, or of the lists if these were changed."""
-        if self.__dict__.get("_runs") and self._is_unchanged():
-            rendered: tuple[TokenRun, ...] = self.__dict__["_runs"]
+        if self._is_unchanged() and self._attribution.runs:
+            rendered: tuple[TokenRun, ...] = self._attribution.runs
             return rendered
         known, count = self.known_lists(), len(self.token_ids) or len(self.message_indices)
         lists = (getattr(self, name) if name in known else [_UNKNOWN[name]] * count for name in _UNKNOWN)
@@ -216,7 +231,7 @@ class RenderedTokens:
         except ImportError as error:
             raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
         runs = self.runs
-        ids = np.asarray(self.__dict__["_ids"] if self._is_unchanged() else self.token_ids, dtype=np.uint32)
+        ids = np.asarray(self._ids if self._is_unchanged() else self.token_ids, dtype=np.uint32)
         sizes = np.diff([0, *(run.end for run in runs)])
         messages, channels, sampled, content = zip(*(run[1:] for run in runs), strict=True) if runs else [()] * 4
         numbers = [_CHANNEL_NUMBERS[channel] for channel in channels]
@@ -267,8 +282,11 @@ class RenderedTokens:
         return [line.join(_BOLD) if colours and run.sampled else line for line, (_, run) in pairs]
 
     def __getstate__(self) -> dict[str, Any]:
+        if "_ids" in self.__dict__:
+            # The function holds the whole conversation.
+            _ = self._attribution, self.injected
         # Unchanged lists are built again from the ids and the runs.
-        left_out = {"_decode", *(_BUILT if self._is_unchanged() else ())}
+        left_out = {"_decode", "_attribute", *(_COLUMNS if self._is_unchanged() else ())}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def straddling_tokens(self) -> list[int]:
@@ -281,7 +299,7 @@ class RenderedTokens:
         """
         if not self._is_unchanged():
             raise TypeError("straddling tokens are known only for an unmodified render result")
-        return list(self.__dict__["_straddling"])
+        return list(self._attribution.straddling)
 
     def tokens_per_message(self, n_messages: int | None = None, *, sampled_only: bool = False) -> list[int]:
         """Return the number of tokens of each message, of the first `n_messages` or of all."""

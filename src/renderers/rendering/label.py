@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from renderers.core.text import LEXEME, compile_alternation
 from renderers.probing.turn_format import TurnFormat, TurnHeader
 
 _DEFAULT_CONVENTIONS = SamplingConventions()
+_NO_BORDER = sys.maxsize
 _CONTENT = frozenset({Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA})
 """The channels that count as content in messages other than the assistant's. Names and ids do not."""
 
@@ -98,15 +100,19 @@ def _label_spans(
 ) -> Iterator[LabelledSpan]:
     """Yield the spans, split at the borders of sampled text, of reasoning in the content and of media placeholders."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
-    borders = sorted(set(itertools.chain.from_iterable(pairs)))
+    borders = [*sorted(set(itertools.chain.from_iterable(pairs))), _NO_BORDER]
     ends = {turn.end: index for index, turn in turns.items()}
     # The entry after the last is that of message -1, which is no message.
     is_assistant = [*(message["role"] == "assistant" for message in messages), False]
+    next_border = 0
     for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
-        first = bisect.bisect_right(borders, span_start)
-        cuts = borders[first : bisect.bisect_left(borders, span_end, first)]
+        while borders[next_border] <= span_start:
+            next_border += 1
+        cuts = []
+        if borders[next_border] < span_end:
+            cuts = borders[next_border : bisect.bisect_left(borders, span_end)]
         region = regions.get(owner) if channel is Channel.CONTENT else None
-        pattern = None if path else media.get(owner)
+        pattern = media.get(owner) if media and not path else None
         places = [match.span() for match in pattern.finditer(trace.text, span_start, span_end)] if pattern else []
         if region or places:
             inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
@@ -121,7 +127,7 @@ def _label_spans(
                 message, sampled = stopped, True
             own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
             content = sampled if is_assistant[message] else own in _CONTENT
-            yield LabelledSpan(start, end, message, path, own, sampled, content)
+            yield LabelledSpan._make((start, end, message, path, own, sampled, content))
 
 
 class _Region(NamedTuple):
@@ -190,10 +196,13 @@ class _TurnFinder:
         if message not in self._first:
             return None
         spans = self._spans
-        until_next = itertools.takewhile(
-            lambda number: spans[number].message <= message, range(self._first[message], len(spans))
-        )
-        own = [number for number in until_next if spans[number].message == message]
+        own = []
+        for number in range(self._first[message], len(spans)):
+            owner = spans[number].message
+            if owner > message:
+                break
+            if owner == message:
+                own.append(number)
         own_end = spans[own[-1]].end
         bodies = [spans[number] for number in own if self._is_body[number]]
         # An empty body may be inside the header: reasoning that is switched off.

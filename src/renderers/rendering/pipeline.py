@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import logging
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
@@ -14,30 +13,18 @@ from typing import Any, get_args
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions
-from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
+from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
-from renderers.core.tokens import InjectedText
-from renderers.errors import ControlTextError, UnencodableTextError
 from renderers.probing.turn_format import TurnFormat, turn_format
 from renderers.programs.base import Program, ProgramRun
 from renderers.programs.registry import PROGRAMS, ProgramRequest
-from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
 from renderers.rendering.label import label
+from renderers.rendering.labelled_text import LabelledText
 from renderers.rendering.prefill import keep_prefill
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
-from renderers.tokenizer.encoding.alignment import UnalignedError
-from renderers.tokenizer.encoding.encode import (
-    Cuts,
-    EncodedRuns,
-    cut_at_isolating_tokens,
-    cut_at_own,
-    encode_labelled,
-    encode_text,
-    locate_marks,
-)
 
 _LOG = logging.getLogger("renderers")
 
@@ -99,7 +86,7 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True)
-class RenderedText:
+class RenderedText(LabelledText):
     """The text of a conversation. Its trace and labels are computed on first access."""
 
     run: ProgramRun
@@ -109,6 +96,10 @@ class RenderedText:
     arguments: Mapping[str, Any]
     with_tools: bool
 
+    @property
+    def settings(self) -> PipelineSettings:
+        return self.pipeline.settings
+
     @lazy
     def turn_format(self) -> TurnFormat:
         """The turn format of the arguments of this render."""
@@ -117,12 +108,12 @@ class RenderedText:
     @property
     def text(self) -> str:
         """The text. It needs no trace unless turns of the history keep the prefill of their prompt."""
-        return self.trace.text if self.pipeline.settings.prefill == "kept" else self.run.text
+        return self.trace.text if self.settings.prefill == "kept" else self.run.text
 
     @lazy
     def trace(self) -> Trace:
         """The text with the origin of every character."""
-        if self.pipeline.settings.prefill == "kept":
+        if self.settings.prefill == "kept":
             return keep_prefill(self.run.trace, self.run.messages, self.turn_format)
         return self.run.trace
 
@@ -196,60 +187,6 @@ class RenderPipeline:
         )
         roles = [message["role"] for message in messages]
         return RenderedText(run, self, roles, merged, tools is not None)
-
-    def ids(self, rendered: RenderedText) -> list[int]:
-        """Encode a text to token ids. Only `content_tokens="text"` and `"refuse"` need its trace."""
-        tokenizer = self.settings.tokenizer
-        if self.settings.content_tokens == "template":
-            tokens = find_special_tokens(rendered.text, tokenizer.vocab.reserved_texts)
-            cuts = cut_at_isolating_tokens(tokenizer, tokens)
-        else:
-            cuts, _ = self._find_cuts(rendered.trace)
-        try:
-            return encode_text(tokenizer, rendered.text, cuts)
-        except UnencodableTextError:
-            raise _surrogate_error(rendered.trace) from None
-
-    def encode(self, trace: Trace, labels: Sequence[LabelledSpan]) -> tuple[EncodedRuns, list[InjectedText]]:
-        """Encode a trace to token ids with attribution, and return the special tokens in the caller's data.
-
-        There is no attribution if a custom tokenizer provides no offsets.
-        """
-        tokenizer, text = self.settings.tokenizer, trace.text
-        cuts, injected = self._find_cuts(trace)
-        try:
-            encoded = encode_labelled(tokenizer, text, cuts, labels)
-            places = locate_marks(tokenizer, text, cuts, [token for token, _ in injected]) if injected else []
-        except UnencodableTextError:
-            raise _surrogate_error(trace) from None
-        except UnalignedError as error:
-            _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
-            _LOG.debug("%s", error)
-            return EncodedRuns(array("I", encode_text(tokenizer, text, cuts)), (), ()), []
-        pairs = zip(injected, places, strict=True)
-        return encoded, [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
-
-    def _find_cuts(self, trace: Trace) -> tuple[Cuts, list[tuple[TokenMatch, Span]]]:
-        """Return where the text is split before it is encoded, and the special tokens in the caller's data."""
-        tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
-        tokens = find_special_tokens(trace.text, tokenizer.vocab.reserved_texts)
-        injected = find_injected(trace, tokens)
-        if content_tokens == "refuse" and injected:
-            token, span = injected[0]
-            raise ControlTextError.at(token.text, message=span.message, path=span.path)
-        if content_tokens == "text" and isinstance(tokenizer, LoadedTokenizer):
-            own = find_template_tokens(trace, tokenizer.vocab.reserved_texts) if injected else tokens
-            return cut_at_own(tokenizer, trace.text, own), injected
-        return cut_at_isolating_tokens(tokenizer, tokens), injected
-
-
-def _surrogate_error(trace: Trace) -> UnencodableTextError:
-    """Return the error for the first lone surrogate of a text, with the field that it is in."""
-    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
-    (span,) = trace.spans_in(position, position + 1)
-    path = ".".join(map(str, span.path))
-    place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
-    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])
 
 
 def _freeze_json(value: Any) -> Any:

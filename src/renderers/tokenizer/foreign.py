@@ -91,6 +91,8 @@ class ForeignVocab:
         tags = {text for template in self._tokenizer.chat_templates.values() for text in _TAG.findall(template)}
         return self.control_texts | {text for text in tags if self.token_id(text) is not None}
 
+    token_sizes: ClassVar[None] = None
+    """None: the texts of its tokens need not add up to the text that they encode."""
     byte_texts: ClassVar[None] = None
     """None: a wrapped class does not list its tokens."""
     token_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))
@@ -107,6 +109,10 @@ class ForeignVocab:
     def encode_pieces(self, texts: Iterable[str]) -> list[EncodedPiece]:
         """Encode texts, each on its own, adding no special tokens."""
         return [EncodedPiece(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+
+    def keeps(self, text: str) -> bool:  # noqa: ARG002
+        """Return False: a wrapped class may change any text."""
+        return False
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.

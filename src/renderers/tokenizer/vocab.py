@@ -23,19 +23,14 @@ from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import (
-    KEEP_ASCII,
     NFC_KEEPS,
     check_text,
     component_types,
-    drops_nothing,
     encode_batch,
     prepends_a_space,
 )
 from renderers.tokenizer.engines.select import EngineChoice, check_engine
 from renderers.tokenizer.loading.single_flight import SingleFlight
-
-_ASCII_PROBE = "".join(f"{chr(code)} {chr(code) * 3}\na{chr(code)}1" for code in range(128))
-"""Loses or gains characters if the pre-tokenizer of a vocabulary removes some or adds a space."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -143,7 +138,7 @@ class Vocab:
         """The number of bytes of each token by id; None if they do not add up to the size of a text."""
         if not self.byte_level and not replaces_only_spaces(self.backend):
             return None
-        return TokenSizes(self.backend, self.added_tokens, byte_level=self.byte_level)
+        return TokenSizes(self.token_texts)
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
@@ -153,21 +148,6 @@ class Vocab:
 
     _composes = lazy[bool](lambda self: {"NFC"}.issuperset(component_types(self.backend.normalizer)))
     """True if the normalizer is NFC, or there is none."""
-
-    @lazy
-    def sizes_hold(self) -> bool:
-        """True if the token sizes of any ASCII text add up to its length: no normalizer, no stripping."""
-        if self.token_sizes is None or self.stripping or not self._keeps_ascii:
-            return False
-        sizes = map(self.token_sizes.__getitem__, self.encode(_ASCII_PROBE, add_special_tokens=False).ids)
-        return sum(sizes) == len(_ASCII_PROBE)
-
-    drops_nothing = lazy[bool](lambda self: drops_nothing(self.backend))
-    """True if every character of a normalized text is part of a token."""
-
-    @lazy
-    def _keeps_ascii(self) -> bool:
-        return not self.byte_level or KEEP_ASCII.issuperset(component_types(self.backend.normalizer))
 
     isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
     stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))

@@ -8,26 +8,23 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, models, normalizers
+from tokenizers import AddedToken, Tokenizer
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.spans import Channel, LabelledSpan
 from renderers.core.tokens import TokenRun
 from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import (
+    AnyTokenizer,
     Cuts,
-    _aligned,
-    _near_an_end,
-    _Piece,
-    _Places,
-    _sized,
+    attribute,
     cut_at_isolating_tokens,
     cut_at_own,
-    encode_labelled,
-    encode_text,
+    encode_texts,
     locate_marks,
 )
-from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+from renderers.tokenizer.encoding.locate import EncodedText
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
@@ -54,6 +51,10 @@ def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str
     return found
 
 
+def encode(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
+    return encode_texts(tokenizer, [(text, cuts)])[0]
+
+
 def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
     return cut_at_isolating_tokens(tokenizer, find_special_tokens(text, tokenizer.vocab.reserved_texts))
 
@@ -61,9 +62,9 @@ def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
 def check_ids(tokenizer: LoadedTokenizer, text: str) -> None:
     """The ids are those of the whole text, and so they are where every mark in it is the template's own."""
     whole = tokenizer.encode(text, add_special_tokens=False)
-    assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
+    assert encode(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
     own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.vocab.reserved_texts))
-    assert encode_text(tokenizer, text, own) == whole
+    assert encode(tokenizer, text, own).ids.tolist() == whole
     check_plain(tokenizer, text)
 
 
@@ -71,11 +72,11 @@ def check_plain(tokenizer: LoadedTokenizer, text: str) -> None:
     """Without any mark of the template's own nothing becomes a control token, and the text is the same."""
     reserved = {tokenizer.added_tokens[control] for control in tokenizer.vocab.reserved_texts}
     cuts = Cuts([], tokenizer.vocab.plain)
-    ids = encode_text(tokenizer, text, cuts)
+    ids = encode(tokenizer, text, cuts).ids.tolist()
     assert reserved.isdisjoint(ids)
     assert spaced(tokenizer.decode(ids)) == spaced(tokenizer.vocab.normalized(text))
     marks = find_special_tokens(text, tokenizer.vocab.reserved_texts)
-    for mark, (start, end) in zip(marks, locate_marks(tokenizer, text, cuts, marks), strict=True):
+    for mark, (start, end) in zip(marks, locate_marks(tokenizer, encode(tokenizer, text, cuts), marks), strict=True):
         assert start < end
         assert spaced(mark.text) in spaced(tokenizer.decode(ids[start:end]))
 
@@ -116,7 +117,7 @@ class Letters:
 
 
 def test_a_tokenizer_of_a_callers_own_gets_the_whole_text() -> None:
-    assert encode_text(adopt_tokenizer(Letters()), "<|end|>é", Cuts([])) == list(map(ord, "<|end|>é"))
+    assert encode(adopt_tokenizer(Letters()), "<|end|>é", Cuts([])).ids.tolist() == list(map(ord, "<|end|>é"))
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -124,7 +125,7 @@ def test_a_lone_surrogate_is_refused_by_its_place(plain: bool) -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     cuts = Cuts([], tokenizer.vocab.plain if plain else None)
     with pytest.raises(UnencodableTextError, match=r"U\+D800"):
-        encode_text(tokenizer, "a<|end|>b\ud800", cuts)
+        encode(tokenizer, "a<|end|>b\ud800", cuts).ids.tolist()
 
 
 def labelled(borders: list[int], size: int) -> list[LabelledSpan]:
@@ -139,9 +140,10 @@ def labelled(borders: list[int], size: int) -> list[LabelledSpan]:
 def check_labels(tokenizer: LoadedTokenizer, text: str, borders: list[int]) -> None:
     """Each token has the label of its first character, by the offsets of the tokenizer itself."""
     labels = labelled(borders, len(text))
-    ids, runs, straddling = encode_labelled(tokenizer, text, at_walls(tokenizer, text), labels)
+    ours = encode(tokenizer, text, at_walls(tokenizer, text))
+    runs, straddling = attribute(tokenizer, ours, labels)
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    assert ids.tolist() == encoded.input_ids
+    assert ours.ids.tolist() == encoded.input_ids
     got = [run.message for run, count in zip(runs, sizes(runs), strict=True) for _ in range(count)]
     expected = [
         next(one.message for one in labels if one.start <= start < one.end) for start, _ in encoded.offset_mapping
@@ -184,27 +186,9 @@ def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
     assert isinstance(tokenizer, LoadedTokenizer)
     for text in (f"a{layout}b", f"{layout}<|end|>x{layout}{layout}", layout):
         whole = backend.encode(text, add_special_tokens=False).ids
-        assert encode_text(tokenizer, text, at_walls(tokenizer, text)) == whole
+        assert encode(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
         own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.vocab.reserved_texts))
-        assert encode_text(tokenizer, text, own) == whole
-
-
-@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "google/gemma-3-4b-it", "google/gemma-4-31B-it", "microsoft/phi-4"])
-def test_places_by_sizes_are_those_of_the_tokenizer(name: str, hub: object) -> None:
-    vocab = load_tokenizer(name).vocab
-    texts = [text[:2_000] for text in nasty_texts(code_files=2, random_texts=100) if text]
-    texts = [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
-    sized = 0
-    for text, encoded in zip(texts, vocab.encode_pieces(texts), strict=True):
-        piece = _Piece(0, text, encoded.ids, encoded)
-        places = _sized(vocab, piece)
-        if places is None:
-            continue
-        sized += 1
-        by_sizes, by_offsets = _Places(places, text), _Places(_aligned(vocab, piece), text)
-        for at in range(0, len(text), 7):
-            assert by_sizes.across(at).stop == by_offsets.across(at).stop, (text, at)
-    assert sized > 0.8 * len(texts)
+        assert encode(tokenizer, text, own).ids.tolist() == whole
 
 
 def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,36 +196,24 @@ def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPat
     text = "naïve text, 你好 and more of it " * 20
     labels = [LabelledSpan(0, 300, 0, (), Channel.CONTENT, True, True)]
     labels.append(LabelledSpan(300, len(text), 1, (), Channel.CONTENT, False, True))
-    first = encode_labelled(tokenizer, text, Cuts([]), labels)
+    encoded = encode(tokenizer, text, Cuts([]))
+    first = attribute(tokenizer, encoded, labels)
     for name in ("encode", "offsets", "normalized"):
         monkeypatch.setattr(Vocab, name, None)
-    assert encode_labelled(tokenizer, text, Cuts([]), labels) == first
+    assert attribute(tokenizer, encoded, labels) == first
 
 
-def test_spaces_of_gemma_are_one_byte_and_text_with_its_space_character_is_aligned() -> None:
-    tokens = {"<unk>": 0, "▁": 1, "a": 2, "▁a": 3, **{f"<0x{byte:02X}>": 4 + byte for byte in range(256)}}
-    backend = Tokenizer(models.BPE(tokens, [("▁", "a")], byte_fallback=True, unk_token="<unk>", fuse_unk=True))
-    backend.normalizer = normalizers.Replace(" ", "▁")
-    assert replaces_only_spaces(backend)
-    sizes = TokenSizes(backend, {}, byte_level=False)
-    assert [sizes[number] for number in backend.encode("a a é").ids] == [1, 2, 1, 1, 1]
-    for change in (normalizers.Lowercase(), normalizers.Sequence([backend.normalizer, normalizers.NFC()])):
-        backend.normalizer = change
-        assert not replaces_only_spaces(backend)
+def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    texts = ["", "a<|end|>", "<|end|><|turn|>b", "no token"]
+    alone = [encode(tokenizer, text, at_walls(tokenizer, text)) for text in texts]
+    calls = []
+    encode_pieces = Vocab.encode_pieces
 
+    def counted(vocab: Vocab, pieces: list[str]) -> list[EncodedPiece]:
+        calls.append(pieces)
+        return encode_pieces(vocab, pieces)
 
-@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "google/gemma-3-4b-it", "moonshotai/Kimi-K2-Instruct"])
-def test_borders_near_an_end_are_those_of_the_tokenizer(name: str, hub: object) -> None:
-    vocab = load_tokenizer(name).vocab
-    texts = [text[:300] for text in nasty_texts(code_files=0, random_texts=300) if text]
-    texts = [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
-    near = 0
-    for text, encoded in zip(texts, vocab.encode_pieces(texts), strict=True):
-        piece = _Piece(0, text, encoded.ids, encoded)
-        places = _Places(_aligned(vocab, piece), text)
-        for at in range(1, len(text)):
-            tokens = _near_an_end(vocab, piece, at)
-            if tokens is not None:
-                near += 1
-                assert tokens.stop == places.across(at).stop, (text, at)
-    assert near > 3_000
+    monkeypatch.setattr(Vocab, "encode_pieces", counted)
+    assert encode_texts(tokenizer, [(text, at_walls(tokenizer, text)) for text in texts]) == alone
+    assert calls == [["a", "b", "no token"]]

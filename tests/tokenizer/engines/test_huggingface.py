@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
-import pytest
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from renderers.tokenizer.engines.huggingface import NFC_KEEPS, drops_nothing, prepends_a_space
+from renderers.tokenizer.engines.huggingface import NFC_KEEPS, prepends_a_space
 
 
 def test_characters_that_nfc_keeps_are_neither_changed_nor_composed() -> None:
@@ -25,26 +24,6 @@ def test_characters_that_nfc_keeps_are_neither_changed_nor_composed() -> None:
         some = characters[start : start + 500]
         text = "".join(itertools.chain.from_iterable(zip(some, some[::-1], strict=True)))
         assert normalize(text) == text
-
-
-@pytest.mark.parametrize(
-    ("pre_tokenizer", "expected"),
-    [
-        (None, True),
-        (pre_tokenizers.ByteLevel(), True),
-        (pre_tokenizers.Split(Regex("a"), "isolated"), True),
-        (pre_tokenizers.Split(Regex("a"), "removed"), False),
-        (pre_tokenizers.Split(Regex("a"), "removed", invert=True), False),
-        (pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.ByteLevel()]), False),
-    ],
-)
-def test_only_known_pre_tokenizers_drop_nothing(
-    pre_tokenizer: pre_tokenizers.PreTokenizer | None, expected: bool
-) -> None:
-    backend = Tokenizer(models.BPE())
-    if pre_tokenizer is not None:
-        backend.pre_tokenizer = pre_tokenizer
-    assert drops_nothing(backend) is expected
 
 
 def test_a_space_may_come_from_a_normalizer_or_a_pre_tokenizer() -> None:

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Mapping
 
 from tokenizers import Tokenizer, models
 
-from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from renderers.tokenizer.engines.huggingface import component_json
 
-_SYMBOLS = frozenset(BYTE_SYMBOLS)
 _SPACE = "▁"
 _SPACES_REPLACED = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
 _SPLIT_AT_SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
-class TokenSizes(dict[int, int]):
-    """The bytes of the text of each token by id, found when an id is first used."""
+class TokenSizes:
+    """The bytes of the text of each token by id, found when an id is first used.
 
-    def __init__(self, backend: Tokenizer, added: Mapping[str, int], *, byte_level: bool) -> None:
-        super().__init__()
-        self._token_of = backend.id_to_token
-        self._added = frozenset(added.values())
-        self._byte_level = byte_level
+    >>> sizes = TokenSizes({7: "seven"})
+    >>> sizes[7], list(sizes.table)
+    (5, [0, 0, 0, 0, 0, 0, 0, 6])
+    """
 
-    def __missing__(self, number: int) -> int:
-        token = self._token_of(number) or ""
-        is_added = number in self._added
-        if self._byte_level:
-            size = len(token) if not is_added and _SYMBOLS.issuperset(token) else len(token.encode())
-        else:
-            is_byte = not is_added and _BYTE.fullmatch(token) is not None
-            size = 1 if is_byte else len(token.replace(_SPACE, " ").encode())
-        self[number] = size
-        return size
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        """Take the byte text of each token by id."""
+        self._texts = texts
+        self.table = array("I")
+        """The size of each token plus 1 by id; 0 if it was not used yet."""
+
+    def __getitem__(self, number: int) -> int:
+        if number >= len(self.table) or not self.table[number]:
+            self.learn([number])
+        return self.table[number] - 1
+
+    def learn(self, ids: Iterable[int]) -> None:
+        """Add the sizes of some ids to the table."""
+        sizes = {number: len(self._texts[number]) + 1 for number in ids}
+        missing = max(sizes, default=-1) + 1 - len(self.table)
+        if missing > 0:
+            # A new array: other threads may be reading this one.
+            self.table = self.table + array("I", bytes(4 * missing))
+        table = self.table
+        for number, size in sizes.items():
+            table[number] = size
 
 
 def replaces_only_spaces(backend: Tokenizer) -> bool:

@@ -61,16 +61,6 @@ def prepends_a_space(backend: Tokenizer) -> bool:
     return "Prepend" in component_types(backend.normalizer) or _adds_a_space(normalizer) or _adds_a_space(pre_tokenizer)
 
 
-def drops_nothing(backend: Tokenizer) -> bool:
-    """Return True if the pre-tokenizer of a tokenizer is known to remove no character."""
-    state = component_json(backend.pre_tokenizer)
-    parts = [] if state is None else state.get("pretokenizers", [state])
-    return all(
-        part["type"] in ("ByteLevel", "Digits") or (part["type"] == "Split" and part["behavior"] != "Removed")
-        for part in parts
-    )
-
-
 def _adds_a_space(state: Any) -> bool:
     if isinstance(state, list):
         return any(map(_adds_a_space, state))

@@ -1,0 +1,154 @@
+/* Find the special tokens in a text.
+
+   `renderers.rendering.control_text` does the same with a regular expression. The trie is not trusted: nothing outside
+   of it is read, and no node leads back to an earlier one. No Python code runs during the call. */
+
+#include "native.h"
+
+#include <string.h>
+
+/* A byte of a token. Its children are the bytes that can follow, linked by `sibling`. */
+typedef struct {
+    int32_t byte;
+    int32_t child;   /* 0 if there is none */
+    int32_t sibling; /* 0 if there is none */
+    int32_t token;   /* the number of the token that ends here plus 1, 0 if none does */
+} Node;
+
+typedef struct {
+    const Node *nodes;
+    int32_t count;
+    unsigned char starts[256]; /* 1 for the first bytes of tokens */
+    int single;                /* the first byte of all tokens, -1 if there are several */
+} Trie;
+
+/* Return the node for a byte among siblings that come after `before`, 0 if there is none. */
+static int32_t step(const Trie *trie, int32_t node, int32_t before, unsigned char byte)
+{
+    while (node > before && node < trie->count) {
+        if (trie->nodes[node].byte == byte)
+            return node;
+        before = node;
+        node = trie->nodes[node].sibling;
+    }
+    return 0;
+}
+
+static void find_starts(Trie *trie)
+{
+    memset(trie->starts, 0, sizeof(trie->starts));
+    trie->single = -1;
+    int32_t before = 0, node = trie->count ? trie->nodes[0].child : 0;
+    for (int number = 0; node > before && node < trie->count; number++) {
+        unsigned char byte = (unsigned char)trie->nodes[node].byte;
+        trie->starts[byte] = 1;
+        trie->single = number ? -1 : byte;
+        before = node;
+        node = trie->nodes[node].sibling;
+    }
+}
+
+/* Return the number of the longest token at the start of some bytes plus 1, and its size; 0 if there is none. */
+static int32_t match(const Trie *trie, const unsigned char *bytes, Py_ssize_t size, Py_ssize_t *length)
+{
+    int32_t found = 0, node = 0;
+    for (Py_ssize_t at = 0; at < size; at++) {
+        node = step(trie, trie->nodes[node].child, node, bytes[at]);
+        if (node == 0)
+            break;
+        if (trie->nodes[node].token) {
+            found = trie->nodes[node].token;
+            *length = at + 1;
+        }
+    }
+    return found;
+}
+
+/* Return the next byte that a token can start with, `size` if there is none. */
+static Py_ssize_t skip(const Trie *trie, const unsigned char *bytes, Py_ssize_t at, Py_ssize_t size)
+{
+    if (trie->single >= 0) {
+        const unsigned char *found = memchr(bytes + at, trie->single, (size_t)(size - at));
+        return found ? found - bytes : size;
+    }
+    while (at < size && !trie->starts[bytes[at]])
+        at++;
+    return at;
+}
+
+static Py_ssize_t characters_in(const unsigned char *bytes, Py_ssize_t start, Py_ssize_t end, int ascii)
+{
+    if (ascii)
+        return end - start;
+    Py_ssize_t count = 0;
+    for (; start < end; start++)
+        count += (bytes[start] & 0xC0) != 0x80;
+    return count;
+}
+
+static int append_match(PyObject *found, PyTypeObject *type, newfunc make, Py_ssize_t start, Py_ssize_t end,
+                        PyObject *token)
+{
+    PyObject *args = Py_BuildValue("((nnO))", start, end, token);
+    if (args == NULL)
+        return -1;
+    PyObject *match = make(type, args, NULL);
+    Py_DECREF(args);
+    int failed = match == NULL || PyList_Append(found, match);
+    Py_XDECREF(match);
+    return failed;
+}
+
+static PyObject *found_in(PyObject *text, const Trie *trie, PyObject *tokens, PyTypeObject *type)
+{
+    Py_ssize_t size;
+    const unsigned char *bytes = (const unsigned char *)PyUnicode_AsUTF8AndSize(text, &size);
+    PyObject *found = bytes ? PyList_New(0) : NULL;
+    if (found == NULL)
+        return NULL;
+    /* It makes an instance of a subclass of tuple without running Python code. */
+    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    int ascii = size == PyUnicode_GetLength(text);
+    Py_ssize_t counted = 0, character = 0, at = trie->count ? 0 : size;
+    while ((at = skip(trie, bytes, at, size)) < size) {
+        Py_ssize_t length = 0;
+        int32_t number = match(trie, bytes + at, size - at, &length);
+        if (number == 0) {
+            at++;
+            continue;
+        }
+        PyObject *token = number <= PyTuple_Size(tokens) ? PyTuple_GetItem(tokens, number - 1) : NULL;
+        character += characters_in(bytes, counted, at, ascii);
+        Py_ssize_t end = character + characters_in(bytes, at, at + length, ascii);
+        counted = at += length;
+        if (token == NULL || append_match(found, type, make, character, end, token)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "the trie names a token that is not there");
+            Py_DECREF(found);
+            return NULL;
+        }
+        character = end;
+    }
+    return found;
+}
+
+PyObject *native_find(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *text, *tokens, *type, *result = NULL;
+    Py_buffer nodes;
+    if (!PyArg_ParseTuple(args, "Uy*O!O!", &text, &nodes, &PyTuple_Type, &tokens, &PyType_Type, &type))
+        return NULL;
+    Py_ssize_t count = nodes.len / (Py_ssize_t)sizeof(Node);
+    if (!PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type))
+        PyErr_SetString(PyExc_TypeError, "matches must be tuples");
+    else if (count > INT32_MAX)
+        PyErr_SetString(PyExc_ValueError, "the trie is too large");
+    else {
+        Trie trie = {.nodes = nodes.buf, .count = (int32_t)count};
+        find_starts(&trie);
+        result = found_in(text, &trie, tokens, (PyTypeObject *)type);
+    }
+    PyBuffer_Release(&nodes);
+    return result;
+}

@@ -1,0 +1,109 @@
+"""`LabelledText`: rendered text with labels, and the tokens that it becomes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from renderers.core.lazy import lazy
+from renderers.core.options import ContentTokens
+from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
+from renderers.core.tokens import Attribution, InjectedText
+from renderers.errors import ControlTextError, UnencodableTextError
+from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.tokenizer.encoding.alignment import UnalignedError
+from renderers.tokenizer.encoding.encode import (
+    Cuts,
+    attribute,
+    cut_at_isolating_tokens,
+    cut_at_own,
+    encode_texts,
+    locate_marks,
+)
+from renderers.tokenizer.encoding.locate import EncodedText
+
+_LOG = logging.getLogger("renderers")
+
+
+class EncodingSettings(Protocol):
+    """The settings that determine how a text becomes tokens."""
+
+    @property
+    def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer: ...
+    @property
+    def content_tokens(self) -> ContentTokens: ...
+
+
+class LabelledText:
+    """A text with the channel and sampled flag of every character. Its tokens are computed on first access."""
+
+    if TYPE_CHECKING:
+        # Fields or properties of a subclass.
+        @property
+        def settings(self) -> EncodingSettings: ...
+        @property
+        def trace(self) -> Trace: ...
+        @property
+        def labels(self) -> Sequence[LabelledSpan]: ...
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.trace.text
+
+    @lazy
+    def special_tokens(self) -> list[TokenMatch]:
+        """The special tokens in the text."""
+        return find_special_tokens(self.text, self.settings.tokenizer.vocab.reserved_texts)
+
+    @lazy
+    def injected(self) -> list[tuple[TokenMatch, Span]]:
+        """The special tokens in the caller's data, each with its field."""
+        return find_injected(self.trace, self.special_tokens)
+
+    @lazy
+    def cuts(self) -> Cuts:
+        """Where the text is split before it is encoded. Only `content_tokens="text"` and `"refuse"` need its trace."""
+        tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
+        if content_tokens == "refuse" and self.injected:
+            token, span = self.injected[0]
+            raise ControlTextError.at(token.text, message=span.message, path=span.path)
+        if content_tokens == "text" and isinstance(tokenizer, LoadedTokenizer):
+            tokens = self.special_tokens
+            if self.injected:
+                tokens = find_template_tokens(self.trace, tokenizer.vocab.reserved_texts)
+            return cut_at_own(tokenizer, self.text, tokens)
+        return cut_at_isolating_tokens(tokenizer, self.special_tokens)
+
+    @lazy
+    def encoded(self) -> EncodedText:
+        """The text as token ids."""
+        try:
+            return encode_texts(self.settings.tokenizer, [(self.text, self.cuts)])[0]
+        except UnencodableTextError:
+            raise _surrogate_error(self.trace) from None
+
+    def attribute(self) -> Attribution:
+        """Return the attribution of the tokens. It is empty if a custom tokenizer provides no offsets."""
+        tokenizer, injected = self.settings.tokenizer, self.injected
+        try:
+            runs, straddling = attribute(tokenizer, self.encoded, self.labels)
+            places = locate_marks(tokenizer, self.encoded, [token for token, _ in injected]) if injected else []
+        except UnalignedError as error:
+            _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
+            _LOG.debug("%s", error)
+            return Attribution()
+        pairs = zip(injected, places, strict=True)
+        found = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
+        return Attribution(runs, straddling, found)
+
+
+def _surrogate_error(trace: Trace) -> UnencodableTextError:
+    """Return the error for the first lone surrogate of a text, with the field that it is in."""
+    position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
+    (span,) = trace.spans_in(position, position + 1)
+    path = ".".join(map(str, span.path))
+    place = f"message {span.message}: {path or 'the text around it'}" if span.message >= 0 else path
+    return UnencodableTextError.at(f"{place or 'the chat template'}: a character", trace.text[position])

@@ -1,0 +1,137 @@
+"""Find the tokens at places of an encoded text, in C or in Python."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from array import array
+from typing import NamedTuple
+
+from renderers.core.native import native
+from renderers.tokenizer.encoding.piece_cache import EncodedPiece, TokenPlaces
+from renderers.tokenizer.encoding.plain import PlainEncoder
+from renderers.tokenizer.foreign import ForeignVocab
+from renderers.tokenizer.vocab import Vocab
+
+AnyVocab = Vocab | ForeignVocab
+
+
+class EncodedText(NamedTuple):
+    """The ids of a text that was cut into parts. Parts with odd numbers are one special token each."""
+
+    text: str
+    ids: array[int]
+    borders: list[int]
+    """The start of each part, and the end of the last."""
+    ends: list[int]
+    """The number of ids up to the end of each part."""
+    pieces: list[EncodedPiece]
+    """The parts with even numbers."""
+    plain: PlainEncoder | None
+    """The encoder of the pieces; None for that of the vocabulary."""
+
+    def piece_text(self, number: int) -> str:
+        return self.text[self.borders[2 * number] : self.borders[2 * number + 1]]
+
+
+class LocatedTokens(NamedTuple):
+    """The tokens at some places of a text."""
+
+    firsts: list[int]
+    """The first token that starts before each place and ends after it; the next token if there is none."""
+    stops: list[int]
+    """The number of tokens that start before each place."""
+
+
+def locate(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedTokens:
+    """Return the tokens at places of a text, which must be in order."""
+    sizes = vocab.token_sizes
+    if native is None or sizes is None or not _is_unchanged(vocab, encoded):
+        return locate_in_python(vocab, encoded, places)
+    while True:
+        found = native.locate(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, places)
+        if isinstance(found, tuple):
+            return LocatedTokens(*found)
+        if isinstance(found, int):
+            # A token that strips spaces, or a normalizer: the sizes do not add up.
+            return locate_in_python(vocab, encoded, places)
+        sizes.learn(found)
+
+
+def locate_in_python(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedTokens:
+    """Return the same as `locate`, for any vocabulary.
+
+    Raises:
+        UnalignedError: The offsets of a caller's tokenizer cannot be determined.
+    """
+    tokens = LocatedTokens([], [])
+    part, inside = 0, None
+    for place in places:
+        while part < len(encoded.ends) - 1 and encoded.borders[part + 1] < place:
+            part, inside = part + 1, None
+        begun = encoded.ends[part - 1] if part else 0
+        if place <= encoded.borders[part]:
+            first = stop = begun
+        elif place >= encoded.borders[part + 1]:
+            first = stop = encoded.ends[part]
+        elif part % 2:
+            first, stop = begun, encoded.ends[part]
+        else:
+            inside = inside or _PieceTokens(_places(vocab, encoded, part // 2), encoded.piece_text(part // 2))
+            first, stop = (begun + token for token in inside.across(place - encoded.borders[part]))
+        tokens.firsts.append(first)
+        tokens.stops.append(stop)
+    return tokens
+
+
+class _PieceTokens(NamedTuple):
+    places: TokenPlaces
+    text: str
+
+    def across(self, character: int) -> tuple[int, int]:
+        """Return the first token that starts before a character and ends after it, and the number that start before."""
+        place = character
+        if self.places.in_bytes and not self.text.isascii():
+            place = len(self.text[:character].encode())
+        first = stop = bisect.bisect_left(self.places.starts, place)
+        while first and self.places.ends[first - 1] > place:
+            first -= 1
+        return first, stop
+
+
+def _is_unchanged(vocab: AnyVocab, encoded: EncodedText) -> bool:
+    """Return True if no normalizer changed the text, so that the sizes of tokens can add up to it."""
+    if encoded.text.isascii():
+        return True
+    return all(_keeps(vocab, piece, encoded.piece_text(number)) for number, piece in enumerate(encoded.pieces))
+
+
+def _keeps(vocab: AnyVocab, piece: EncodedPiece, text: str) -> bool:
+    if piece.unchanged is None:
+        piece.unchanged = text.isascii() or vocab.keeps(text)
+    return piece.unchanged
+
+
+def _places(vocab: AnyVocab, encoded: EncodedText, number: int) -> TokenPlaces:
+    piece = encoded.pieces[number]
+    if piece.places is None:
+        text = encoded.piece_text(number)
+        piece.places = _sized(vocab, piece, text) or _aligned(vocab, text, encoded.plain, first=not number)
+    return piece.places
+
+
+def _sized(vocab: AnyVocab, piece: EncodedPiece, text: str) -> TokenPlaces | None:
+    """Return the places of tokens by their sizes; None if these do not add up to the text."""
+    sizes = vocab.token_sizes
+    if sizes is None or not _keeps(vocab, piece, text):
+        return None
+    borders = array("I", itertools.accumulate(map(sizes.__getitem__, piece.ids), initial=0))
+    if borders[-1] != len(text.encode()):
+        return None
+    return TokenPlaces(borders[:-1], borders[1:], in_bytes=True)
+
+
+def _aligned(vocab: AnyVocab, text: str, plain: PlainEncoder | None, *, first: bool) -> TokenPlaces:
+    offsets = plain.offsets(text, first=first) if plain else vocab.offsets(text)
+    starts, ends = ([place[at] for place in offsets] for at in (0, 1))
+    return TokenPlaces(array("I", starts), array("I", ends), in_bytes=False)

@@ -1,0 +1,39 @@
+"""Sizes of tokens are looked up once, and add up to the size of a text."""
+
+from __future__ import annotations
+
+from array import array
+
+from tokenizers import Tokenizer, decoders, models, normalizers
+
+from renderers.tokenizer.encoding.byte_text import TokenTexts, text_of_pieces
+from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+
+
+def test_spaces_of_gemma_are_one_byte() -> None:
+    tokens = {"<unk>": 0, "▁": 1, "a": 2, "▁a": 3, **{f"<0x{byte:02X}>": 4 + byte for byte in range(256)}}
+    backend = Tokenizer(models.BPE(tokens, [("▁", "a")], byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    backend.normalizer = normalizers.Replace(" ", "▁")
+    backend.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    assert replaces_only_spaces(backend)
+    sizes = TokenSizes(TokenTexts(text_of_pieces(backend)))
+    assert [sizes[number] for number in backend.encode("a a é").ids] == [1, 2, 1, 1, 1]
+    for change in (normalizers.Lowercase(), normalizers.Sequence([backend.normalizer, normalizers.NFC()])):
+        backend.normalizer = change
+        assert not replaces_only_spaces(backend)
+
+
+def test_sizes_are_looked_up_once() -> None:
+    asked: list[int] = []
+
+    class Texts(dict[int, str]):
+        def __missing__(self, number: int) -> str:
+            asked.append(number)
+            return "x" * number
+
+    sizes = TokenSizes(Texts())
+    assert [sizes[5], sizes[0], sizes[5], sizes[2]] == [5, 0, 5, 2]
+    assert asked == [5, 0, 2]
+    assert sizes.table == array("I", [1, 0, 3, 0, 0, 6])
+    sizes.learn([7, 7, 1])
+    assert sizes.table == array("I", [1, 2, 3, 0, 0, 6, 0, 8])
