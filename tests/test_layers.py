@@ -19,7 +19,7 @@ LAYERS = (
     "probing",
     "rendering parsing",
     "bridging families",
-    "settings retention resolution renderer family_renderers factory configs",
+    "settings batching retention resolution renderer family_renderers factory configs",
     "training pool",
     "cli compat base",
 )

@@ -144,7 +144,9 @@ class MessageError(ValueError):
         self.is_new = is_new
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), self.fault, message=self.message, path=self.path, is_new=self.is_new), ()
+        # A batch adds the index of the item to `args`.
+        state = {"args": self.args}
+        return partial(type(self), self.fault, message=self.message, path=self.path, is_new=self.is_new), (), state
 
 
 class ControlTextError(MessageError):
@@ -215,7 +217,7 @@ class TemplateRefusalError(TemplateError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.reason, self.message)
+        return type(self), (self.reason, self.message), {"args": self.args}
 
 
 class TemplateRunError(TemplateError):
@@ -249,7 +251,7 @@ class TemplateLimitError(TemplateError):
         self.most = most
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.limit, self.most, self.message)
+        return type(self), (self.limit, self.most, self.message), {"args": self.args}
 
 
 class TraceMismatchError(TemplateError):

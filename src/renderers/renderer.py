@@ -7,9 +7,10 @@ import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
+from renderers.batching import BatchErrors, check_count, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
 from renderers.bridging.context import BridgeContext, pipeline_key
 from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
@@ -284,6 +285,57 @@ class ChatRenderer:
             # Dicts are read before this returns, so most tools need no copy per completion.
             tool_list = normalise_tools(tool_list)
         return self._make_parser(tool_list, prompt_ids).close(token_ids)
+
+    @overload
+    def parse_batch(
+        self,
+        completions: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        prompt_ids: Iterable[Any] | None = None,
+        errors: Literal["raise"] = "raise",
+    ) -> list[ParsedResponse]: ...
+    @overload
+    def parse_batch(
+        self,
+        completions: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        prompt_ids: Iterable[Any] | None = None,
+        errors: BatchErrors,
+    ) -> list[ParsedResponse | Exception]: ...
+    def parse_batch(
+        self,
+        completions: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        prompt_ids: Iterable[Any] | None = None,
+        errors: BatchErrors = "raise",
+    ) -> Any:
+        """Parse completions in order, each with the result of `parse_response`.
+
+        `tools` are the tools of all prompts, or a list with a list or None for each completion. `prompt_ids` has
+        the ids or None for each completion. With `errors="return"` an exception takes the place of the result.
+
+        Raises:
+            TypeError, MessageError: As `parse_response`. Names the index of the first completion that fails.
+            ValueError: `tools` or `prompt_ids` has entries for another number of completions.
+
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
+        >>> completions = [renderer.tokenizer.encode(text) for text in ("Hi<|end|>", "Yes?<|end|>")]
+        >>> [parsed.content for parsed in renderer.parse_batch(completions)]
+        ['Hi', 'Yes?']
+        """
+        items = list(completions)
+        prompts = [None] * len(items) if prompt_ids is None else list(prompt_ids)
+        check_count("prompt_ids", prompts, len(items))
+        return run_batch(
+            lambda item: self.parse_response(item[0], tools=item[1], prompt_ids=item[2]),
+            zip(items, tools_of_items(tools, len(items)), prompts, strict=True),
+            errors=errors,
+            kind="completion",
+        )
 
     def parser(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
         """Return a parser for a completion that arrives in chunks. Accepts the arguments of `parse_response`.

@@ -1,0 +1,73 @@
+"""Run a function over the items of a batch, and keep or raise their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar, get_args
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+BatchErrors = Literal["raise", "return"]
+"""How a batch treats an item that fails: raise its exception, or return it in place of the result."""
+
+
+def run_batch(
+    run: Callable[[Item], Result], items: Iterable[Item], *, errors: BatchErrors, kind: str
+) -> list[Result | Exception]:
+    """Return the results of a function for all items, in order.
+
+    With `errors="raise"` the exception of the first item that fails is raised, and its text begins with the kind and
+    the index of the item. With `errors="return"` an exception takes the place of the result, unchanged.
+
+    >>> run_batch(int, ["1", "x"], errors="return", kind="number")
+    [1, ValueError("invalid literal for int() with base 10: 'x'")]
+    >>> run_batch(int, ["1", "x"], errors="raise", kind="number")
+    Traceback (most recent call last):
+    ValueError: number 1: invalid literal for int() with base 10: 'x'
+    """
+    if errors not in get_args(BatchErrors):
+        raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
+    results: list[Result | Exception] = []
+    for index, item in enumerate(items):
+        try:
+            results.append(run(item))
+        except Exception as error:
+            if errors == "raise":
+                error.args = f"{kind} {index}: {error}", *error.args[1:]
+                raise
+            # Its frames would keep everything that the call used alive.
+            results.append(error.with_traceback(None))
+    return results
+
+
+def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
+    """Return the tools of each item of a batch: the same for all, or those of a list with an entry for each item.
+
+    The entries for items are lists, tuples or None.
+
+    Raises:
+        ValueError: There is an entry for another number of items.
+
+    >>> tools_of_items([{"name": "search"}], 2)
+    [[{'name': 'search'}], [{'name': 'search'}]]
+    >>> tools_of_items([[{"name": "search"}], None], 2)
+    [[{'name': 'search'}], None]
+    """
+    if tools is None:
+        return [None] * count
+    entries = list(tools)
+    if not any(entry is None or isinstance(entry, list | tuple) for entry in entries):
+        return [entries] * count
+    check_count("tools", entries, count)
+    return entries
+
+
+def check_count(name: str, entries: list[Any], count: int) -> None:
+    """Check that an argument has an entry for each item of a batch.
+
+    Raises:
+        ValueError: It has more entries or fewer.
+    """
+    if len(entries) != count:
+        raise ValueError(f"{name} has {len(entries)} entries for {count} items")
