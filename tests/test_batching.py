@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from renderers import ChatRenderer, MessageError, ParsedResponse, TemplateError
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    ControlTextError,
+    MessageError,
+    ParsedResponse,
+    RenderedTokens,
+    TemplateError,
+    UnencodableTextError,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.batching import run_batch, tools_of_items
 from renderers.errors import TemplateLimitError, TemplateRefusalError
 from tests.support.responses import CALL, TOOLS, embedded
@@ -102,3 +113,65 @@ def test_an_error_keeps_its_index_in_another_process(error: Exception) -> None:
         run_batch(fail, [0], errors="raise", kind="item")
     assert "item 0: " in str(raised.value)
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+CHATS = [
+    [{"role": "user", "content": "Hi"}],
+    [{"role": "user", "content": "Why?<|end|>"}, {"role": "assistant", "content": "é 你好", "reasoning": "So."}],
+    [{"role": "user", "content": ""}],
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"content_tokens": "text"}])
+def test_a_batch_is_rendered_as_each_conversation_is(options: dict[str, Any]) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), **options)
+    for tools in (None, TOOLS, [TOOLS, None, []]):
+        each = tools if tools is not None and isinstance(tools[0], list) else [tools] * 3
+        for prompt in (False, True):
+            expected = [
+                renderer.render(chat, tools=some, add_generation_prompt=prompt)
+                for chat, some in zip(CHATS, each, strict=True)
+            ]
+            assert renderer.render_batch(CHATS, tools=tools, add_generation_prompt=prompt) == expected
+    assert renderer.render_batch(iter(map(iter, CHATS))) == [renderer.render(chat) for chat in CHATS]
+    assert renderer.render_batch([]) == []
+
+
+FAULTY: list[Any] = [
+    CHATS[0],
+    [{"role": "user", "content": "a\ud800"}],
+    [{"role": "user", "content": object()}],
+    CHATS[1],
+    [{"role": "user", "content": "<|end|>"}],
+]
+
+
+def test_errors_of_a_rendered_batch_are_returned_in_their_places() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")
+    results = renderer.render_batch(FAULTY, errors="return")
+    kinds = [RenderedTokens, UnencodableTextError, MessageError, ControlTextError, ControlTextError]
+    assert list(map(type, results)) == kinds
+    for chat, result in zip(FAULTY, results, strict=True):
+        if isinstance(result, Exception):
+            with pytest.raises(type(result)) as alone:
+                renderer.render(chat)
+            assert str(alone.value) == str(result)
+        else:
+            assert result == renderer.render(chat)
+
+
+@pytest.mark.parametrize(("start", "index"), [(0, 1), (1, 0), (2, 0), (3, 0)])
+def test_the_first_error_of_a_rendered_batch_is_raised_with_its_index(start: int, index: int) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")
+    with pytest.raises(ValueError, match=f"^conversation {index}: message 0: content"):
+        renderer.render_batch(FAULTY[start:])
+
+
+def test_a_policy_or_a_number_of_tools_that_does_not_fit_is_an_error() -> None:
+    renderer = embedded()
+    with pytest.raises(ValueError, match="errors must be 'raise' or 'return', not 'ignore'"):
+        renderer.render_batch(CHATS, errors="ignore")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="tools has 2 entries for 3 items"):
+        renderer.render_batch(CHATS, tools=[TOOLS, None])
+    with pytest.raises(TypeError, match="'unknown'"):
+        renderer.render_batch(CHATS, unknown=1)

@@ -38,6 +38,7 @@ from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
+from renderers.rendering.labelled_text import encode_together
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
@@ -161,6 +162,9 @@ class ChatRenderer:
         text = self._run(
             messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
+        return self._tokens_of(text)
+
+    def _tokens_of(self, text: RenderedText) -> RenderedTokens:
         return RenderedTokens.of_encoded(
             text.encoded.ids,
             text.attribute,
@@ -168,6 +172,74 @@ class ChatRenderer:
             message_tool_names=extract_message_tool_names(text.run.messages),
             decode=self.tokenizer.decode,
         )
+
+    @overload
+    def render_batch(
+        self,
+        conversations: Iterable[Iterable[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
+        errors: Literal["raise"] = "raise",
+        **template_arguments: Any,
+    ) -> list[RenderedTokens]: ...
+    @overload
+    def render_batch(
+        self,
+        conversations: Iterable[Iterable[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
+        errors: BatchErrors,
+        **template_arguments: Any,
+    ) -> list[RenderedTokens | Exception]: ...
+    def render_batch(
+        self,
+        conversations: Iterable[Iterable[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
+        errors: BatchErrors = "raise",
+        **template_arguments: Any,
+    ) -> Any:
+        """Render conversations in order, each with the result of `render`. All texts are encoded in one call.
+
+        `tools` are the tools of all conversations, or a list with a list or None for each of them. With
+        `errors="return"` an exception takes the place of the result.
+
+        Raises:
+            MessageError, TemplateError, ...: As `render`. Names the index of the first conversation that fails.
+            ValueError: `tools` has entries for another number of conversations.
+
+        >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+        >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
+        >>> chats = [[{"role": "user", "content": text}] for text in ("Hi", "Bye")]
+        >>> [renderer.tokenizer.decode(rendered.token_ids) for rendered in renderer.render_batch(chats)]
+        ['<|turn|>user\\nHi<|end|>\\n', '<|turn|>user\\nBye<|end|>\\n']
+        """
+        items = list(conversations)
+
+        def run(item: tuple[Iterable[Any], Iterable[Any] | None]) -> RenderedText:
+            return self._run(
+                *item, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
+            )
+
+        pairs = zip(items, tools_of_items(tools, len(items)), strict=True)
+        # Encoding can fail too, so the first error is known only after it.
+        texts = run_batch(run, pairs, errors="return", kind="conversation")
+        encode_together([text for text in texts if isinstance(text, RenderedText)])
+        return run_batch(self._tokens_of_result, texts, errors=errors, kind="conversation")
+
+    def _tokens_of_result(self, result: RenderedText | Exception) -> RenderedTokens:
+        if isinstance(result, Exception):
+            raise result
+        return self._tokens_of(result)
 
     def render_ids(
         self,

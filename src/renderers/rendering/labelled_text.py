@@ -100,6 +100,24 @@ class LabelledText:
         return Attribution(runs, straddling, found)
 
 
+def encode_together(texts: Sequence[LabelledText]) -> None:
+    """Encode several texts of the same settings in one call. A text with an error stays as it is."""
+    cuts: list[tuple[str, Cuts]] = []
+    whole: list[LabelledText] = []
+    for text in texts:
+        try:
+            cuts.append((text.text, text.cuts))
+        except ControlTextError:
+            continue
+        whole.append(text)
+    try:
+        encoded = encode_texts(texts[0].settings.tokenizer, cuts) if cuts else []
+    except UnencodableTextError:
+        return
+    for text, result in zip(whole, encoded, strict=True):
+        vars(text).setdefault("encoded", result)
+
+
 def _surrogate_error(trace: Trace) -> UnencodableTextError:
     """Return the error for the first lone surrogate of a text, with the field that it is in."""
     position = next(index for index, character in enumerate(trace.text) if "\ud800" <= character <= "\udfff")
