@@ -1,6 +1,6 @@
-/* Find the tokens at places of a text, by the number of bytes of each token.
+/* Find the tokens at places of a text, by the number of bytes of each token, and map labels of a text to its tokens.
 
-   `renderers.tokenizer.encoding.locate` does the same in Python. Inputs are not trusted: nothing outside of the
+   `renderers.tokenizer.encoding` does the same in Python. Inputs are not trusted: nothing outside of the
    buffers is read, whatever they hold. No Python code runs during the call, so the inputs cannot change. */
 
 #include "native.h"
@@ -78,95 +78,304 @@ static Py_ssize_t *numbers_of(PyObject *list, Py_ssize_t count, Py_ssize_t most)
     return numbers;
 }
 
-static int append_number(PyObject *list, Py_ssize_t number)
+/* A text that was cut into parts, and its tokens. Parts with odd numbers are one special token each. */
+typedef struct {
+    Cursor start;
+    Tokens tokens;
+    Py_ssize_t *borders; /* the start of each part, and the end of the last */
+    Py_ssize_t *ends;    /* the number of tokens up to the end of each part */
+    Py_ssize_t parts;
+    Py_ssize_t length;
+    Py_buffer ids;
+    Py_buffer sizes;
+} Encoded;
+
+static void release(Encoded *encoded)
 {
-    PyObject *item = PyLong_FromSsize_t(number);
-    if (item == NULL)
-        return -1;
-    int failed = PyList_Append(list, item);
-    Py_DECREF(item);
-    return failed;
+    PyMem_Free(encoded->borders);
+    PyMem_Free(encoded->ends);
+    PyBuffer_Release(&encoded->ids);
+    PyBuffer_Release(&encoded->sizes);
 }
 
-static PyObject *located(PyObject *text, const Tokens *tokens, const Py_ssize_t *borders, const Py_ssize_t *ends,
-                         Py_ssize_t parts, const Py_ssize_t *places, Py_ssize_t count)
+/* Take the buffers of an encoded text and check it. Return -1 with an error if it does not fit together. */
+static int check(Encoded *encoded, PyObject *text, PyObject *borders, PyObject *ends)
 {
     Py_ssize_t size;
     const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
     if (bytes == NULL)
-        return NULL;
-    int ascii = size == PyUnicode_GetLength(text);
-    Cursor start = {bytes, size, ascii, 0, 0}, end = start;
-    PyObject *firsts = PyList_New(0), *stops = PyList_New(0), *unknown = PyList_New(0), *result = NULL;
-    if (firsts == NULL || stops == NULL || unknown == NULL)
-        goto done;
+        return -1;
+    encoded->length = PyUnicode_GetLength(text);
+    encoded->start = (Cursor){bytes, size, size == encoded->length, 0, 0};
+    encoded->tokens = (Tokens){encoded->ids.buf, encoded->ids.len / (Py_ssize_t)sizeof(uint32_t), encoded->sizes.buf,
+                               encoded->sizes.len / (Py_ssize_t)sizeof(uint32_t)};
+    encoded->parts = PyList_Size(ends);
+    if (encoded->parts < 1 || PyList_Size(borders) != encoded->parts + 1) {
+        PyErr_SetString(PyExc_ValueError, "there must be one more border than parts");
+        return -1;
+    }
+    encoded->borders = numbers_of(borders, encoded->parts + 1, encoded->length);
+    encoded->ends = encoded->borders ? numbers_of(ends, encoded->parts, encoded->tokens.count) : NULL;
+    return encoded->ends ? 0 : -1;
+}
+
+/* Fill in the first token across each place, and the number of tokens that start before it. Return -1 with an error,
+   or the number of the first part with sizes that do not add up, or the number of parts. */
+static Py_ssize_t locate(const Encoded *encoded, const Py_ssize_t *places, Py_ssize_t count, PyObject *unknown,
+                         Py_ssize_t *firsts, Py_ssize_t *stops)
+{
+    const Tokens *tokens = &encoded->tokens;
+    const Py_ssize_t *borders = encoded->borders, *ends = encoded->ends;
+    Cursor start = encoded->start, end = encoded->start;
     Py_ssize_t part = 0, walked = -1, token = 0, token_end = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
-        Py_ssize_t place = places[at], first, stop;
-        while (part < parts - 1 && borders[part + 1] < place)
+        Py_ssize_t place = places[at];
+        while (part < encoded->parts - 1 && borders[part + 1] < place)
             part++;
         Py_ssize_t begun = part ? ends[part - 1] : 0;
-        if (place <= borders[part])
-            first = stop = begun;
-        else if (place >= borders[part + 1])
-            first = stop = ends[part];
-        else if (part % 2) {
-            /* A special token. */
-            first = begun;
-            stop = ends[part];
+        if (place <= borders[part]) {
+            firsts[at] = stops[at] = begun;
+            continue;
         }
-        else {
-            if (part != walked) {
-                Py_ssize_t sum = sum_of(tokens, begun, ends[part], unknown);
-                if (sum < 0)
-                    goto done;
-                token_end = byte_of(&start, borders[part]);
-                if (PyList_Size(unknown) == 0 && sum != byte_of(&end, borders[part + 1]) - token_end) {
-                    result = PyLong_FromSsize_t(part);
-                    goto done;
-                }
-                walked = part;
-                token = begun;
-            }
-            Py_ssize_t target = byte_of(&start, place);
-            if (PyList_Size(unknown) == 0)
-                while (token < ends[part] && token_end < target)
-                    token_end += tokens->sizes[tokens->ids[token++]] - 1;
-            stop = token;
-            first = token_end > target ? token - 1 : token;
+        if (place >= borders[part + 1]) {
+            firsts[at] = stops[at] = ends[part];
+            continue;
         }
-        if (append_number(firsts, first) || append_number(stops, stop))
-            goto done;
+        if (part % 2) {
+            firsts[at] = begun;
+            stops[at] = ends[part];
+            continue;
+        }
+        if (part != walked) {
+            Py_ssize_t sum = sum_of(tokens, begun, ends[part], unknown);
+            if (sum < 0)
+                return -1;
+            token_end = byte_of(&start, borders[part]);
+            if (PyList_Size(unknown) == 0 && sum != byte_of(&end, borders[part + 1]) - token_end)
+                return part;
+            walked = part;
+            token = begun;
+        }
+        Py_ssize_t target = byte_of(&start, place);
+        if (PyList_Size(unknown) == 0)
+            while (token < ends[part] && token_end < target)
+                token_end += tokens->sizes[tokens->ids[token++]] - 1;
+        stops[at] = token;
+        firsts[at] = token_end > target ? token - 1 : token;
     }
-    result = PyList_Size(unknown) ? Py_NewRef(unknown) : PyTuple_Pack(2, firsts, stops);
-done:
-    Py_XDECREF(firsts);
-    Py_XDECREF(stops);
+    return encoded->parts;
+}
+
+static PyObject *list_of(const Py_ssize_t *numbers, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t at = 0; list != NULL && at < count; at++) {
+        PyObject *number = PyLong_FromSsize_t(numbers[at]);
+        if (number == NULL || PyList_SetItem(list, at, number))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *pair_of(PyObject *one, PyObject *other)
+{
+    PyObject *pair = one && other ? PyTuple_Pack(2, one, other) : NULL;
+    Py_XDECREF(one);
+    Py_XDECREF(other);
+    return pair;
+}
+
+/* A function that makes the result of the tokens at places. */
+typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count);
+
+/* Locate tokens, and return the result of `finish`, or a list of ids with unknown sizes, or the number of a part. */
+static PyObject *located(const Encoded *encoded, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
+                         void *context)
+{
+    PyObject *unknown = PyList_New(0), *result = NULL;
+    Py_ssize_t *found = PyMem_Malloc(2 * ((size_t)count + 1) * sizeof(Py_ssize_t));
+    if (found == NULL)
+        PyErr_NoMemory();
+    if (unknown != NULL && found != NULL) {
+        Py_ssize_t part = locate(encoded, places, count, unknown, found, found + count);
+        if (part >= 0 && part < encoded->parts)
+            result = PyLong_FromSsize_t(part);
+        else if (part >= 0 && PyList_Size(unknown))
+            result = Py_NewRef(unknown);
+        else if (part >= 0)
+            result = finish(context, found, found + count, count);
+    }
+    PyMem_Free(found);
     Py_XDECREF(unknown);
     return result;
+}
+
+static PyObject *lists_of(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+{
+    (void)context;
+    return pair_of(list_of(firsts, count), list_of(stops, count));
 }
 
 PyObject *native_locate(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *text, *borders, *ends, *places, *result = NULL;
-    Py_buffer ids, sizes;
-    if (!PyArg_ParseTuple(args, "Uy*y*O!O!O!", &text, &ids, &sizes, &PyList_Type, &borders, &PyList_Type, &ends,
-                          &PyList_Type, &places))
+    Encoded encoded = {0};
+    if (!PyArg_ParseTuple(args, "Uy*y*O!O!O!", &text, &encoded.ids, &encoded.sizes, &PyList_Type, &borders,
+                          &PyList_Type, &ends, &PyList_Type, &places))
         return NULL;
-    const Tokens tokens = {ids.buf, ids.len / (Py_ssize_t)sizeof(uint32_t), sizes.buf,
-                           sizes.len / (Py_ssize_t)sizeof(uint32_t)};
-    Py_ssize_t parts = PyList_Size(ends), count = PyList_Size(places), length = PyUnicode_GetLength(text);
-    Py_ssize_t *border = NULL, *end = NULL, *place = NULL;
-    if (parts < 1 || PyList_Size(borders) != parts + 1)
-        PyErr_SetString(PyExc_ValueError, "there must be one more border than parts");
-    else if ((border = numbers_of(borders, parts + 1, length)) && (end = numbers_of(ends, parts, tokens.count)) &&
-             (place = numbers_of(places, count, length)))
-        result = located(text, &tokens, border, end, parts, place, count);
-    PyMem_Free(border);
-    PyMem_Free(end);
-    PyMem_Free(place);
-    PyBuffer_Release(&ids);
-    PyBuffer_Release(&sizes);
+    if (check(&encoded, text, borders, ends) == 0) {
+        Py_ssize_t count = PyList_Size(places);
+        Py_ssize_t *numbers = numbers_of(places, count, encoded.length);
+        if (numbers != NULL)
+            result = located(&encoded, numbers, count, lists_of, NULL);
+        PyMem_Free(numbers);
+    }
+    release(&encoded);
+    return result;
+}
+
+/* The labels of a text: tuples of a start, an end, a message, a path, a channel, and the flags sampled and content. */
+enum { START, END, MESSAGE, PATH, CHANNEL, SAMPLED, CONTENT, FIELDS };
+
+typedef struct {
+    PyObject **labels; /* the first label of each sequence of equal ones */
+    PyTypeObject *run;
+} Labels;
+
+/* Return 1 if the labels differ in their places only, 0 if they differ, -1 with an error. */
+static int are_alike(PyObject *one, PyObject *other)
+{
+    static const int fields[] = {MESSAGE, CHANNEL, SAMPLED, CONTENT};
+    for (size_t at = 0; at < sizeof(fields) / sizeof(*fields); at++) {
+        int equal =
+            PyObject_RichCompareBool(PyTuple_GetItem(one, fields[at]), PyTuple_GetItem(other, fields[at]), Py_EQ);
+        if (equal <= 0)
+            return equal;
+    }
+    return 1;
+}
+
+/* Merge adjacent labels that are alike. Return their number, or -1 with an error. */
+static Py_ssize_t merge(PyObject *labels, Py_ssize_t length, PyObject **kinds, Py_ssize_t *places)
+{
+    Py_ssize_t count = 0, last = 0;
+    for (Py_ssize_t at = 0; at < PyTuple_Size(labels); at++) {
+        PyObject *label = PyTuple_GetItem(labels, at);
+        if (!PyTuple_Check(label) || PyTuple_Size(label) != FIELDS) {
+            PyErr_SetString(PyExc_TypeError, "a label must be a tuple of seven");
+            return -1;
+        }
+        PyObject *ends[] = {PyTuple_GetItem(label, START), PyTuple_GetItem(label, END)};
+        Py_ssize_t start = PyLong_CheckExact(ends[0]) ? PyLong_AsSsize_t(ends[0]) : -1;
+        Py_ssize_t end = PyLong_CheckExact(ends[1]) ? PyLong_AsSsize_t(ends[1]) : -1;
+        if (start < 0 || end < last || end > length) {
+            PyErr_Clear();
+            PyErr_SetString(PyExc_ValueError, "labels must be in order and within the text");
+            return -1;
+        }
+        last = end;
+        int alike = count ? are_alike(kinds[count - 1], label) : 0;
+        if (alike < 0)
+            return -1;
+        if (alike)
+            places[count - 1] = end;
+        else if (start < end) {
+            kinds[count] = label;
+            places[count++] = end;
+        }
+    }
+    return count;
+}
+
+static PyObject *run_of(const Labels *labels, newfunc make, Py_ssize_t end, PyObject *label)
+{
+    PyObject *args = Py_BuildValue("((nOOOO))", end, PyTuple_GetItem(label, MESSAGE), PyTuple_GetItem(label, CHANNEL),
+                                   PyTuple_GetItem(label, SAMPLED), PyTuple_GetItem(label, CONTENT));
+    PyObject *run = args ? make(labels->run, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return run;
+}
+
+/* Return the runs of tokens with equal labels. */
+static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize_t count)
+{
+    /* It makes an instance of a subclass of tuple without running Python code. */
+    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    PyObject *runs = PyList_New(0);
+    Py_ssize_t before = 0, last = -1;
+    for (Py_ssize_t at = 0; runs != NULL && at < count; at++) {
+        if (stops[at] == before)
+            continue;
+        int alike = last < 0 ? 0 : are_alike(labels->labels[last], labels->labels[at]);
+        PyObject *run = alike < 0 ? NULL : run_of(labels, make, stops[at], labels->labels[at]);
+        int failed = run == NULL;
+        if (!failed && alike)
+            /* There was a label without a token between two equal ones. */
+            failed = PyList_SetItem(runs, PyList_Size(runs) - 1, Py_NewRef(run));
+        else if (!failed)
+            failed = PyList_Append(runs, run);
+        Py_XDECREF(run);
+        if (failed)
+            Py_CLEAR(runs);
+        before = stops[at];
+        last = at;
+    }
+    PyObject *result = runs ? PyList_AsTuple(runs) : NULL;
+    Py_XDECREF(runs);
+    return result;
+}
+
+/* Return the tokens across a border of sampled text. */
+static PyObject *straddling(const Labels *labels, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+{
+    PyObject *found = PyList_New(0);
+    Py_ssize_t next = 0;
+    for (Py_ssize_t at = 0; found != NULL && at + 1 < count; at++) {
+        PyObject *here = PyTuple_GetItem(labels->labels[at], SAMPLED);
+        if (firsts[at] == stops[at] || here == PyTuple_GetItem(labels->labels[at + 1], SAMPLED))
+            continue;
+        for (Py_ssize_t token = firsts[at] > next ? firsts[at] : next; found != NULL && token < stops[at]; token++) {
+            PyObject *number = PyLong_FromSsize_t(token);
+            if (number == NULL || PyList_Append(found, number))
+                Py_CLEAR(found);
+            Py_XDECREF(number);
+            next = token + 1;
+        }
+    }
+    PyObject *result = found ? PyList_AsTuple(found) : NULL;
+    Py_XDECREF(found);
+    return result;
+}
+
+static PyObject *attributed(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+{
+    return pair_of(runs_of(context, stops, count), straddling(context, firsts, stops, count));
+}
+
+PyObject *native_attribute(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *text, *borders, *ends, *labels, *run, *result = NULL;
+    Encoded encoded = {0};
+    if (!PyArg_ParseTuple(args, "Uy*y*O!O!O!O!", &text, &encoded.ids, &encoded.sizes, &PyList_Type, &borders,
+                          &PyList_Type, &ends, &PyTuple_Type, &labels, &PyType_Type, &run))
+        return NULL;
+    size_t most = (size_t)PyTuple_Size(labels) + 1;
+    PyObject **kinds = PyMem_Malloc(most * sizeof(PyObject *));
+    Py_ssize_t *places = PyMem_Malloc(most * sizeof(Py_ssize_t));
+    if (kinds == NULL || places == NULL)
+        PyErr_NoMemory();
+    else if (!PyType_IsSubtype((PyTypeObject *)run, &PyTuple_Type))
+        PyErr_SetString(PyExc_TypeError, "runs must be tuples");
+    else if (check(&encoded, text, borders, ends) == 0) {
+        Labels merged = {kinds, (PyTypeObject *)run};
+        Py_ssize_t count = merge(labels, encoded.length, kinds, places);
+        if (count >= 0)
+            result = located(&encoded, places, count, attributed, &merged);
+    }
+    PyMem_Free(kinds);
+    PyMem_Free(places);
+    release(&encoded);
     return result;
 }

@@ -3,6 +3,12 @@
 #include "native.h"
 
 static PyMethodDef methods[] = {
+    {"attribute", native_attribute, METH_VARARGS,
+     "attribute(text, ids, sizes, borders, ends, labels, run): the labels of a text as runs of tokens, and the tokens\n"
+     "across a border of sampled text. Otherwise as `locate`.\n\n"
+     "`labels` are tuples of seven: start, end, message, path, channel, sampled, content. `run` is the class of runs."},
+    {"expand", native_expand, METH_VARARGS,
+     "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,
      "find(text, trie, tokens, match): the tokens in a text, the longest where several start, each as a tuple of the\n"
      "class `match` with its start, its end and the token.\n\n"

@@ -11,6 +11,8 @@
 
 #define VERSION 2 /* increased with every change of an interface */
 
+PyObject *native_attribute(PyObject *module, PyObject *args);
+PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);

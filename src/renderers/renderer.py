@@ -20,7 +20,6 @@ from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.messages import (
-    extract_message_tool_names,
     list_messages,
     media_parts,
     normalise_messages,
@@ -169,7 +168,6 @@ class ChatRenderer:
             text.encoded.ids,
             text.attribute,
             message_roles=text.roles,
-            message_tool_names=extract_message_tool_names(text.run.messages),
             decode=self.tokenizer.decode,
         )
 

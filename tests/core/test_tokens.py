@@ -14,8 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from renderers.core.native import COMPILED
 from renderers.core.spans import Channel
-from renderers.core.tokens import MultiModalData, PlaceholderRange, RenderedTokens, TokenRun
+from renderers.core.tokens import (
+    Attribution,
+    MultiModalData,
+    PlaceholderRange,
+    RenderedTokens,
+    TokenRun,
+    expand_in_python,
+)
 from tests.support.tokens import tokens_of_runs
 
 ROLES = ["system", "user", "assistant"]
@@ -369,3 +377,41 @@ def test_a_pickle_has_the_ids_once() -> None:
     assert rendered.is_content == [True] * 1000
     assert len(pickle.dumps(rendered)) == size
     assert pickle.loads(pickle.dumps(rendered)) == rendered
+
+
+@pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+@given(st.lists(st.tuples(st.integers(-1, 20), st.integers()), max_size=6), st.integers(-1, 2))
+def test_runs_are_expanded_alike_in_c_and_in_python(rows: list[tuple[int, int]], column: int) -> None:
+    from renderers.core._native import expand
+
+    ends = [end for end, _ in rows]
+    if ends != sorted(ends) or min(ends, default=0) < 0 or (rows and column not in (0, 1)):
+        with pytest.raises(ValueError, match="runs"):
+            expand(tuple(rows), column)
+    else:
+        runs: Any = tuple(TokenRun(end, value, Channel.CONTENT, True, True) for end, value in rows)
+        assert expand(tuple(rows), column) == expand_in_python(runs, column) == expand(runs, column)
+
+
+def test_the_attribution_is_computed_once_and_on_request() -> None:
+    calls: list[int] = []
+
+    def attribute() -> Attribution:
+        calls.append(1)
+        return Attribution((TokenRun(2, 0, Channel.CONTENT, False, True),), tool_names=[None])
+
+    rendered = RenderedTokens.of_encoded(array("I", [5, 6]), attribute, message_roles=["user"])
+    assert rendered.token_ids == [5, 6]
+    assert calls == []
+    assert rendered.message_indices == [0, 0]
+    assert rendered.is_content == [True, True]
+    assert (rendered.message_tool_names, rendered.injected, rendered.straddling_tokens()) == ([None], [], [])
+    assert pickle.loads(pickle.dumps(rendered)) == rendered
+    assert calls == [1]
+
+
+def test_a_pickle_holds_the_attribution_and_not_the_function() -> None:
+    rendered = RenderedTokens.of_encoded(
+        array("I", [5]), lambda: Attribution((TokenRun(1, 0, Channel.CONTENT, True, True),)), message_roles=["user"]
+    )
+    assert pickle.loads(pickle.dumps(rendered)).sampled_mask == [True]

@@ -13,5 +13,5 @@ def tokens_of_runs(
     ids: array[int] | list[int], runs: Iterable[TokenRun], straddling: tuple[int, ...] = (), **fields: Any
 ) -> RenderedTokens:
     """Return tokens in the form in which a renderer returns them."""
-    attribution = Attribution(tuple(runs), straddling)
+    attribution = Attribution(tuple(runs), straddling, tool_names=fields.pop("message_tool_names"))
     return RenderedTokens.of_encoded(ids, lambda: attribution, **fields)

@@ -101,6 +101,7 @@ class _Suffix(LabelledText):
     settings: PipelineSettings
     trace: Trace
     labels: list[LabelledSpan]
+    tool_names = ()
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
@@ -289,24 +290,22 @@ class Extension:
         all_ids = prior.prompt + new_ids
         moved = before - first
 
+        # A result gets its name from the message or from the model's call.
+        calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
+        turn, new = {"role": "assistant", "tool_calls": calls}, self.new
+
         def attribute() -> Attribution:
-            runs, _, injected = suffix.attribute()
+            runs, _, injected, _ = suffix.attribute()
             added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
             return Attribution(
                 # There are no runs if a custom tokenizer provides no offsets.
                 (TokenRun(before, -1, Channel.SCAFFOLD, False, False), *added) if runs else (),
                 injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
+                tool_names=extract_message_tool_names([turn, *new])[1:],
             )
 
-        # A result gets its name from the message or from the model's call.
-        calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
-        names = extract_message_tool_names([{"role": "assistant", "tool_calls": calls}, *self.new])[1:]
         return RenderedTokens.of_encoded(
-            all_ids,
-            attribute,
-            message_roles=self._roles,
-            message_tool_names=names,
-            decode=self.context.tokenizer.decode,
+            all_ids, attribute, message_roles=self._roles, decode=self.context.tokenizer.decode
         )
 
     def _tokens_after_stop(self, added: str, ids: Sequence[int]) -> int:

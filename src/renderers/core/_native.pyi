@@ -1,10 +1,23 @@
 from array import array
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Match = TypeVar("Match", bound=tuple[int, int, str])
 
+Run = TypeVar("Run", bound=tuple[object, ...])
+
 VERSION: int
 
+def attribute(
+    text: str,
+    ids: array[int],
+    sizes: array[int],
+    borders: list[int],
+    ends: list[int],
+    labels: tuple[tuple[object, ...], ...],
+    run: type[Run],
+    /,
+) -> tuple[tuple[Run, ...], tuple[int, ...]] | list[int] | int: ...
+def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
 def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[Match], /) -> list[Match]: ...
 def join(ids: list[object], texts: bytes, spans: array[int], /) -> tuple[str, bytes] | None: ...
 def locate(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from renderers.core.native import native
 from renderers.core.spans import Channel, Path
 from renderers.core.text import align_columns
 
@@ -30,7 +31,7 @@ _UNKNOWN: dict[str, Any] = {
 }
 """The attribution lists, in the order of the fields of `TokenRun` after `end`, and the entry of a token without any."""
 _COLUMNS = ("token_ids", *_UNKNOWN)
-_BUILT = ("_attribution", "injected", *_COLUMNS)
+_BUILT = ("_attribution", "injected", "message_tool_names", *_COLUMNS)
 """The attributes that are built on first access."""
 
 
@@ -73,6 +74,21 @@ class Attribution(NamedTuple):
     straddling: tuple[int, ...] = ()
     """The indices of tokens across a border of sampled text."""
     injected: Sequence[InjectedText] = ()
+    tool_names: Sequence[str | None] = ()
+    """The name of the tool of each message that is a result, None for other messages."""
+
+
+def expand_runs(runs: tuple[TokenRun, ...], column: int) -> list[Any]:
+    """Return a list with an item of each run for each of its tokens."""
+    return expand_in_python(runs, column) if native is None else native.expand(runs, column)
+
+
+def expand_in_python(runs: tuple[TokenRun, ...], column: int) -> list[Any]:
+    """Return the same as `expand_runs`."""
+    values: list[Any] = []
+    for run in runs:
+        values += [run[column]] * (run.end - len(values))
+    return values
 
 
 @dataclass
@@ -142,7 +158,6 @@ class RenderedTokens:
         attribute: Callable[[], Attribution],
         *,
         message_roles: list[str],
-        message_tool_names: list[str | None],
         decode: Decode | None = None,
     ) -> RenderedTokens:
         """Create an instance from ids, which must not change later, and a function that returns their attribution.
@@ -155,7 +170,6 @@ class RenderedTokens:
             _attribute=attribute,
             _decode=decode,
             message_roles=message_roles,
-            message_tool_names=message_tool_names,
             multi_modal_data=None,
         )
         return made
@@ -171,17 +185,15 @@ class RenderedTokens:
     def _build(self, name: str) -> Any:
         """Return an attribute from the stored ids or the attribution."""
         if name == "token_ids":
-            return list(self._ids)
+            return self._ids.tolist() if isinstance(self._ids, array) else list(self._ids)
         if name == "_attribution":
             attribute: Callable[[], Attribution] = self.__dict__["_attribute"]
             return attribute()
         if name == "injected":
             return list(self._attribution.injected)
-        values: list[Any] = []
-        column = _COLUMNS.index(name)
-        for run in self._attribution.runs:
-            values += [run[column]] * (run.end - len(values))
-        return values
+        if name == "message_tool_names":
+            return list(self._attribution.tool_names)
+        return expand_runs(self._attribution.runs, _COLUMNS.index(name))
 
     def _is_unchanged(self) -> bool:
         """Return True if this is the result of a renderer, and every list that was built still has its first values."""
@@ -284,7 +296,7 @@ class RenderedTokens:
     def __getstate__(self) -> dict[str, Any]:
         if "_ids" in self.__dict__:
             # The function holds the whole conversation.
-            _ = self._attribution, self.injected
+            _ = self._attribution, self.injected, self.message_tool_names
         # Unchanged lists are built again from the ids and the runs.
         left_out = {"_decode", "_attribute", *(_COLUMNS if self._is_unchanged() else ())}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}

@@ -10,7 +10,7 @@ import bisect
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
@@ -104,30 +104,47 @@ def _label_spans(
     ends = {turn.end: index for index, turn in turns.items()}
     # The entry after the last is that of message -1, which is no message.
     is_assistant = [*(message["role"] == "assistant" for message in messages), False]
+    # Faster than the constructor of a named tuple, which runs Python code.
+    new = tuple.__new__
     next_border = 0
     for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
         while borders[next_border] <= span_start:
             next_border += 1
-        cuts = []
-        if borders[next_border] < span_end:
-            cuts = borders[next_border : bisect.bisect_left(borders, span_end)]
         region = regions.get(owner) if channel is Channel.CONTENT else None
-        pattern = media.get(owner) if media and not path else None
-        places = [match.span() for match in pattern.finditer(trace.text, span_start, span_end)] if pattern else []
-        if region or places:
-            inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
-            cuts = sorted(place for place in inner if span_start < place < span_end)
+        placeholder = None if path else media.get(owner)
+        parts: Iterable[tuple[int, int, Channel]] = ((span_start, span_end, channel),)
+        if region is not None or placeholder is not None or borders[next_border] < span_end:
+            parts = _split_span((span_start, span_end, channel), trace.text, borders, region, placeholder)
         turn = turns.get(owner)
-        for start, end in itertools.pairwise((span_start, *cuts, span_end)) if cuts else ((span_start, span_end),):
+        for start, end, own in parts:
             message = owner
             sampled = turn is not None and turn.samples(start, end, template_text=not path)
-            stopped = ends.get(end, owner)
-            if stopped != owner and turns[stopped].samples(start, end, template_text=not path):
-                # The stop token of the previous turn, which the template writes at the start of this message.
-                message, sampled = stopped, True
-            own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
+            if end in ends:
+                stopped = ends[end]
+                if stopped != owner and turns[stopped].samples(start, end, template_text=not path):
+                    # The stop token of the previous turn, which the template writes at the start of this message.
+                    message, sampled = stopped, True
             content = sampled if is_assistant[message] else own in _CONTENT
-            yield LabelledSpan._make((start, end, message, path, own, sampled, content))
+            yield new(LabelledSpan, (start, end, message, path, own, sampled, content))
+
+
+def _split_span(
+    span: tuple[int, int, Channel],
+    text: str,
+    borders: list[int],
+    region: _Region | None,
+    placeholder: re.Pattern[str] | None,
+) -> Iterator[tuple[int, int, Channel]]:
+    """Yield the parts of a span between the borders in it, each with its channel."""
+    span_start, span_end, channel = span
+    cuts = borders[bisect.bisect_right(borders, span_start) : bisect.bisect_left(borders, span_end)]
+    places = [match.span() for match in placeholder.finditer(text, span_start, span_end)] if placeholder else []
+    if region or places:
+        inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
+        cuts = sorted(place for place in inner if span_start < place < span_end)
+    for start, end in itertools.pairwise((span_start, *cuts, span_end)):
+        own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
+        yield start, end, own
 
 
 class _Region(NamedTuple):
@@ -152,9 +169,9 @@ def _find_reasoning(
     if markers is None:
         return {}
     contents: dict[int, int] = {}
-    for span, channel in zip(trace.spans, channels, strict=True):
-        if channel is Channel.CONTENT and span.start < span.end:
-            contents.setdefault(span.message, span.start)
+    for (start, end, message, _), channel in zip(trace.spans, channels, strict=True):
+        if channel is Channel.CONTENT and start < end:
+            contents.setdefault(message, start)
     regions = {}
     for index, turn in turns.items():
         open_start = _find_marker(trace, markers[0], turn.first, turn.end, inline=inline)
@@ -162,9 +179,9 @@ def _find_reasoning(
         if open_start is None or trace.text[min(content_start, open_start) : open_start].strip():
             continue
         start = open_start + len(markers[0])
-        end = _find_marker(trace, markers[1], start, turn.end, inline=inline)
+        marker_end = _find_marker(trace, markers[1], start, turn.end, inline=inline)
         # Reasoning that is not closed extends to the end of the turn.
-        ends = (turn.end, turn.end) if end is None else (end, end + len(markers[1]))
+        ends = (turn.end,) * 2 if marker_end is None else (marker_end, marker_end + len(markers[1]))
         regions[index] = _Region(open_start, start, *ends)
     return regions
 
@@ -188,8 +205,8 @@ class _TurnFinder:
         self._end_token, self._stop_tokens = turn_format.end_token, stop_tokens
         self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]
         self._first: dict[int, int] = {}
-        for number, span in enumerate(trace.spans):
-            self._first.setdefault(span.message, number)
+        for number, (_, _, message, _) in enumerate(trace.spans):
+            self._first.setdefault(message, number)
 
     def find(self, message: int, headers: tuple[TurnHeader, ...]) -> _Turn | None:
         """Return the turn of a message; None if the template does not write the message."""

@@ -47,6 +47,8 @@ class LabelledText:
         def trace(self) -> Trace: ...
         @property
         def labels(self) -> Sequence[LabelledSpan]: ...
+        @property
+        def tool_names(self) -> Sequence[str | None]: ...
 
     @property
     def text(self) -> str:
@@ -94,10 +96,10 @@ class LabelledText:
         except UnalignedError as error:
             _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
             _LOG.debug("%s", error)
-            return Attribution()
+            return Attribution(tool_names=self.tool_names)
         pairs = zip(injected, places, strict=True)
         found = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
-        return Attribution(runs, straddling, found)
+        return Attribution(runs, straddling, found, self.tool_names)
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from array import array
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
+from renderers.core.native import COMPILED
 from renderers.core.spans import Channel, LabelledSpan
 from renderers.core.tokens import TokenRun
 from renderers.rendering.control_text import find_special_tokens
@@ -18,6 +21,7 @@ from renderers.tokenizer.encoding.encode import (
     AnyTokenizer,
     Cuts,
     attribute,
+    attribute_in_python,
     cut_at_isolating_tokens,
     cut_at_own,
     encode_texts,
@@ -142,6 +146,7 @@ def check_labels(tokenizer: LoadedTokenizer, text: str, borders: list[int]) -> N
     labels = labelled(borders, len(text))
     ours = encode(tokenizer, text, at_walls(tokenizer, text))
     runs, straddling = attribute(tokenizer, ours, labels)
+    assert attribute_in_python(tokenizer, ours, labels) == (runs, straddling)
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     assert ours.ids.tolist() == encoded.input_ids
     got = [run.message for run, count in zip(runs, sizes(runs), strict=True) for _ in range(count)]
@@ -217,3 +222,45 @@ def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Vocab, "encode_pieces", counted)
     assert encode_texts(tokenizer, [(text, at_walls(tokenizer, text)) for text in texts]) == alone
     assert calls == [["a", "b", "no token"]]
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(-1, 1), st.sampled_from(list(Channel)[:2]), st.booleans(), st.booleans()),
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(st.text("ab é<|end|>", max_size=40), SPANS)
+def test_labels_that_are_empty_or_alike_are_merged_as_in_python(text: str, rows: list[Any]) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    encoded = encode(tokenizer, text, at_walls(tokenizer, text))
+    labels, place = [], 0
+    for size, *kind in rows:
+        end = min(place + size, len(text))
+        labels.append(LabelledSpan(place, end, kind[0], (), *kind[1:]))
+        place = end
+    labels.append(LabelledSpan(place, len(text), 5, (), Channel.CONTENT, False, False))
+    expected = attribute_in_python(tokenizer, encoded, labels)
+    runs, straddling = attribute(tokenizer, encoded, labels)
+    assert (runs, straddling) == expected
+    assert all(type(run) is TokenRun for run in runs)
+
+
+@pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+@pytest.mark.parametrize(
+    ("labels", "run"),
+    [
+        ([(0, 1)], TokenRun),
+        ([[0, 1, 0, (), "", True, True]], TokenRun),
+        ([(0, 3, 0, (), "", True, True)], TokenRun),
+        ([(0, 2, 0, (), "", True, True), (0, 1, 0, (), "", True, True)], TokenRun),
+        ([("0", 1, 0, (), "", True, True)], TokenRun),
+        ([], str),
+    ],
+)
+def test_labels_that_do_not_fit_are_rejected(labels: list[Any], run: Any) -> None:
+    from renderers.core._native import attribute
+
+    with pytest.raises((TypeError, ValueError)):
+        attribute("ab", array("I", [1]), array("I", [0, 3]), [0, 2], [1], tuple(labels), run)

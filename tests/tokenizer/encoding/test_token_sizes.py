@@ -36,4 +36,4 @@ def test_sizes_are_looked_up_once() -> None:
     assert asked == [5, 0, 2]
     assert sizes.table == array("I", [1, 0, 3, 0, 0, 6])
     sizes.learn([7, 7, 1])
-    assert sizes.table == array("I", [1, 2, 3, 0, 0, 6, 0, 8])
+    assert sizes.table[:8] == array("I", [1, 2, 3, 0, 0, 6, 0, 8])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from renderers.core.spans import Channel, LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
-from renderers.tokenizer.encoding.locate import EncodedText, locate
+from renderers.tokenizer.encoding.locate import EncodedText, call_native, locate, locate_in_python
 from renderers.tokenizer.encoding.piece_cache import EncodedPiece
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.foreign import ForeignTokenizer
@@ -91,9 +91,11 @@ def _join(
     return EncodedText(text, ids, borders, ends, pieces, cuts.plain)
 
 
-def attribute(
-    tokenizer: AnyTokenizer, encoded: EncodedText, labels: Iterable[LabelledSpan]
-) -> tuple[tuple[TokenRun, ...], tuple[int, ...]]:
+Runs = tuple[tuple[TokenRun, ...], tuple[int, ...]]
+"""Runs of tokens, and the indices of tokens across a border of sampled text."""
+
+
+def attribute(tokenizer: AnyTokenizer, encoded: EncodedText, labels: Sequence[LabelledSpan]) -> Runs:
     """Return the labels of the tokens of a text as runs, and the indices of tokens across a border of sampled text.
 
     A token across a border gets the label of its first character.
@@ -101,6 +103,12 @@ def attribute(
     Raises:
         UnalignedError: The offsets of a caller's tokenizer cannot be determined.
     """
+    found: Runs | None = call_native("attribute", tokenizer.vocab, encoded, tuple(labels), TokenRun)
+    return attribute_in_python(tokenizer, encoded, labels) if found is None else found
+
+
+def attribute_in_python(tokenizer: AnyTokenizer, encoded: EncodedText, labels: Sequence[LabelledSpan]) -> Runs:
+    """Return the same as `attribute`, for any tokenizer."""
     places: list[int] = []
     kinds: list[tuple[int, Channel, bool, bool]] = []
     for start, end, message, _, channel, sampled, content in labels:
@@ -110,19 +118,21 @@ def attribute(
         elif start < end:
             places.append(end)
             kinds.append(kind)
-    firsts, stops = locate(tokenizer.vocab, encoded, places)
-    runs: list[TokenRun] = []
+    firsts, stops = locate_in_python(tokenizer.vocab, encoded, places)
     straddling: set[int] = set()
-    before = 0
-    for at, stop in enumerate(stops):
-        if firsts[at] < stop and kinds[at][2] != kinds[at + 1][2]:
-            straddling.update(range(firsts[at], stop))
-        if stop > before:
-            # Labels without a token between two equal ones.
-            if runs and runs[-1][1:] == kinds[at]:
-                runs.pop()
-            runs.append(TokenRun(stop, *kinds[at]))
-            before = stop
+    for at, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
+        if first < stop and kinds[at][2] != kinds[at + 1][2]:
+            straddling.update(range(first, stop))
+    runs: list[TokenRun] = []
+    before, last = 0, None
+    for kind, stop in zip(kinds, stops, strict=True):
+        if stop == before:
+            continue
+        if kind == last:
+            # There was a label without a token between two equal ones.
+            runs.pop()
+        runs.append(TokenRun._make((stop, *kind)))
+        before, last = stop, kind
     return tuple(runs), tuple(sorted(straddling))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import bisect
 import itertools
 from array import array
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 from renderers.core.native import native
 from renderers.tokenizer.encoding.piece_cache import EncodedPiece, TokenPlaces
@@ -45,16 +46,26 @@ class LocatedTokens(NamedTuple):
 
 def locate(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedTokens:
     """Return the tokens at places of a text, which must be in order."""
+    found = call_native("locate", vocab, encoded, places)
+    return locate_in_python(vocab, encoded, places) if found is None else LocatedTokens(*found)
+
+
+def call_native(name: Literal["locate", "attribute"], vocab: AnyVocab, encoded: EncodedText, *arguments: Any) -> Any:
+    """Call a function of the C extension that needs the sizes of the tokens of a text.
+
+    None if the extension is not used, or if the sizes of tokens do not add up to the text: a normalizer or a token
+    that strips spaces may change it.
+    """
     sizes = vocab.token_sizes
     if native is None or sizes is None or not _is_unchanged(vocab, encoded):
-        return locate_in_python(vocab, encoded, places)
+        return None
     while True:
-        found = native.locate(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, places)
+        function: Callable[..., Any] = getattr(native, name)
+        found = function(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, *arguments)
         if isinstance(found, tuple):
-            return LocatedTokens(*found)
+            return found
         if isinstance(found, int):
-            # A token that strips spaces, or a normalizer: the sizes do not add up.
-            return locate_in_python(vocab, encoded, places)
+            return None
         sizes.learn(found)
 
 

@@ -38,8 +38,8 @@ class TokenSizes:
         sizes = {number: len(self._texts[number]) + 1 for number in ids}
         missing = max(sizes, default=-1) + 1 - len(self.table)
         if missing > 0:
-            # A new array: other threads may be reading this one.
-            self.table = self.table + array("I", bytes(4 * missing))
+            # A new array: other threads may be reading this one. It grows by half, so that few copies are made.
+            self.table = self.table + array("I", bytes(4 * max(missing, len(self.table) // 2)))
         table = self.table
         for number, size in sizes.items():
             table[number] = size
