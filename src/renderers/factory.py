@@ -10,7 +10,7 @@ from typing import Any
 from renderers.configs import AutoRendererConfig, BaseRendererConfig, CustomRendererConfig, merge_chat_template_kwargs
 from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
-from renderers.families.config import custom_renderer_config, load_custom_renderer
+from renderers.families.configs.base import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.renderer import ChatRenderer

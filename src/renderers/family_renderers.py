@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from renderers.families.config import BaseRendererConfig
+from renderers.families.configs.base import BaseRendererConfig
 from renderers.renderer import ChatRenderer, MultimodalChatRenderer
 from renderers.settings import resolve_settings
 

@@ -68,12 +68,14 @@ def words(text: str) -> tuple[str, ...]:
 class Family:
     """The record of a model family. Its chat templates are run, not copied here.
 
-    >>> Family(key="chatml", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
+    >>> Family(key="chatml", class_name="ChatML", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
     'none'
     """
 
     key: str
     """The name of the family in configs: `qwen3`."""
+    class_name: str
+    """The prefix of its class names: `Qwen3` in `Qwen3RendererConfig`."""
     format: str
     """A description of the prompt format for readers."""
     names: tuple[str, ...] = ()
@@ -101,5 +103,3 @@ class Family:
     """The names of its models that accept text only, although the family has media."""
     version: int = 1
     """Incremented when token ids change."""
-    class_name: str = ""
-    """The prefix of its class names, which its config class sets: `Qwen3` in `Qwen3RendererConfig`."""
