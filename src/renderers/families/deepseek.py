@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from renderers.families.family import WITHOUT_THINKING, Family, RetentionRule, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import (
+    WITHOUT_THINKING,
+    Family,
+    RetentionRule,
+    TemplateSwitch,
+    flag,
+    keeps_all_if,
+    unpassed,
+    words,
+)
 
 _deepseek = partial(Family, stop_tokens=("<｜end▁of▁sentence｜>",), verified="tokens")
 
@@ -47,7 +56,7 @@ _DEEPSEEK_R1 = _deepseek(
     normalisations=("drops_reasoning", "drops_calls"),
 )
 
-_THINKING = (flag("thinking", False), flag("enable_thinking", False))
+_THINKING = unpassed(flag("thinking", False), flag("enable_thinking", False))
 
 _DEEPSEEK_V31 = _deepseek(
     key="deepseek-v3.1",

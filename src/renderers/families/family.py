@@ -29,11 +29,18 @@ class TemplateSwitch(NamedTuple):
     """All values, or their type."""
     default: SwitchValue = None
     """None if the templates of the family differ in it, or test whether the variable is defined."""
+    is_passed: bool = True
+    """True if a renderer passes the default to the template. Then it is the default of the config, too."""
 
 
 def flag(name: str, default: bool | None = None) -> TemplateSwitch:
     """Return a switch with the values True and False."""
     return TemplateSwitch(name, (True, False), default)
+
+
+def unpassed(*switches: TemplateSwitch) -> tuple[TemplateSwitch, ...]:
+    """Return the switches, with defaults that are not passed to the template."""
+    return tuple(switch._replace(is_passed=False) for switch in switches)
 
 
 class RetentionRule(NamedTuple):
@@ -103,3 +110,10 @@ class Family:
     """The names of its models that accept text only, although the family has media."""
     version: int = 1
     """Incremented when token ids change."""
+
+    @property
+    def default_switches(self) -> dict[str, SwitchValue]:
+        """The template arguments of a renderer without a config."""
+        return {
+            switch.name: switch.default for switch in self.switches if switch.is_passed and switch.default is not None
+        }

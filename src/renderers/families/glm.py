@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _THINKING = flag("enable_thinking", True)
 _CLEARING = (*keeps_all_if("clear_thinking", False), WITHOUT_THINKING)
@@ -47,7 +47,7 @@ _GLM46 = _glm(
     """,
     names=("zai-org/GLM-4.6", "zai-org/GLM-4.6-FP8"),
     templates=("8804f445c761b9f2",),
-    switches=(_THINKING,),
+    switches=unpassed(_THINKING),
     retains=(WITHOUT_THINKING,),
     normalisations=("trims_content", "trims_reasoning"),
 )
@@ -57,7 +57,7 @@ _GLM47 = _glm(
     class_name="GLM47",
     format="As glm-5, in the vocabulary of glm-4.5: [gMASK]<sop>, then <|{role}|>{content}, without line breaks.",
     names=("zai-org/GLM-4.7", "zai-org/GLM-4.7-FP8"),
-    switches=(_THINKING, flag("clear_thinking", True)),
+    switches=unpassed(_THINKING, flag("clear_thinking", True)),
     retains=_CLEARING,
     verified="none",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, unpassed
 
 _GPT_OSS = Family(
     key="gpt-oss",
@@ -24,7 +24,7 @@ _GPT_OSS = Family(
     stop_tokens=("<|return|>", "<|call|>"),
     switches=(
         TemplateSwitch("reasoning_effort", ("low", "medium", "high"), "medium"),
-        TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
+        *unpassed(TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI.")),
         TemplateSwitch("builtin_tools", list),
         TemplateSwitch("conversation_start_date", str),
         flag("use_system_prompt", True),

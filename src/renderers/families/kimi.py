@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, unpassed
 
 _THINKING = flag("thinking", True)
 
@@ -73,7 +73,7 @@ _KIMI_K3 = Family(
     templates=("4578103bf225f58d",),
     verified="template",
     stop_tokens=("<|end_of_msg|>",),
-    switches=(
+    switches=unpassed(
         _THINKING,
         TemplateSwitch("thinking_effort", ("low", "high", "max"), "max"),
         TemplateSwitch("tool_choice", ("auto", "required", "none"), "auto"),

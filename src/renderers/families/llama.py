@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from renderers.families.family import Family, TemplateSwitch, flag, words
+from renderers.families.family import Family, TemplateSwitch, flag, unpassed, words
 
 _CUSTOM = TemplateSwitch("custom_tools", list)
 _IN_USER = flag("tools_in_user_message", True)
@@ -51,7 +51,7 @@ _LLAMA_31 = _llama(
         meta-llama/Meta-Llama-3.1-405B-Instruct meta-llama/Llama-3.3-70B-Instruct
     """),
     templates=("e10ca381b1ccc5cf",),
-    switches=(
+    switches=unpassed(
         TemplateSwitch("date_string", str, "26 Jul 2024"),
         _IN_USER,
         _CUSTOM,

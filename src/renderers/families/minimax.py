@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import Family, TemplateSwitch
+from renderers.families.family import Family, TemplateSwitch, unpassed
 
 _STOPS = ("[e~[",)
 
@@ -46,7 +46,7 @@ _MINIMAX_M3 = Family(
     templates=("11421244f6755349",),
     verified="template",
     stop_tokens=_STOPS,
-    switches=(
+    switches=unpassed(
         TemplateSwitch("thinking_mode", ("enabled", "disabled", "adaptive"), "adaptive"),
         TemplateSwitch("model_identity", str, "You are a helpful assistant."),
     ),

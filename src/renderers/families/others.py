@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 
@@ -26,7 +26,7 @@ _COMMAND_A = Family(
     templates=("5a3fc70a3b0a5f2d", "cc60b553279347d8"),
     verified="tokens",
     stop_tokens=_COMMAND_STOPS,
-    switches=(
+    switches=unpassed(
         TemplateSwitch("safety_mode", ("CONTEXTUAL", "STRICT"), "CONTEXTUAL"),
         flag("enable_citations", False),
         flag("enable_thinking", False),
@@ -150,7 +150,7 @@ _LFM_2 = Family(
     templates=("2294f49b51a0b9a1", "cef187400d62a595", "fc29163f52185634", "f05bf4b967dc993b", "6d65c8804847ad74"),
     verified="template",
     stop_tokens=("<|im_end|>",),
-    switches=(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
+    switches=unpassed(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
     syntax="lfm2",
 )
 
@@ -171,7 +171,7 @@ _MUSE_GLIMMER = Family(
     templates=("cfc67e5f349f3769",),
     verified="template",
     stop_tokens=("<|eot|>",),
-    switches=(
+    switches=unpassed(
         TemplateSwitch("reasoning_strength", str, "high"),
         TemplateSwitch("knowledge_cutoff", str, "2026-01-04"),
         # The default is the current date, so it is not listed.
@@ -225,7 +225,7 @@ _SEED_OSS = Family(
     templates=("3f9e0dc4adeb8032",),
     verified="tokens",
     stop_tokens=("<seed:eos>",),
-    switches=(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
+    switches=unpassed(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
     syntax="seed_xml",
     normalisations=("trims_content", "trims_reasoning"),
 )
@@ -245,7 +245,7 @@ _SMOLLM_3 = Family(
     templates=("3e0e275a527f2496", "19eacf64569032f0"),
     verified="tokens",
     stop_tokens=("<|im_end|>",),
-    switches=(
+    switches=unpassed(
         flag("enable_thinking", True),
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),

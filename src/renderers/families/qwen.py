@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _THINKING = flag("enable_thinking", True)
 _IGNORED = flag("enable_thinking")
@@ -170,7 +170,7 @@ _QWEN36 = _qwen35(
     """,
     names=("Qwen/Qwen3.6-35B-A3B",),
     templates=("e84f32a23fdda276",),
-    switches=(_THINKING, _VISION_ID, flag("preserve_thinking", False)),
+    switches=(*unpassed(_THINKING), _VISION_ID, flag("preserve_thinking", False)),
     retains=_PRESERVING,
 )
 
@@ -186,7 +186,7 @@ _QWEN38 = _qwen35(
     names=("Qwen/Qwen3.8-27B", "Qwen/Qwen3.8-Flash-Next"),
     templates=("c3cf9e34abf4f9e3",),
     switches=(
-        _THINKING,
+        *unpassed(_THINKING),
         _VISION_ID,
         flag("preserve_thinking", True),
         TemplateSwitch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
