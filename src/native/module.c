@@ -6,6 +6,10 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
      "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+    {"copy_json", native_copy_json, METH_VARARGS,
+     "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
+    {"same_json", native_same_json, METH_VARARGS,
+     "same_json(value, plain): True if a value is the same as JSON data of exact types, with keys in the same order."},
     {NULL, NULL, 0, NULL},
 };
 
