@@ -127,6 +127,12 @@ def test_every_config_has_the_switches_of_its_record_and_no_others(key: str) -> 
         assert field.default is None or switch.default is None or field.default == switch.default, name
 
 
+@pytest.mark.parametrize("key", FAMILIES)
+def test_a_record_passes_the_defaults_of_its_config_in_the_same_order(key: str) -> None:
+    # A renderer without a config is made from the record alone.
+    assert list(FAMILIES[key].default_switches.items()) == list(switches_of(BY_NAME[key]()).items())
+
+
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_class_and_its_fields_have_documentation(kind: type[BaseRendererConfig]) -> None:
     assert kind.__doc__

@@ -81,6 +81,22 @@ def test_importing_the_configs_loads_nothing_but_pydantic() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(heavy)
 
 
+def test_a_renderer_without_a_config_needs_no_pydantic() -> None:
+    code = """
+import sys
+from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
+renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL), verify=False)
+prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+completion = renderer.tokenizer.encode("Hello!<|end|>")
+renderer.render([{"role": "user", "content": "Hi"}])
+renderer.parse_response(completion, prompt_ids=prompt)
+assert renderer.bridge_to_next_turn(prompt, completion, [{"role": "user", "content": "Bye"}])
+print("pydantic" in sys.modules, "renderers.configs" in sys.modules)
+print(renderer.config.name, "pydantic" in sys.modules)
+"""
+    assert run(code).split() == ["False", "False", "default", "True"]
+
+
 def test_loading_a_tokenizer_never_imports_transformers() -> None:
     code = (
         "import sys; from renderers import EXAMPLE_MODEL, load_tokenizer; load_tokenizer(EXAMPLE_MODEL).encode('a');"

@@ -19,7 +19,7 @@ LAYERS = (
     "probing",
     "rendering parsing",
     "bridging families",
-    "settings batching retention resolution renderer family_renderers factory configs",
+    "settings config_reader batching retention resolution renderer family_renderers factory configs",
     "training pool",
     "cli compat base",
 )
@@ -43,6 +43,9 @@ ALLOWED = {
 }
 """The packages that some packages may import, besides `errors` and `core`. The command line lists tool formats."""
 IMPORTING_FUNCTIONS = {
+    "factory._find_custom",
+    "settings._config_reader",
+    "settings.config",
     "tokenizer.tokenizer._load_again",
     "tokenizer.tokenizer.apply_chat_template",
 }

@@ -23,6 +23,10 @@ static PyMethodDef methods[] = {
      "the sizes of its tokens do not add up to it.\n\n"
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
      "between the parts of the text, `ends` the number of ids up to the end of each part. Odd parts are one token."},
+    {"copy_json", native_copy_json, METH_VARARGS,
+     "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
+    {"same_json", native_same_json, METH_VARARGS,
+     "same_json(value, plain): True if a value is the same as JSON data of exact types, with keys in the same order."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         FAMILIES as FAMILIES, MODEL_RENDERER_MAP as MODEL_RENDERER_MAP, MULTIMODAL_MODELS as
         MULTIMODAL_MODELS, Family as Family,
     )
-    from renderers.families.config import (
+    from renderers.families.configs.base import (
         custom_renderer_config as custom_renderer_config, load_custom_renderer as load_custom_renderer,
     )
     from renderers.family_renderers import *
@@ -130,7 +130,7 @@ _HOMES = {
     "renderers.core.tokens": "InjectedText MultiModalData PlaceholderRange RenderedTokens",
     "renderers.factory": "create_renderer",
     "renderers.families": "FAMILIES MODEL_RENDERER_MAP MULTIMODAL_MODELS Family",
-    "renderers.families.config": "custom_renderer_config load_custom_renderer",
+    "renderers.families.configs.base": "custom_renderer_config load_custom_renderer",
     "renderers.parsing.parser": "ResponseParser",
     "renderers.pool": "RendererPool create_renderer_pool",
     "renderers.renderer": "ChatRenderer MultimodalChatRenderer",

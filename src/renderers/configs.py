@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
-from renderers.families.config import CONFIG_CLASSES as CONFIG_CLASSES
-from renderers.families.config import AutoRendererConfig as AutoRendererConfig
-from renderers.families.config import BaseRendererConfig as BaseRendererConfig
-from renderers.families.config import CustomRendererConfig as CustomRendererConfig
-from renderers.families.config import DefaultRendererConfig as DefaultRendererConfig
-from renderers.families.config import config_from_name as config_from_name
-from renderers.families.config import merge_chat_template_kwargs as merge_chat_template_kwargs
-from renderers.families.config import switches_of as switches_of
-from renderers.families.config import template_field_names as template_field_names
+from renderers.families.configs.base import CONFIG_CLASSES as CONFIG_CLASSES
+from renderers.families.configs.base import AutoRendererConfig as AutoRendererConfig
+from renderers.families.configs.base import BaseRendererConfig as BaseRendererConfig
+from renderers.families.configs.base import CustomRendererConfig as CustomRendererConfig
+from renderers.families.configs.base import DefaultRendererConfig as DefaultRendererConfig
+from renderers.families.configs.base import config_from_name as config_from_name
+from renderers.families.configs.base import merge_chat_template_kwargs as merge_chat_template_kwargs
+from renderers.families.configs.base import switches_of as switches_of
+from renderers.families.configs.base import template_field_names as template_field_names
 
 if TYPE_CHECKING:
-    from renderers.families.deepseek import *
-    from renderers.families.gemma import *
-    from renderers.families.glm import *
-    from renderers.families.gpt_oss import *
-    from renderers.families.kimi import *
-    from renderers.families.laguna import *
-    from renderers.families.llama import *
-    from renderers.families.minimax import *
-    from renderers.families.mistral import *
-    from renderers.families.nemotron import *
-    from renderers.families.others import *
-    from renderers.families.qwen import *
+    from renderers.families.configs.deepseek import *
+    from renderers.families.configs.gemma import *
+    from renderers.families.configs.glm import *
+    from renderers.families.configs.gpt_oss import *
+    from renderers.families.configs.kimi import *
+    from renderers.families.configs.laguna import *
+    from renderers.families.configs.llama import *
+    from renderers.families.configs.minimax import *
+    from renderers.families.configs.mistral import *
+    from renderers.families.configs.nemotron import *
+    from renderers.families.configs.others import *
+    from renderers.families.configs.qwen import *
 
     RendererConfig: TypeAlias = BaseRendererConfig
 else:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from renderers.configs import AutoRendererConfig, BaseRendererConfig, CustomRendererConfig, merge_chat_template_kwargs
 from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
-from renderers.families.config import custom_renderer_config, load_custom_renderer
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.renderer import ChatRenderer
-from renderers.settings import resolve_settings
+from renderers.settings import RendererSettings, resolve_settings
 from renderers.templating import LIMITS, TemplateLimits
+
+if TYPE_CHECKING:
+    from renderers.configs import BaseRendererConfig
 
 
 def create_renderer(
@@ -77,31 +78,49 @@ def create_renderer(
         "bpe_engine": bpe_engine,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
-    if isinstance(config, CustomRendererConfig):
-        merged = merge_chat_template_kwargs(config, chat_template_kwargs)
-        renderer_class = load_custom_renderer(merged.import_path)
-        return _create_custom(renderer_class, tokenizer, custom_renderer_config(merged), passed)
-    registered = RENDERER_REGISTRY.get(getattr(config, "name", ""))
-    if isinstance(config, BaseRendererConfig) and registered is not None and not _is_ours(registered):
-        return _create_custom(registered, tokenizer, merge_chat_template_kwargs(config, chat_template_kwargs), passed)
+    custom = None if config is None else _find_custom(config, chat_template_kwargs)
+    if custom is not None:
+        return _create_custom(*custom, tokenizer, passed)
     settings = resolve_settings(tokenizer, config, chat_template_kwargs=chat_template_kwargs, limits=limits, **options)
-    family = settings.family_match.family
-    registered = RENDERER_REGISTRY[family.key]
+    registered = RENDERER_REGISTRY[settings.family_match.family.key]
     if not _is_ours(registered):
-        assert settings.config is not None
-        resolved = merge_chat_template_kwargs(settings.config, chat_template_kwargs)
-        return _create_custom(registered, tokenizer, resolved, passed)
-    renderer = registered._from_settings(settings)
-    if family != UNKNOWN_FAMILY:
+        custom = _find_custom(settings.config, chat_template_kwargs)
+        assert custom is not None
+        return _create_custom(*custom, tokenizer, passed)
+    return _create(registered, settings)
+
+
+def _create(renderer_class: type[FamilyRenderer], settings: RendererSettings) -> ChatRenderer:
+    """Create a renderer of a family, or one with support for images if the family is unknown and the format has it.
+
+    Raises:
+        UnsupportedModelError: The family was not requested, and the model's format drops images that it accepts.
+    """
+    renderer = renderer_class._from_settings(settings)
+    if settings.family_match.family != UNKNOWN_FAMILY:
         return renderer
     if _accepts_images(renderer):
         return DefaultMultimodalRenderer._from_settings(settings)
-    if renderer.tokenizer.takes_images and (config is None or isinstance(config, AutoRendererConfig)):
+    if renderer.tokenizer.takes_images and settings.family_match.matched_by != "config":
         raise UnsupportedModelError(
             f"{renderer.tokenizer.name_or_path} accepts images but its chat template drops them. Pass a template with "
             "image support as chat_template=, or DefaultRendererConfig() to render text only."
         )
     return renderer
+
+
+def _find_custom(
+    config: BaseRendererConfig, chat_template_kwargs: Mapping[str, Any] | None
+) -> tuple[Any, BaseRendererConfig] | None:
+    """Return a caller's renderer class for a config, and the config to create it with. None if there is no such class.
+
+    The class is named by a `CustomRendererConfig`, or registered for the family of the config.
+    """
+    # The config classes need pydantic, which takes longer to import than the rest of a renderer.
+    from renderers.config_reader import find_custom_renderer
+
+    theirs = {key: renderer_class for key, renderer_class in RENDERER_REGISTRY.items() if not _is_ours(renderer_class)}
+    return find_custom_renderer(config, chat_template_kwargs, theirs)
 
 
 def _is_ours(renderer_class: type[FamilyRenderer]) -> bool:
@@ -110,7 +129,7 @@ def _is_ours(renderer_class: type[FamilyRenderer]) -> bool:
 
 
 def _create_custom(
-    renderer_class: Any, tokenizer: object, config: BaseRendererConfig, passed: Sequence[str]
+    renderer_class: Any, config: BaseRendererConfig, tokenizer: object, passed: Sequence[str]
 ) -> ChatRenderer:
     """Create a renderer of a caller's class, which accepts a tokenizer and a config.
 

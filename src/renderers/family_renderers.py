@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from renderers.families.config import BaseRendererConfig
 from renderers.renderer import ChatRenderer, MultimodalChatRenderer
 from renderers.settings import resolve_settings
+
+if TYPE_CHECKING:
+    from renderers.configs import BaseRendererConfig
 
 RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {}
 """The renderer class of each family, by the key of the family."""

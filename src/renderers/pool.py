@@ -8,15 +8,17 @@ import inspect
 import os
 import queue
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import RendererPoolError
 from renderers.factory import create_renderer
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer import load_tokenizer
+
+if TYPE_CHECKING:
+    from renderers.configs import BaseRendererConfig
 
 
 class RendererPool:

@@ -7,7 +7,7 @@ import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, run_batch, tools_of_items
@@ -15,7 +15,6 @@ from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
 from renderers.bridging.context import BridgeContext, pipeline_key
 from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
-from renderers.configs import BaseRendererConfig
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
@@ -46,6 +45,9 @@ from renderers.settings import RendererSettings
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+
+if TYPE_CHECKING:
+    from renderers.configs import BaseRendererConfig
 
 _LOG = logging.getLogger("renderers")
 _MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
@@ -93,7 +95,7 @@ class ChatRenderer:
     settings: RendererSettings
 
     tokenizer = _Setting[LoadedTokenizer | ForeignTokenizer]()
-    config = _Setting[BaseRendererConfig | None]()
+    config: ClassVar[_Setting[BaseRendererConfig]] = _Setting()
     chat_template = _Setting[str | None]()
     chat_template_kwargs = _Setting[Mapping[str, Any]]()
     date = _Setting[datetime.datetime]()

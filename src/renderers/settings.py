@@ -6,18 +6,18 @@ import datetime
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from renderers.configs import (
-    CONFIG_CLASSES,
-    AutoRendererConfig,
-    BaseRendererConfig,
-    DefaultRendererConfig,
-    merge_chat_template_kwargs,
-    switches_of,
+from renderers.core.lazy import lazy
+from renderers.core.options import (
+    DEFAULT_DATE,
+    BpeEngineName,
+    ContentTokens,
+    Prefill,
+    SamplingConventions,
+    ThinkingRetention,
 )
-from renderers.core.options import DEFAULT_DATE, BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
 from renderers.families import Family
@@ -29,6 +29,10 @@ from renderers.rendering.pipeline import PipelineSettings
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
+
+if TYPE_CHECKING:
+    from renderers.config_reader import ConfigReader
+    from renderers.configs import BaseRendererConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +46,8 @@ class RendererSettings(PipelineSettings):
 
     family_match: FamilyMatch = NO_MATCH
     """The model's family and how it was matched."""
-    config: BaseRendererConfig | None = None
-    """The config, including the options that were passed as arguments; None if the renderer was made without one."""
+    given_config: BaseRendererConfig | None = None
+    """The config, including the options that were passed as arguments; None if all fields have their defaults."""
     thinking_retention: ThinkingRetention | None = None
     """The reasoning that a bridge keeps although the template drops it; None for the family's default."""
     parsers: ParserOverrides = NO_OVERRIDES
@@ -56,7 +60,52 @@ class RendererSettings(PipelineSettings):
             raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
         self.parsers.check()
 
+    @lazy
+    def config(self) -> BaseRendererConfig:
+        """The config, including the options that were passed as arguments."""
+        if self.given_config is not None:
+            return self.given_config
+        # The config classes need pydantic, which takes longer to import than the rest of a renderer.
+        from renderers.config_reader import default_config
+
+        return default_config(self.family_match.family)
+
     __hash__ = PipelineSettings.__hash__
+
+
+class ConfigOptions(NamedTuple):
+    """The options that override fields of a config. None for those that were not passed."""
+
+    chat_template_kwargs: Mapping[str, Any] | None = None
+    date: datetime.date | str | None = None
+    content_tokens: ContentTokens | None = None
+    thinking_retention: ThinkingRetention | None = None
+
+    @property
+    def are_empty(self) -> bool:
+        """True if there is nothing to override. A value of a wrong type counts as passed."""
+        kwargs = self.chat_template_kwargs
+        return self[1:] == (None, None, None) and (kwargs is None or (isinstance(kwargs, Mapping) and not kwargs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigValues:
+    """The values of a config and of the options that override it. The defaults are those of every config."""
+
+    switches: Mapping[str, Any]
+    """The template arguments that a config can hold."""
+    chosen: frozenset[str] = frozenset()
+    """The names of the fields that were set."""
+    containers: Mapping[str, Any] = field(default_factory=dict)
+    """The template arguments that are lists or dicts, which a config cannot hold."""
+    date: datetime.datetime = DEFAULT_DATE
+    content_tokens: ContentTokens = "template"
+    conventions: SamplingConventions = field(default_factory=SamplingConventions)
+    prefill: Prefill = "template"
+    thinking_retention: ThinkingRetention | None = None
+    parsers: ParserOverrides = NO_OVERRIDES
+    config: BaseRendererConfig | None = None
+    """The config with the options; None if all fields have their defaults."""
 
 
 def resolve_settings(
@@ -83,103 +132,74 @@ def resolve_settings(
         TypeError: The config is not a renderer config, or an option has a wrong type.
         ValueError: The config is that of another family, or has a value that its family does not accept.
     """
-    if config is not None and not isinstance(config, BaseRendererConfig):
-        raise TypeError(
-            f"config must be a renderer config, such as Qwen3RendererConfig() or config_from_name('qwen3'), "
-            f"not {describe_type(config)}"
-        )
-    if config is not None and "name" not in type(config).model_fields:
-        raise TypeError(
-            f"{type(config).__name__} has no `name` field. Wrap a config class of your own in a CustomRendererConfig."
-        )
+    reader = _config_reader(config, ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention))
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
     if source is not None and isinstance(adopted, ForeignTokenizer):
         # Its special tokens are found in the template that is used.
         adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": source})
-    requested = None if config is None or isinstance(config, AutoRendererConfig) else config.name
+    requested = None if reader is None else reader.family_key
     if families and requested not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
     templates = list(adopted.chat_templates.values()) if source is None else [source]
     match = find_family(key=families[0] if families else requested, name=adopted.name_or_path, templates=templates)
-    # A template that the caller passes takes precedence over the family's program.
-    own = match.family.program
-    program = own if source is None and own is not None and own in PROGRAMS else "template"
-    if not templates and own not in (None, program):
-        raise TemplateMissingError(
-            f"{adopted.name_or_path} has no chat template, and the program {own!r} that renders "
-            f"{match.family.key} without one is not in this release. Pass a template as chat_template=."
-        )
+    program = _choose_program(match.family, adopted.name_or_path, templates, own_template=source is None)
     if match.warning is not None and (match.conflicts or (source is None and match.matched_by != "config")):
         # A caller who passes a template or a config knows that it may be unknown, but not that it is another family's.
         warnings.warn(match.warning, UnknownTemplateWarning, stacklevel=3)
-    if config is not None and requested in families[1:]:
-        config = _convert_config(config, CONFIG_CLASSES[families[0]])
-    options = {
-        "date": None if date is None else to_datetime(date).isoformat(),
-        "content_tokens": content_tokens,
-        "thinking_retention": thinking_retention,
-    }
-    passed = {name: value for name, value in options.items() if value is not None}
-    config = _with_options(AutoRendererConfig() if config is None else config, match.family, passed)
-    if not isinstance(chat_template_kwargs, Mapping | None):
-        raise TypeError(f"chat_template_kwargs must be a dict, not {describe_type(chat_template_kwargs)}")
-    kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in match.family.switches}
-    # Configs cannot hold lists and dicts.
-    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
-    config = merge_chat_template_kwargs(config, {name: kwargs[name] for name in kwargs.keys() - containers.keys()})
-    parsers = NO_OVERRIDES
-    if isinstance(config, DefaultRendererConfig):
-        parsers = ParserOverrides(config.tool_parser, config.reasoning_parser)
-    if conventions is None:
-        conventions = match.family.conventions if config.conventions == "0.1" else SamplingConventions()
+    if reader is None:
+        values = ConfigValues(switches=match.family.default_switches)
+    else:
+        values = reader.read(match.family, parents=families[1:])
+    template_kwargs = values.switches
     if program == "template":
         requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
-        template_kwargs = _template_kwargs([PROGRAMS[program](request) for request in requests], match.family, config)
-    else:
-        template_kwargs = switches_of(config)
+        template_kwargs = _template_kwargs([PROGRAMS[program](request) for request in requests], match.family, values)
     return RendererSettings(
         tokenizer=adopted,
-        date=DEFAULT_DATE if config.date is None else to_datetime(config.date),
+        date=values.date,
         program=program,
         chat_template=source,
-        chat_template_kwargs={**template_kwargs, **containers},
+        chat_template_kwargs={**template_kwargs, **values.containers},
         limits=limits,
         verify=verify,
-        content_tokens=config.content_tokens,
-        conventions=conventions,
-        prefill=config.prefill,
+        content_tokens=values.content_tokens,
+        conventions=values.conventions if conventions is None else conventions,
+        prefill=values.prefill,
         family_match=match,
-        config=config,
-        thinking_retention=config.thinking_retention,
-        parsers=parsers,
+        given_config=values.config,
+        thinking_retention=values.thinking_retention,
+        parsers=values.parsers,
     )
 
 
-def _with_options(config: BaseRendererConfig, family: Family, options: Mapping[str, Any]) -> BaseRendererConfig:
-    """Return the config with other options, as a config of the family if it is an `AutoRendererConfig`."""
-    config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
-    fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
-    return config_class(**{**fields, **options})
+def _config_reader(config: BaseRendererConfig | None, options: ConfigOptions) -> ConfigReader | None:
+    """Return a reader of a config and of options. None if there is nothing to read."""
+    if config is None and options.are_empty:
+        return None
+    # The config classes need pydantic, which takes longer to import than the rest of a renderer.
+    from renderers.config_reader import ConfigReader
+
+    return ConfigReader(config, options)
 
 
-def _convert_config(config: BaseRendererConfig, config_class: type[BaseRendererConfig]) -> BaseRendererConfig:
-    """Convert the config of a family to that of a related family with the same values.
+def _choose_program(family: Family, name: str, templates: Sequence[str], *, own_template: bool) -> str:
+    """Return the name of the program. A template that the caller passes takes precedence over the family's program.
 
     Raises:
-        ValueError: A field that was set does not exist in the other config.
+        TemplateMissingError: There is no template, and the family's program is not in this release.
     """
-    missing = sorted(config.model_fields_set - config_class.model_fields.keys())
-    if missing:
-        raise ValueError(
-            f"{config_class.__name__} has no field {', '.join(missing)} of {type(config).__name__}. "
-            f"Pass a {config_class.__name__}."
+    own = family.program
+    program = own if own_template and own is not None and own in PROGRAMS else "template"
+    if not templates and own not in (None, program):
+        raise TemplateMissingError(
+            f"{name} has no chat template, and the program {own!r} that renders {family.key} without one is not in "
+            "this release. Pass a template as chat_template=."
         )
-    shared = (type(config).model_fields.keys() & config_class.model_fields.keys()) - {"name"}
-    return config_class(**{name: getattr(config, name) for name in shared})
+    return program
 
 
-def _template_kwargs(programs: Sequence[Program], family: Family, config: BaseRendererConfig) -> dict[str, Any]:
+def _template_kwargs(programs: Sequence[Program], family: Family, values: ConfigValues) -> Mapping[str, Any]:
     """Return the template arguments of a config.
 
     Warn about an argument that was set and that no template reads. Leave out the default value of an argument that
@@ -188,11 +208,11 @@ def _template_kwargs(programs: Sequence[Program], family: Family, config: BaseRe
     Raises:
         ValueError: An argument that only the program reads has another value.
     """
-    kwargs, defaults = switches_of(config), {switch.name: switch.default for switch in family.switches}
+    kwargs, defaults = values.switches, {switch.name: switch.default for switch in family.switches}
     read = {name for name in defaults if any(used.mentions(name) for used in programs)}
     unread = kwargs.keys() & (defaults.keys() - read)
     if family.program is None:
-        for name in sorted(unread & config.model_fields_set):
+        for name in sorted(unread & values.chosen):
             if kwargs[name] != defaults[name]:
                 message = f"{name}={kwargs[name]!r} has no effect: the chat template does not read it"
                 warnings.warn(message, UnreadSwitchWarning, stacklevel=4)

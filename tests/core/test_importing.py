@@ -20,7 +20,7 @@ from renderers.configs import (
     template_field_names,
 )
 from renderers.core.importing import load_target
-from renderers.families.config import custom_renderer_config, load_custom_renderer
+from renderers.families.configs.base import custom_renderer_config, load_custom_renderer
 
 SOURCE = """
 from typing import ClassVar

@@ -9,10 +9,13 @@ import pickle
 from collections import OrderedDict, UserDict
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pydantic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from renderers.core.messages import (
     ImagePart,
@@ -297,6 +300,40 @@ def test_other_arguments_are_converted_to_plain_data_too() -> None:
     }
     with pytest.raises(MessageError, match=r"^documents\.0 is an object"):
         normalise_data({"documents": [object()]})
+
+
+FIELDS = st.sampled_from(["role", "content", "name", "tool_calls", "tool_call_id", "thinking", "reasoning", "extra"])
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"x": 1}}}
+ODD_CALLS: list[Any] = [
+    [{**CALL, "id": []}],
+    [{"name": "f"}],
+    [{}],
+    [{"function": {"name": 1}}],
+    [{"function": []}],
+    ["x"],
+    (CALL,),
+    OrderedDict(CALL),
+    Call(id="1", function=Function(name="f", arguments="")),
+]
+SIMPLE: list[Any] = ["user", "assistant", "", None, True, 0, 1.5, [], {}, [CALL], [{"type": "text", "text": ""}]]
+VALUES = st.sampled_from([*SIMPLE, *ODD_CALLS, Loud("x"), Count(1), print, {1: 2}, DEEP])
+MESSAGES = st.lists(
+    st.dictionaries(FIELDS, VALUES).map(lambda fields: {"role": "user", **fields}) | VALUES, min_size=1, max_size=3
+)
+
+
+def outcome(messages: list[Any]) -> Any:
+    try:
+        return [list(message.items()) for message in normalise_messages(messages)]
+    except MessageError as error:
+        return str(error), error.message, error.path
+
+
+@given(messages=MESSAGES)
+def test_messages_of_exact_types_are_normalised_like_others(messages: list[Any]) -> None:
+    fast = outcome(messages)
+    with mock.patch("renderers.core.messages.copy_json", return_value=NotImplemented):
+        assert repr(outcome(messages)) == repr(fast)
 
 
 def test_the_typed_dicts_declare_the_required_keys() -> None:

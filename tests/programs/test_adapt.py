@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import json
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter, _MessageAdapter, adapt_messages, adapt_tools
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.parity import EACH_ONCE, NOW, TOKENS
@@ -475,3 +476,29 @@ def test_a_part_that_the_template_would_drop_is_rejected_with_its_path(part: Any
 def test_a_part_of_a_type_that_the_template_names_is_unchanged() -> None:
     parts = [{"type": "chart", "chart": "x"}]
     assert adapted(PARTS + "{# chart #}", user(parts)) == [user(parts)]
+
+
+USUAL: list[dict[str, Any]] = [
+    {"content": "T"},
+    {"content": "T", "reasoning_content": "R", "thinking": "R"},
+    {"content": "T", "reasoning_content": " ", "thinking": " "},
+    {"content": "T", "reasoning_content": ["R"], "thinking": ["R"]},
+    {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"x": 1}}}]},
+    {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": '{"x": 1}'}}]},
+    {"content": "", "tool_calls": [{"function": {"name": "f"}}, {"name": "f", "arguments": {}}]},
+    {"content": "T", "reasoning_content": "R", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+    {"content": "T", "reasoning_content": "", "tool_calls": []},
+    {"content": "T", "thinking": None, "reasoning_content": "R"},
+    {"content": None, "tool_calls": None},
+]
+
+
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
+def test_messages_of_usual_forms_are_converted_like_others(path: Path) -> None:
+    template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
+    adapter = InputAdapter(template, tuple(TOKENS.items()))
+    for role, fields in itertools.product(("user", "assistant", "tool", "system", "developer"), USUAL):
+        message: dict[str, Any] = {"role": role, **fields}
+        with contextlib.suppress(MessageError, TemplateError):
+            expected = _MessageAdapter(template.source, adapter._formats, 0, role).adapt(message)
+            assert adapter.messages([message]) == [expected]

@@ -11,8 +11,10 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from renderers.core.plain_json import copy_json
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
+from renderers.core.tool_list import ToolList, find_shared, share
 from renderers.errors import MessageError
 
 
@@ -112,6 +114,7 @@ _EXACT = frozenset({str, int, float, bool, type(None)})
 # A tuple is checked faster than a union, which is built on every call.
 _SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
 _CHECKED_KEYS = frozenset({"name", "tool_call_id", "tool_calls"})
+_SPECIAL_KEYS = _CHECKED_KEYS.union(REASONING_NAMES)
 _MESSAGE = "a dict with a role and a content"
 
 
@@ -130,7 +133,16 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     >>> normalise_messages([{"role": "assistant", "content": "Hi", "reasoning": "They greet."}])[0]["reasoning_content"]
     'They greet.'
     """
-    normalised = [_normalise_message(message, index) for index, message in enumerate(list_messages(messages))]
+    values = messages if type(messages) is list else list_messages(messages)
+    # A message may have one more level than its deepest part, and the list is one more.
+    plain = copy_json(values, MAX_JSON_DEPTH + 2)
+    if plain is NotImplemented:
+        normalised = [_finish_message(_normalise(value, n, (), ()), value, n) for n, value in enumerate(values)]
+    else:
+        normalised = [
+            message if _is_finished(message) else _finish_message(message, values[index], index)
+            for index, message in enumerate(plain)
+        ]
     if not normalised:
         raise MessageError(
             "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
@@ -164,8 +176,10 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
     called: dict[Any, str] = {}
     names: list[str | None] = []
     for index, message in enumerate(messages):
-        _require(isinstance(message, Mapping), _MESSAGE, message, index, ())
-        _check_message(message, index)
+        if not _is_mapping(message):
+            raise _type_error(_MESSAGE, message, index, ())
+        if type(message.get("content")) is not str or not _CHECKED_KEYS.isdisjoint(message):
+            _check_message(message, index)
         for call in message.get("tool_calls") or ():
             called[call.get("id")] = (call.get("function") or call)["name"]
         is_result = message.get("role") == "tool"
@@ -197,8 +211,8 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
     return {number: kind for number, kind in kinds if kind is not None}
 
 
-def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
-    """Return tools as plain JSON data. None if there are none.
+def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
+    """Return tools as plain JSON data. None if there are none. Calls with the same tools get the same list.
 
     Raises:
         MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
@@ -208,8 +222,14 @@ def normalise_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """
     if tools is None:
         return None
+    values = tools if type(tools) is list else list_messages(tools, kind="tools")
+    shared = find_shared(values)
+    return share(_read_tools(values)) if shared is None else shared
+
+
+def _read_tools(values: list[Any]) -> list[dict[str, Any]]:
     plain = []
-    for number, value in enumerate(list_messages(tools, kind="tools")):
+    for number, value in enumerate(values):
         path: Path = ("tools", number)
         tool = normalise_data(value, path=path)
         if not isinstance(tool, dict):
@@ -226,18 +246,33 @@ def normalise_data(value: Any, *, message: int | None = None, path: Path = ()) -
     Raises:
         MessageError: A part of it is not JSON data. Names the message and the path.
     """
-    return _normalise(value, message, path, ())
+    plain = copy_json(value, MAX_JSON_DEPTH + 1)
+    return _normalise(value, message, path, ()) if plain is NotImplemented else plain
 
 
-def _normalise_message(message: Any, index: int) -> dict[str, Any]:
-    plain: dict[str, Any] = _normalise(message, index, (), ())
-    _require(isinstance(plain, dict), _MESSAGE, message, index, ())
-    if not isinstance(plain.get("role"), str):
+def _is_finished(plain: Any) -> bool:
+    """Return True for a message with text and without reasoning, calls and other keys that are checked."""
+    return (
+        type(plain) is dict
+        and type(plain.get("content")) is str
+        and type(plain.get("role")) is str
+        and _SPECIAL_KEYS.isdisjoint(plain)
+    )
+
+
+def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
+    """Check a message of exact types, and copy its reasoning to the keys that templates read."""
+    if type(plain) is not dict:
+        raise _type_error(_MESSAGE, message, index, ())
+    if type(plain.get("role")) is not str:
         fault = f"not {plain['role']!r}" if "role" in plain else "and is missing"
         raise MessageError(f"must be a string such as 'user', {fault}", message=index, path=("role",))
     _check_message(plain, index)
-    reasoning = [plain[key] for key in REASONING_NAMES if plain.get(key) is not None]
-    return {"thinking": reasoning[0], **plain, "reasoning_content": reasoning[0]} if reasoning else plain
+    for key in REASONING_NAMES:
+        reasoning = plain.get(key)
+        if reasoning is not None:
+            return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
+    return plain
 
 
 def _check_message(message: Mapping[str, Any], index: int) -> None:
@@ -246,21 +281,24 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
     Content may be any JSON data except a boolean: a tool may return a number or an object. Ids may be numbers.
     """
     content, name, result_of = message.get("content"), message.get("name"), message.get("tool_call_id")
-    if type(content) is str and _CHECKED_KEYS.isdisjoint(message):
-        return
-    expected = "a string, a list of parts, None, or JSON data of a tool"
-    _require(content is not True and content is not False, expected, content, index, ("content",))
-    _require(name is None or isinstance(name, str), "a string", name, index, ("name",))
-    _require(not isinstance(result_of, _CONTAINERS), "a string", result_of, index, ("tool_call_id",))
+    if content is True or content is False:
+        raise _type_error("a string, a list of parts, None, or JSON data of a tool", content, index, ("content",))
+    if name is not None and not isinstance(name, str):
+        raise _type_error("a string", name, index, ("name",))
+    if isinstance(result_of, _CONTAINERS):
+        raise _type_error("a string", result_of, index, ("tool_call_id",))
     calls = message.get("tool_calls")
     if calls is None:
         return
-    _require(isinstance(calls, _LISTS), "a list of tool calls", calls, index, ("tool_calls",))
+    if not isinstance(calls, _LISTS):
+        raise _type_error("a list of tool calls", calls, index, ("tool_calls",))
     for number, call in enumerate(calls):
         path: Path = ("tool_calls", number)
-        _require(isinstance(call, Mapping), "a dict with a function", call, index, path)
+        if not _is_mapping(call):
+            raise _type_error("a dict with a function", call, index, path)
         _check_function(call, index, path)
-        _require(not isinstance(call.get("id"), _CONTAINERS), "a string", call.get("id"), index, (*path, "id"))
+        if isinstance(call.get("id"), _CONTAINERS):
+            raise _type_error("a string", call.get("id"), index, (*path, "id"))
 
 
 def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:
@@ -268,17 +306,23 @@ def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -
     function = value.get("function")
     if function is not None:
         path = (*path, "function")
-        _require(isinstance(function, Mapping), "a dict", function, message, path)
+        if not _is_mapping(function):
+            raise _type_error("a dict", function, message, path)
         value = function
     if "name" not in value:
         fault = "has neither a function nor a name" if function is None else "has no name"
         raise MessageError(fault, message=message, path=path)
-    _require(isinstance(value["name"], str), "a string", value["name"], message, (*path, "name"))
+    if not isinstance(value["name"], str):
+        raise _type_error("a string", value["name"], message, (*path, "name"))
 
 
-def _require(fits: bool, expected: str, value: object, message: int | None, path: Path) -> None:
-    if not fits:
-        raise MessageError(f"must be {expected}, not {describe_type(value)}", message=message, path=path)
+def _is_mapping(value: object) -> bool:
+    # A check of an abstract class takes several times as long, and most values are dicts.
+    return type(value) is dict or isinstance(value, Mapping)
+
+
+def _type_error(expected: str, value: object, message: int | None, path: Path) -> MessageError:
+    return MessageError(f"must be {expected}, not {describe_type(value)}", message=message, path=path)
 
 
 def _normalise(value: Any, message: int | None, path: Path, around: tuple[int, ...], *, media: bool = False) -> Any:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import WITHOUT_THINKING, Family, RetentionRule, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import (
+    WITHOUT_THINKING,
+    Family,
+    RetentionRule,
+    TemplateSwitch,
+    flag,
+    keeps_all_if,
+    unpassed,
+    words,
+)
 
 _deepseek = partial(Family, stop_tokens=("<｜end▁of▁sentence｜>",), verified="tokens")
 
 _DEEPSEEK_V3 = _deepseek(
     key="deepseek-v3",
+    class_name="DeepSeekV3",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     system     all system messages, joined by a blank line; tools are not written
@@ -28,15 +36,9 @@ _DEEPSEEK_V3 = _deepseek(
     normalisations=("drops_reasoning",),
 )
 
-
-class DeepSeekV3RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V3):
-    """DeepSeek-V3."""
-
-    name: Literal["deepseek-v3"] = "deepseek-v3"
-
-
 _DEEPSEEK_R1 = _deepseek(
     key="deepseek-r1",
+    class_name="DeepSeekR1",
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
     reasoning  never in the history: content is the text after the last </think>
@@ -54,17 +56,11 @@ _DEEPSEEK_R1 = _deepseek(
     normalisations=("drops_reasoning", "drops_calls"),
 )
 
-
-class DeepSeekR1RendererConfig(BaseRendererConfig, family=_DEEPSEEK_R1):
-    """DeepSeek-R1 and its distilled models."""
-
-    name: Literal["deepseek-r1"] = "deepseek-r1"
-
-
-_THINKING = (flag("thinking", False), flag("enable_thinking", False))
+_THINKING = unpassed(flag("thinking", False), flag("enable_thinking", False))
 
 _DEEPSEEK_V31 = _deepseek(
     key="deepseek-v3.1",
+    class_name="DeepSeekV31",
     format="""
     <｜begin▁of▁sentence｜>{system}, then <｜User｜>{content} and <｜Assistant｜>{content}<｜end▁of▁sentence｜>
     reasoning  never in the history: a turn after a user message begins with <think></think>
@@ -80,17 +76,9 @@ _DEEPSEEK_V31 = _deepseek(
     normalisations=("drops_reasoning",),
 )
 
-
-class DeepSeekV31RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V31):
-    """DeepSeek-V3.1."""
-
-    name: Literal["deepseek-v3.1"] = "deepseek-v3.1"
-    thinking: bool | None = option(None, "True enables reasoning.")
-    enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
-
-
 _DEEPSEEK_V32 = _deepseek(
     key="deepseek-v3.2",
+    class_name="DeepSeekV32",
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -109,17 +97,9 @@ _DEEPSEEK_V32 = _deepseek(
     syntax="dsml",
 )
 
-
-class DeepSeekV32RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V32):
-    """DeepSeek-V3.2."""
-
-    name: Literal["deepseek-v3.2"] = "deepseek-v3.2"
-    thinking: bool | None = option(None, "True enables reasoning.")
-    enable_thinking: bool | None = option(None, "An alias of `thinking`, which takes precedence.")
-
-
 _DEEPSEEK_V4 = _deepseek(
     key="deepseek-v4",
+    class_name="DeepSeekV4",
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines
@@ -144,11 +124,10 @@ _DEEPSEEK_V4 = _deepseek(
     program="deepseek-v4",
 )
 
-
-class DeepSeekV4RendererConfig(BaseRendererConfig, family=_DEEPSEEK_V4):
-    """DeepSeek-V4."""
-
-    name: Literal["deepseek-v4"] = "deepseek-v4"
-    enable_thinking: bool = option(False, "True enables reasoning.")
-    drop_thinking: bool = option(True, "False keeps the reasoning of all turns.")
-    reasoning_effort: Literal["low", "high", "max"] = option("low", "The requested amount of reasoning.")
+RECORDS = (
+    _DEEPSEEK_V3,
+    _DEEPSEEK_R1,
+    _DEEPSEEK_V31,
+    _DEEPSEEK_V32,
+    _DEEPSEEK_V4,
+)

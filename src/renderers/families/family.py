@@ -29,11 +29,18 @@ class TemplateSwitch(NamedTuple):
     """All values, or their type."""
     default: SwitchValue = None
     """None if the templates of the family differ in it, or test whether the variable is defined."""
+    is_passed: bool = True
+    """True if a renderer passes the default to the template. Then it is the default of the config, too."""
 
 
 def flag(name: str, default: bool | None = None) -> TemplateSwitch:
     """Return a switch with the values True and False."""
     return TemplateSwitch(name, (True, False), default)
+
+
+def unpassed(*switches: TemplateSwitch) -> tuple[TemplateSwitch, ...]:
+    """Return the switches, with defaults that are not passed to the template."""
+    return tuple(switch._replace(is_passed=False) for switch in switches)
 
 
 class RetentionRule(NamedTuple):
@@ -68,12 +75,14 @@ def words(text: str) -> tuple[str, ...]:
 class Family:
     """The record of a model family. Its chat templates are run, not copied here.
 
-    >>> Family(key="chatml", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
+    >>> Family(key="chatml", class_name="ChatML", format="<|im_start|>{role}\\\\n{content}<|im_end|>\\\\n").verified
     'none'
     """
 
     key: str
     """The name of the family in configs: `qwen3`."""
+    class_name: str
+    """The prefix of its class names: `Qwen3` in `Qwen3RendererConfig`."""
     format: str
     """A description of the prompt format for readers."""
     names: tuple[str, ...] = ()
@@ -101,5 +110,10 @@ class Family:
     """The names of its models that accept text only, although the family has media."""
     version: int = 1
     """Incremented when token ids change."""
-    class_name: str = ""
-    """The prefix of its class names, which its config class sets: `Qwen3` in `Qwen3RendererConfig`."""
+
+    @property
+    def default_switches(self) -> dict[str, SwitchValue]:
+        """The template arguments of a renderer without a config."""
+        return {
+            switch.name: switch.default for switch in self.switches if switch.is_passed and switch.default is not None
+        }

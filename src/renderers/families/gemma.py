@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if, words
 
 _GEMMA_3 = Family(
     key="gemma3",
+    class_name="Gemma3",
     format="""
     <bos>, then <start_of_turn>{role}\\n{content}<end_of_turn>\\n; the assistant's role is model
     system     no own turn: before the first user message, followed by a blank line
@@ -24,15 +22,9 @@ _GEMMA_3 = Family(
     media=("image",),
 )
 
-
-class Gemma3RendererConfig(BaseRendererConfig, family=_GEMMA_3):
-    """Gemma 3."""
-
-    name: Literal["gemma3"] = "gemma3"
-
-
 _GEMMA_4 = Family(
     key="gemma4",
+    class_name="Gemma4",
     format="""
     <bos>, then <|turn>{role}\\n{content}<turn|>\\n; the assistant's role is model
     system     if there is a system message, thinking or tools: <|think|>, the message, <|tool>declaration:...<tool|>
@@ -55,12 +47,7 @@ _GEMMA_4 = Family(
     media=("image", "video", "audio"),
 )
 
-
-class Gemma4RendererConfig(CachedImagesConfig, family=_GEMMA_4):
-    """Gemma 4."""
-
-    name: Literal["gemma4"] = "gemma4"
-    enable_thinking: bool = option(False, "True enables reasoning.")
-    preserve_thinking: bool = option(
-        False, "True lets a bridge keep all reasoning. Later templates also keep it in turns with tool calls."
-    )
+RECORDS = (
+    _GEMMA_3,
+    _GEMMA_4,
+)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from renderers.core.options import SamplingConventions
-from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, unpassed
 
 _GPT_OSS = Family(
     key="gpt-oss",
+    class_name="GptOss",
     format="""
     <|start|>{role}<|message|>{content}<|end|>
     system     always: identity, cutoff, date, effort, channels
@@ -26,7 +24,7 @@ _GPT_OSS = Family(
     stop_tokens=("<|return|>", "<|call|>"),
     switches=(
         TemplateSwitch("reasoning_effort", ("low", "medium", "high"), "medium"),
-        TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI."),
+        *unpassed(TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI.")),
         TemplateSwitch("builtin_tools", list),
         TemplateSwitch("conversation_start_date", str),
         flag("use_system_prompt", True),
@@ -40,14 +38,4 @@ _GPT_OSS = Family(
     conventions=SamplingConventions(prompted=r"<\|channel\|>.*?<\|message\|>"),
 )
 
-
-class GptOssRendererConfig(BaseRendererConfig, family=_GPT_OSS):
-    """gpt-oss."""
-
-    name: Literal["gpt-oss"] = "gpt-oss"
-    reasoning_effort: Literal["low", "medium", "high"] = option("medium", "The requested amount of reasoning.")
-    conversation_start_date: str | None = option(None, "The date in the system message, verbatim. None uses `date`.")
-    use_system_prompt: bool = option(True, "False omits the default system message.")
-    knowledge_cutoff: str | None = option(None, "The knowledge cutoff in the system message, verbatim.")
-    model_identity: str | None = option(None, "The first sentence of the system message.")
-    auto_drop_analysis: bool = option(True, "False keeps the reasoning of all turns.")
+RECORDS = (_GPT_OSS,)

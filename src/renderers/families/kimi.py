@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal
 
-from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag
+from renderers.families.family import Family, RetentionRule, TemplateSwitch, flag, unpassed
 
 _THINKING = flag("thinking", True)
 
@@ -14,6 +12,7 @@ _kimi_k2 = partial(Family, stop_tokens=("<|im_end|>",), syntax="kimi", verified=
 
 _KIMI_K2 = _kimi_k2(
     key="kimi-k2",
+    class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
     system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
@@ -27,18 +26,9 @@ _KIMI_K2 = _kimi_k2(
     normalisations=("drops_reasoning",),
 )
 
-
-class KimiK2RendererConfig(BaseRendererConfig, family=_KIMI_K2):
-    """Kimi K2."""
-
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"enable_thinking"})
-
-    name: Literal["kimi-k2"] = "kimi-k2"
-    enable_thinking: bool = option(True, "No effect. Accepted for compatibility with release 0.1.")
-
-
 _KIMI_K2_THINKING = _kimi_k2(
     key="kimi-k2-thinking",
+    class_name="KimiK2Thinking",
     format="""
     As kimi-k2, with reasoning in every turn.
     reasoning  <think>{reasoning}</think>, empty up to the first turn without calls
@@ -49,15 +39,9 @@ _KIMI_K2_THINKING = _kimi_k2(
     normalisations=("drops_reasoning",),
 )
 
-
-class KimiK2ThinkingRendererConfig(BaseRendererConfig, family=_KIMI_K2_THINKING):
-    """Kimi K2 Thinking."""
-
-    name: Literal["kimi-k2-thinking"] = "kimi-k2-thinking"
-
-
 _KIMI_K25 = _kimi_k2(
     key="kimi-k2.5",
+    class_name="KimiK25",
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
@@ -73,16 +57,9 @@ _KIMI_K25 = _kimi_k2(
     media=("image", "video"),
 )
 
-
-class KimiK25RendererConfig(CachedImagesConfig, family=_KIMI_K25):
-    """Kimi K2.5 and K2.6."""
-
-    name: Literal["kimi-k2.5"] = "kimi-k2.5"
-    thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
-
-
 _KIMI_K3 = Family(
     key="kimi-k3",
+    class_name="KimiK3",
     format="""
     <|open|>message role="{role}"<|sep|>{content}<|close|>message<|sep|><|end_of_msg|>; other tags have the same form
     system     the tools first, as JSON with sorted keys in a message of type="tool-declare", then the effort
@@ -96,7 +73,7 @@ _KIMI_K3 = Family(
     templates=("4578103bf225f58d",),
     verified="template",
     stop_tokens=("<|end_of_msg|>",),
-    switches=(
+    switches=unpassed(
         _THINKING,
         TemplateSwitch("thinking_effort", ("low", "high", "max"), "max"),
         TemplateSwitch("tool_choice", ("auto", "required", "none"), "auto"),
@@ -105,13 +82,9 @@ _KIMI_K3 = Family(
     media=("image",),
 )
 
-
-class KimiK3RendererConfig(BaseRendererConfig, family=_KIMI_K3):
-    """Kimi K3."""
-
-    name: Literal["kimi-k3"] = "kimi-k3"
-    thinking: bool | None = option(None, "False starts the response in the generation prompt, without reasoning.")
-    thinking_effort: Literal["low", "high", "max"] | None = option(None, "The requested amount of reasoning.")
-    tool_choice: Literal["auto", "required", "none"] | None = option(
-        None, "Whether the model may, must or must not call tools."
-    )
+RECORDS = (
+    _KIMI_K2,
+    _KIMI_K2_THINKING,
+    _KIMI_K25,
+    _KIMI_K3,
+)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import Family, flag
 
 _THINKING_OFF = flag("enable_thinking", False)
@@ -15,6 +13,7 @@ _laguna = partial(Family, stop_tokens=("</assistant>", "〈|EOS|〉"), syntax="g
 
 _LAGUNA_XS_2 = _laguna(
     key="laguna-xs.2",
+    class_name="LagunaXS2",
     format="""
     〈|EOS|〉, then <{role}>\\n{content}\\n</{role}>\\n
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -29,34 +28,18 @@ _LAGUNA_XS_2 = _laguna(
     switches=(_THINKING_OFF, _RAW),
 )
 
-
-class LagunaXS2RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_2):
-    """Laguna XS.2."""
-
-    name: Literal["laguna-xs.2"] = "laguna-xs.2"
-    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt.")
-    render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
-
-
 _LAGUNA_M_1 = _laguna(
     key="laguna-m.1",
+    class_name="LagunaM1",
     format="as laguna-xs.2, but without a persona: no system message and no tools, no <system>",
     names=("poolside/Laguna-M.1",),
     templates=("5f1bf14725b6a0e6",),
     switches=(_THINKING_OFF, _RAW),
 )
 
-
-class LagunaM1RendererConfig(BaseRendererConfig, family=_LAGUNA_M_1):
-    """Laguna M.1."""
-
-    name: Literal["laguna-m.1"] = "laguna-m.1"
-    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt.")
-    render_assistant_messages_raw: bool = option(False, "True writes assistant content verbatim, without turn markers.")
-
-
 _LAGUNA_XS_21 = _laguna(
     key="laguna-xs-2.1",
+    class_name="LagunaXS21",
     format="""
     〈|EOS|〉, then <{role}>{content}</{role}>\\n, the content verbatim
     system     the system message or a persona, followed by the tools; omitted if it is empty
@@ -70,16 +53,9 @@ _LAGUNA_XS_21 = _laguna(
     verified="none",
 )
 
-
-class LagunaXS21RendererConfig(BaseRendererConfig, family=_LAGUNA_XS_21):
-    """Laguna XS 2.1."""
-
-    name: Literal["laguna-xs-2.1"] = "laguna-xs-2.1"
-    enable_thinking: bool = option(False, "True opens the reasoning block in the prompt, and keeps past reasoning.")
-
-
 _LAGUNA_S_21 = _laguna(
     key="laguna-s-2.1",
+    class_name="LagunaS21",
     format="""
     as laguna-xs-2.1, but with thinking by default
     preserve_thinking writes <think>{reasoning}</think> in the turns of a history without thinking as well
@@ -89,10 +65,9 @@ _LAGUNA_S_21 = _laguna(
     switches=(flag("enable_thinking", True), flag("preserve_thinking", False)),
 )
 
-
-class LagunaS21RendererConfig(BaseRendererConfig, family=_LAGUNA_S_21):
-    """Laguna S 2.1."""
-
-    name: Literal["laguna-s-2.1"] = "laguna-s-2.1"
-    enable_thinking: bool = option(True, "True opens the reasoning block in the prompt, and keeps past reasoning.")
-    preserve_thinking: bool = option(False, "True keeps the reasoning of all turns, even if thinking is disabled.")
+RECORDS = (
+    _LAGUNA_XS_2,
+    _LAGUNA_M_1,
+    _LAGUNA_XS_21,
+    _LAGUNA_S_21,
+)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch, flag, words
+from renderers.families.family import Family, TemplateSwitch, flag, unpassed, words
 
 _CUSTOM = TemplateSwitch("custom_tools", list)
 _IN_USER = flag("tools_in_user_message", True)
@@ -21,6 +19,7 @@ _llama = partial(
 
 _LLAMA_3 = _llama(
     key="llama-3",
+    class_name="Llama3",
     format="""
     <|begin_of_text|>, then <|start_header_id|>{role}<|end_header_id|>\\n\\n{content}<|eot_id|>
     system     always: the cutoff and the date, then the system message
@@ -38,17 +37,9 @@ _LLAMA_3 = _llama(
     switches=(TemplateSwitch("date_string", str), _IN_USER, _CUSTOM),
 )
 
-
-class Llama3RendererConfig(BaseRendererConfig, family=_LLAMA_3):
-    """Llama 3.2."""
-
-    name: Literal["llama-3"] = "llama-3"
-    date_string: str | None = option(None, "The date in the system message. None uses `date`.")
-    tools_in_user_message: bool = option(True, "False puts the tools into the system message.")
-
-
 _LLAMA_31 = _llama(
     key="llama-3.1",
+    class_name="Llama31",
     format="""
     as llama-3, but the default date is 26 Jul 2024
     builtin_tools are listed in the system message; with them a turn with calls ends in <|eom_id|>, and a call is
@@ -60,7 +51,7 @@ _LLAMA_31 = _llama(
         meta-llama/Meta-Llama-3.1-405B-Instruct meta-llama/Llama-3.3-70B-Instruct
     """),
     templates=("e10ca381b1ccc5cf",),
-    switches=(
+    switches=unpassed(
         TemplateSwitch("date_string", str, "26 Jul 2024"),
         _IN_USER,
         _CUSTOM,
@@ -68,10 +59,7 @@ _LLAMA_31 = _llama(
     ),
 )
 
-
-class Llama31RendererConfig(BaseRendererConfig, family=_LLAMA_31):
-    """Llama 3.1 and 3.3."""
-
-    name: Literal["llama-3.1"] = "llama-3.1"
-    date_string: str | None = option(None, "The date in the system message, verbatim.")
-    tools_in_user_message: bool | None = option(None, "False puts the tools into the system message.")
+RECORDS = (
+    _LLAMA_3,
+    _LLAMA_31,
+)

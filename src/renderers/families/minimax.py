@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from renderers.core.options import SamplingConventions
-from renderers.families.config import BaseRendererConfig, option
-from renderers.families.family import Family, TemplateSwitch
+from renderers.families.family import Family, TemplateSwitch, unpassed
 
 _STOPS = ("[e~[",)
 
 _MINIMAX_M2 = Family(
     key="minimax-m2",
+    class_name="MiniMaxM2",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
     system     always: the system message or an identity, followed by the tools, <tool>{JSON}</tool> each
@@ -31,16 +29,9 @@ _MINIMAX_M2 = Family(
     conventions=SamplingConventions(sampled_from="<think>"),
 )
 
-
-class MiniMaxM2RendererConfig(BaseRendererConfig, family=_MINIMAX_M2):
-    """MiniMax-M2 and M2.5."""
-
-    name: Literal["minimax-m2"] = "minimax-m2"
-    model_identity: str | None = option(None, "The default system message. None uses that of the template.")
-
-
 _MINIMAX_M3 = Family(
     key="minimax-m3",
+    class_name="MiniMaxM3",
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
     system     always: a message of the role root or an identity, then the thinking mode
@@ -55,7 +46,7 @@ _MINIMAX_M3 = Family(
     templates=("11421244f6755349",),
     verified="template",
     stop_tokens=_STOPS,
-    switches=(
+    switches=unpassed(
         TemplateSwitch("thinking_mode", ("enabled", "disabled", "adaptive"), "adaptive"),
         TemplateSwitch("model_identity", str, "You are a helpful assistant."),
     ),
@@ -63,12 +54,7 @@ _MINIMAX_M3 = Family(
     media=("image", "video"),
 )
 
-
-class MiniMaxM3RendererConfig(BaseRendererConfig, family=_MINIMAX_M3):
-    """MiniMax-M3."""
-
-    name: Literal["minimax-m3"] = "minimax-m3"
-    thinking_mode: Literal["enabled", "disabled", "adaptive"] | None = option(
-        None, "Whether the model reasons. With `adaptive`, the model decides."
-    )
-    model_identity: str | None = option(None, "The default system message.")
+RECORDS = (
+    _MINIMAX_M2,
+    _MINIMAX_M3,
+)

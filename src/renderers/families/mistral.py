@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from renderers.families.config import BaseRendererConfig
 from renderers.families.family import Family, words
 
 _mistral = partial(Family, stop_tokens=("</s>",), verified="tokens")
 
 _MISTRAL_NEMO = _mistral(
     key="mistral-nemo",
+    class_name="MistralNemo",
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
     system     before the last user message, followed by a blank line, and only if that message is the last
@@ -26,15 +25,9 @@ _MISTRAL_NEMO = _mistral(
     syntax="mistral",
 )
 
-
-class MistralNemoRendererConfig(BaseRendererConfig, family=_MISTRAL_NEMO):
-    """Mistral Nemo."""
-
-    name: Literal["mistral-nemo"] = "mistral-nemo"
-
-
 _MISTRAL_SMALL = _mistral(
     key="mistral-small",
+    class_name="MistralSmall",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
                long one with today's date
@@ -50,15 +43,9 @@ _MISTRAL_SMALL = _mistral(
     media=("image",),
 )
 
-
-class MistralSmallRendererConfig(BaseRendererConfig, family=_MISTRAL_SMALL):
-    """Mistral Small 3."""
-
-    name: Literal["mistral-small"] = "mistral-small"
-
-
 _MINISTRAL_3 = _mistral(
     key="ministral-3",
+    class_name="Ministral3",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
                that asks for [THINK]
@@ -78,15 +65,9 @@ _MINISTRAL_3 = _mistral(
     media=("image",),
 )
 
-
-class Ministral3RendererConfig(BaseRendererConfig, family=_MINISTRAL_3):
-    """Ministral 3."""
-
-    name: Literal["ministral-3"] = "ministral-3"
-
-
 _DEVSTRAL = _mistral(
     key="devstral",
+    class_name="Devstral",
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
                that of Devstral
@@ -101,8 +82,9 @@ _DEVSTRAL = _mistral(
     syntax="mistral_args",
 )
 
-
-class DevstralRendererConfig(BaseRendererConfig, family=_DEVSTRAL):
-    """Devstral."""
-
-    name: Literal["devstral"] = "devstral"
+RECORDS = (
+    _MISTRAL_NEMO,
+    _MISTRAL_SMALL,
+    _MINISTRAL_3,
+    _DEVSTRAL,
+)

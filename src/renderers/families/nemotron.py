@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 from renderers.core.options import SamplingConventions
-from renderers.families.config import BaseRendererConfig, option
 from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if
 
 _THINKING = flag("enable_thinking", True)
@@ -24,6 +22,7 @@ _nemotron = partial(
 
 _NEMOTRON_3 = _nemotron(
     key="nemotron-3",
+    class_name="Nemotron3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always, possibly empty; followed by the tools, <function>\\n<name>...</name> and so on in <tools>
@@ -39,18 +38,9 @@ _NEMOTRON_3 = _nemotron(
     switches=(_THINKING, _TRUNCATE, flag("low_effort", False)),
 )
 
-
-class Nemotron3RendererConfig(BaseRendererConfig, family=_NEMOTRON_3):
-    """Nemotron 3 Nano and Super."""
-
-    name: Literal["nemotron-3"] = "nemotron-3"
-    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
-    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")
-    low_effort: bool = option(False, "True requests little reasoning. Only the template of Super uses it.")
-
-
 _NEMOTRON_3_ULTRA = _nemotron(
     key="nemotron-3-ultra",
+    class_name="Nemotron3Ultra",
     format="""
     as nemotron-3, but
     reasoning  <think>\\n{reasoning}</think>, with no line breaks at its end
@@ -61,18 +51,9 @@ _NEMOTRON_3_ULTRA = _nemotron(
     switches=(_THINKING, _TRUNCATE, flag("medium_effort", False)),
 )
 
-
-class Nemotron3UltraRendererConfig(BaseRendererConfig, family=_NEMOTRON_3_ULTRA):
-    """Nemotron 3 Ultra."""
-
-    name: Literal["nemotron-3-ultra"] = "nemotron-3-ultra"
-    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
-    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")
-    medium_effort: bool = option(False, "True requests less reasoning.")
-
-
 _NEMOTRON_35 = _nemotron(
     key="nemotron-3.5",
+    class_name="Nemotron35",
     format="""
     as nemotron-3-ultra, without the effort switch
     image      <image>, in vision models
@@ -84,10 +65,8 @@ _NEMOTRON_35 = _nemotron(
     text_only=("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16",),
 )
 
-
-class Nemotron35RendererConfig(BaseRendererConfig, family=_NEMOTRON_35):
-    """Nemotron 3.5."""
-
-    name: Literal["nemotron-3.5"] = "nemotron-3.5"
-    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
-    truncate_history_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+RECORDS = (
+    _NEMOTRON_3,
+    _NEMOTRON_3_ULTRA,
+    _NEMOTRON_35,
+)

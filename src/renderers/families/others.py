@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
-from pydantic import field_validator
-
-from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
 
 _COMMAND_A = Family(
     key="command-a",
+    class_name="CommandA",
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     always: a long preamble, the tools as JSON in it, the system message at its end
@@ -31,7 +26,7 @@ _COMMAND_A = Family(
     templates=("5a3fc70a3b0a5f2d", "cc60b553279347d8"),
     verified="tokens",
     stop_tokens=_COMMAND_STOPS,
-    switches=(
+    switches=unpassed(
         TemplateSwitch("safety_mode", ("CONTEXTUAL", "STRICT"), "CONTEXTUAL"),
         flag("enable_citations", False),
         flag("enable_thinking", False),
@@ -39,18 +34,9 @@ _COMMAND_A = Family(
     syntax="command",
 )
 
-
-class CommandARendererConfig(BaseRendererConfig, family=_COMMAND_A):
-    """Command A."""
-
-    name: Literal["command-a"] = "command-a"
-    enable_citations: bool | None = option(None, "True requests citations if there are tools or documents.")
-    safety_mode: Literal["CONTEXTUAL", "STRICT"] | None = option(None, "The safety preamble in the system message.")
-    enable_thinking: bool | None = option(None, "True enables reasoning, in templates that support it.")
-
-
 _COMMAND_R = Family(
     key="command-r",
+    class_name="CommandR",
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     a preamble, the system message or a default in it, the tools as Python functions at its end
@@ -69,15 +55,9 @@ _COMMAND_R = Family(
     syntax="command_r",
 )
 
-
-class CommandRRendererConfig(BaseRendererConfig, family=_COMMAND_R):
-    """Command R."""
-
-    name: Literal["command-r"] = "command-r"
-
-
 _GRANITE_4 = Family(
     key="granite-4",
+    class_name="Granite4",
     format="""
     <|start_of_role|>{role}<|end_of_role|>{content}<|end_of_text|>\\n
     system     the system message, the tools and the documents; without any of them a default, from 4.1 on nothing
@@ -98,15 +78,9 @@ _GRANITE_4 = Family(
     normalisations=("drops_reasoning",),
 )
 
-
-class Granite4RendererConfig(BaseRendererConfig, family=_GRANITE_4):
-    """Granite 4."""
-
-    name: Literal["granite-4"] = "granite-4"
-
-
 _HY3 = Family(
     key="hy3",
+    class_name="Hy3",
     format="""
     <｜hy_begin_of_sentence:opensource｜>, all system messages joined, the tools, the effort
     user       <｜hy_User:opensource｜>{content}
@@ -136,22 +110,9 @@ _HY3 = Family(
     syntax="hy3",
 )
 
-
-class Hy3RendererConfig(BaseRendererConfig, family=_HY3):
-    """Hy3."""
-
-    name: Literal["hy3"] = "hy3"
-    reasoning_effort: Literal["no_think", "low", "high"] = option("no_think", "The requested amount of reasoning.")
-    preserved_thinking: bool | None = option(None, "True keeps all past reasoning. None does if there are tools.")
-    is_training: bool = option(False, "True also closes the last turn.")
-    raw_last_assistant: bool = option(False, "True writes the content of the last assistant message verbatim.")
-    fallback_strategy: Literal["reasoning_toolcall_retry"] | None = option(
-        None, "The prompt for a retry after a malformed tool call."
-    )
-
-
 _INKLING = Family(
     key="inkling",
+    class_name="Inkling",
     format="""
     <|message_{role}|><|content_{kind}|>{content}<|end_message|> for each part; the assistant's role is model
     system     the tools as compact JSON, the system messages, then Thinking effort level: {number}
@@ -170,34 +131,9 @@ _INKLING = Family(
     media=("image", "audio"),
 )
 
-
-class InklingRendererConfig(CachedImagesConfig, family=_INKLING):
-    """Inkling."""
-
-    _internal_fields: ClassVar[frozenset[str]] = CachedImagesConfig._internal_fields | {"audio_cache_max"}
-
-    name: Literal["inkling"] = "inkling"
-    reasoning_effort: str | float = option(0.9, "The amount of reasoning: 0 to 0.99, or a word such as low.")
-    audio_cache_max: int = option(256, "No effect. Accepted for compatibility with release 0.1.")
-
-    @field_validator("reasoning_effort")
-    @classmethod
-    def _check_effort(cls, effort: str | float) -> str | float:
-        if effort in _EFFORTS:
-            return effort
-        try:
-            number = float(effort)
-        except ValueError:
-            number = -1.0
-        if not 0 <= number <= 0.99:
-            raise ValueError(
-                f"{effort!r} is not an effort. Use a number from 0 to 0.99, or one of {', '.join(_EFFORTS)}."
-            )
-        return number
-
-
 _LFM_2 = Family(
     key="lfm2",
+    class_name="LFM2",
     format="""
     <|startoftext|>, then <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then List of tools: [{JSON}, ...]; LFM2 writes <|tool_list_start|> and
@@ -214,21 +150,13 @@ _LFM_2 = Family(
     templates=("2294f49b51a0b9a1", "cef187400d62a595", "fc29163f52185634", "f05bf4b967dc993b", "6d65c8804847ad74"),
     verified="template",
     stop_tokens=("<|im_end|>",),
-    switches=(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
+    switches=unpassed(flag("keep_past_thinking", False), flag("preserve_thinking", False)),
     syntax="lfm2",
 )
 
-
-class LFM2RendererConfig(BaseRendererConfig, family=_LFM_2):
-    """LFM2 and LFM2.5."""
-
-    name: Literal["lfm2"] = "lfm2"
-    keep_past_thinking: bool | None = option(None, "True keeps all past reasoning. For instruct models of LFM2.5.")
-    preserve_thinking: bool | None = option(None, "True keeps all past reasoning. For MoE models of LFM2.5.")
-
-
 _MUSE_GLIMMER = Family(
     key="muse-glimmer",
+    class_name="MuseGlimmer",
     format="""
     <|begin_of_text|>, then <|start|>{role}<|message|>{content}<|eot|>
     system     the system message or cutoff and date, then the effort, the tools as JSON and the valid recipients
@@ -243,7 +171,7 @@ _MUSE_GLIMMER = Family(
     templates=("cfc67e5f349f3769",),
     verified="template",
     stop_tokens=("<|eot|>",),
-    switches=(
+    switches=unpassed(
         TemplateSwitch("reasoning_strength", str, "high"),
         TemplateSwitch("knowledge_cutoff", str, "2026-01-04"),
         # The default is the current date, so it is not listed.
@@ -254,18 +182,9 @@ _MUSE_GLIMMER = Family(
     media=("image", "video"),
 )
 
-
-class MuseGlimmerRendererConfig(BaseRendererConfig, family=_MUSE_GLIMMER):
-    """Muse Glimmer."""
-
-    name: Literal["muse-glimmer"] = "muse-glimmer"
-    reasoning_strength: str | None = option(None, "The requested amount of reasoning.")
-    knowledge_cutoff: str | None = option(None, "The knowledge cutoff in the system message, verbatim.")
-    current_date: str | None = option(None, "The date in the system message, verbatim.")
-
-
 _OLMO_3 = Family(
     key="olmo-3",
+    class_name="Olmo3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then the tools in <functions>...</functions>
@@ -278,15 +197,9 @@ _OLMO_3 = Family(
     syntax="olmo",
 )
 
-
-class Olmo3RendererConfig(BaseRendererConfig, family=_OLMO_3):
-    """OLMo 3."""
-
-    name: Literal["olmo-3"] = "olmo-3"
-
-
 _PHI_4 = Family(
     key="phi-4",
+    class_name="Phi4",
     format="""
     <|im_start|>{role}<|im_sep|>{content}<|im_end|>, with nothing between
     prompt     <|im_start|>assistant<|im_sep|>
@@ -296,15 +209,9 @@ _PHI_4 = Family(
     stop_tokens=("<|im_end|>", "<|endoftext|>"),
 )
 
-
-class Phi4RendererConfig(BaseRendererConfig, family=_PHI_4):
-    """Phi-4."""
-
-    name: Literal["phi-4"] = "phi-4"
-
-
 _SEED_OSS = Family(
     key="seed-oss",
+    class_name="SeedOss",
     format="""
     <seed:bos>{role}\\n{content}<seed:eos>
     system     the system message, followed by the tools as Python functions; then one with the thinking budget
@@ -318,22 +225,14 @@ _SEED_OSS = Family(
     templates=("3f9e0dc4adeb8032",),
     verified="tokens",
     stop_tokens=("<seed:eos>",),
-    switches=(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
+    switches=unpassed(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
     syntax="seed_xml",
     normalisations=("trims_content", "trims_reasoning"),
 )
 
-
-class SeedOssRendererConfig(BaseRendererConfig, family=_SEED_OSS):
-    """Seed-OSS."""
-
-    name: Literal["seed-oss"] = "seed-oss"
-    thinking_budget: int | None = option(None, "The maximum number of reasoning tokens, -1 for no limit.")
-    use_json_tooldef: bool | None = option(None, "True writes the tools as JSON.")
-
-
 _SMOLLM_3 = Family(
     key="smollm3",
+    class_name="SmolLM3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
@@ -346,25 +245,16 @@ _SMOLLM_3 = Family(
     templates=("3e0e275a527f2496", "19eacf64569032f0"),
     verified="tokens",
     stop_tokens=("<|im_end|>",),
-    switches=(
+    switches=unpassed(
         flag("enable_thinking", True),
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),
     ),
 )
 
-
-class SmolLM3RendererConfig(BaseRendererConfig, family=_SMOLLM_3):
-    """SmolLM3."""
-
-    name: Literal["smollm3"] = "smollm3"
-    enable_thinking: bool | None = option(
-        None, "False adds an empty reasoning block to the prompt. `/think` in the system message overrides it."
-    )
-
-
 _STEP_35 = Family(
     key="step-3.5",
+    class_name="Step35",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     reasoning  <think>\\n{reasoning}\\n</think>\\n, only after the last user query
@@ -379,8 +269,17 @@ _STEP_35 = Family(
     syntax="qwen_xml",
 )
 
-
-class Step35RendererConfig(BaseRendererConfig, family=_STEP_35):
-    """Step 3.5."""
-
-    name: Literal["step-3.5"] = "step-3.5"
+RECORDS = (
+    _COMMAND_A,
+    _COMMAND_R,
+    _GRANITE_4,
+    _HY3,
+    _INKLING,
+    _LFM_2,
+    _MUSE_GLIMMER,
+    _OLMO_3,
+    _PHI_4,
+    _SEED_OSS,
+    _SMOLLM_3,
+    _STEP_35,
+)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 from renderers.core.options import SamplingConventions
-from renderers.families.config import BaseRendererConfig, CachedImagesConfig, option
-from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, words
+from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _THINKING = flag("enable_thinking", True)
 _IGNORED = flag("enable_thinking")
 """Unused by these templates. Accepted with a warning, because callers pass it to all Qwen3 models."""
 _VISION_ID = flag("add_vision_id", False)
 _PRESERVING = (*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING)
-_EMPTY_BLOCK = "False adds an empty reasoning block to the prompt. None uses the template's default."
 _PREFILLED_THINK = SamplingConventions(sampled_from="<think>")
 
 _qwen = partial(Family, stop_tokens=("<|im_end|>", "<|endoftext|>"), verified="tokens")
 
 _QWEN25 = _qwen(
     key="qwen2.5",
+    class_name="Qwen25",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message or a default first, followed by the tools
     call       \\n<tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
@@ -38,15 +36,9 @@ _QWEN25 = _qwen(
     normalisations=("drops_reasoning",),
 )
 
-
-class Qwen25RendererConfig(BaseRendererConfig, family=_QWEN25):
-    """Qwen2.5."""
-
-    name: Literal["qwen2.5"] = "qwen2.5"
-
-
 _QWEN3 = _qwen(
     key="qwen3",
+    class_name="Qwen3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query
@@ -67,20 +59,9 @@ _QWEN3 = _qwen(
     conventions=_PREFILLED_THINK,
 )
 
-
-class Qwen3RendererConfig(BaseRendererConfig, family=_QWEN3):
-    """Qwen3.
-
-    >>> Qwen3RendererConfig(enable_thinking=False).enable_thinking
-    False
-    """
-
-    name: Literal["qwen3"] = "qwen3"
-    enable_thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
-
-
 _QWEN3_2507 = _qwen(
     key="qwen3-2507",
+    class_name="Qwen32507",
     format="As qwen3, without reasoning and its switch; the prompt is <|im_start|>assistant\\n",
     names=words("""
         Qwen/Qwen3-4B-Instruct-2507 Qwen/Qwen3-30B-A3B-Instruct-2507 Qwen/Qwen3-235B-A22B-Instruct-2507
@@ -93,16 +74,9 @@ _QWEN3_2507 = _qwen(
     normalisations=("drops_reasoning",),
 )
 
-
-class Qwen32507RendererConfig(BaseRendererConfig, family=_QWEN3_2507):
-    """Qwen3 Instruct models of July 2025, without reasoning."""
-
-    name: Literal["qwen3-2507"] = "qwen3-2507"
-    enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
-
-
 _QWEN3_2507_THINKING = _qwen(
     key="qwen3-2507-thinking",
+    class_name="Qwen32507Thinking",
     format="As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n",
     names=words("""
         Qwen/Qwen3-4B-Thinking-2507 Qwen/Qwen3-30B-A3B-Thinking-2507 Qwen/Qwen3-235B-A22B-Thinking-2507
@@ -115,16 +89,9 @@ _QWEN3_2507_THINKING = _qwen(
     verified="none",
 )
 
-
-class Qwen32507ThinkingRendererConfig(BaseRendererConfig, family=_QWEN3_2507_THINKING):
-    """Qwen3 Thinking models of July 2025, with reasoning always enabled."""
-
-    name: Literal["qwen3-2507-thinking"] = "qwen3-2507-thinking"
-    enable_thinking: bool | None = option(None, "No effect. Accepted, with a warning, for compatibility.")
-
-
 _QWEN3_CODER = _qwen(
     key="qwen3-coder",
+    class_name="Qwen3Coder",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     call       \\n<tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,
@@ -141,15 +108,9 @@ _QWEN3_CODER = _qwen(
     normalisations=("drops_reasoning", "trims_content_before_calls"),
 )
 
-
-class Qwen3CoderRendererConfig(BaseRendererConfig, family=_QWEN3_CODER):
-    """Qwen3-Coder."""
-
-    name: Literal["qwen3-coder"] = "qwen3-coder"
-
-
 _QWEN3_VL = _qwen(
     key="qwen3-vl",
+    class_name="Qwen3VL",
     format="""
     As qwen3 without reasoning: <|im_start|>{role}\\n{content}<|im_end|>\\n
     call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
@@ -170,14 +131,6 @@ _QWEN3_VL = _qwen(
     media=("image", "video"),
 )
 
-
-class Qwen3VLRendererConfig(CachedImagesConfig, family=_QWEN3_VL):
-    """Qwen3-VL."""
-
-    name: Literal["qwen3-vl"] = "qwen3-vl"
-    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
-
-
 _qwen35 = partial(
     _qwen,
     syntax="qwen_xml",
@@ -188,6 +141,7 @@ _qwen35 = partial(
 
 _QWEN35 = _qwen35(
     key="qwen3.5",
+    class_name="Qwen35",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the tools first, followed by the system message
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query, even if empty
@@ -206,17 +160,9 @@ _QWEN35 = _qwen35(
     retains=(WITHOUT_THINKING,),
 )
 
-
-class Qwen35RendererConfig(CachedImagesConfig, family=_QWEN35):
-    """Qwen3.5."""
-
-    name: Literal["qwen3.5"] = "qwen3.5"
-    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
-    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
-
-
 _QWEN36 = _qwen35(
     key="qwen3.6",
+    class_name="Qwen36",
     format="""
     As qwen3.5, but all arguments except strings are JSON, and reasoning can be kept in all turns.
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, after the last user query, or with preserve_thinking
@@ -224,22 +170,13 @@ _QWEN36 = _qwen35(
     """,
     names=("Qwen/Qwen3.6-35B-A3B",),
     templates=("e84f32a23fdda276",),
-    switches=(_THINKING, _VISION_ID, flag("preserve_thinking", False)),
+    switches=(*unpassed(_THINKING), _VISION_ID, flag("preserve_thinking", False)),
     retains=_PRESERVING,
 )
 
-
-class Qwen36RendererConfig(CachedImagesConfig, family=_QWEN36):
-    """Qwen3.6."""
-
-    name: Literal["qwen3.6"] = "qwen3.6"
-    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
-    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
-    preserve_thinking: bool = option(False, "True keeps the reasoning of all turns.")
-
-
 _QWEN38 = _qwen35(
     key="qwen3.8",
+    class_name="Qwen38",
     format="""
     As qwen3.6, but reasoning is kept in all turns by default, and has an effort.
     effort     a sentence before the tools and the system message, for xhigh and low; none without thinking
@@ -249,7 +186,7 @@ _QWEN38 = _qwen35(
     names=("Qwen/Qwen3.8-27B", "Qwen/Qwen3.8-Flash-Next"),
     templates=("c3cf9e34abf4f9e3",),
     switches=(
-        _THINKING,
+        *unpassed(_THINKING),
         _VISION_ID,
         flag("preserve_thinking", True),
         TemplateSwitch("reasoning_effort", ("xhigh", "medium", "low"), "xhigh"),
@@ -257,19 +194,9 @@ _QWEN38 = _qwen35(
     retains=_PRESERVING,
 )
 
-
-class Qwen38RendererConfig(CachedImagesConfig, family=_QWEN38):
-    """Qwen3.8."""
-
-    name: Literal["qwen3.8"] = "qwen3.8"
-    enable_thinking: bool | None = option(None, _EMPTY_BLOCK)
-    add_vision_id: bool = option(False, "True numbers the images of a conversation: `Picture 1: `.")
-    preserve_thinking: bool = option(True, "True keeps the reasoning of all turns.")
-    reasoning_effort: Literal["xhigh", "medium", "low"] = option("xhigh", "The requested amount of reasoning.")
-
-
 _PRIME_QWEN3 = _qwen(
     key="prime-qwen3",
+    class_name="PrimeQwen3",
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     reasoning  <think>{reasoning}</think>\\n, in all turns without calls
@@ -283,8 +210,15 @@ _PRIME_QWEN3 = _qwen(
     verified="none",
 )
 
-
-class PrimeQwen3RendererConfig(BaseRendererConfig, family=_PRIME_QWEN3):
-    """Qwen3 with the template of Prime Intellect."""
-
-    name: Literal["prime-qwen3"] = "prime-qwen3"
+RECORDS = (
+    _QWEN25,
+    _QWEN3,
+    _QWEN3_2507,
+    _QWEN3_2507_THINKING,
+    _QWEN3_CODER,
+    _QWEN3_VL,
+    _QWEN35,
+    _QWEN36,
+    _QWEN38,
+    _PRIME_QWEN3,
+)

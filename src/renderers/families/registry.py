@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from renderers.core.text import digest_of
-
-# Importing a vendor module registers its config classes, each with its family record.
-from renderers.families import (  # noqa: F401
+from renderers.families import (
     deepseek,
     gemma,
     glm,
@@ -23,11 +23,15 @@ from renderers.families import (  # noqa: F401
     others,
     qwen,
 )
-from renderers.families.config import CONFIG_CLASSES
 from renderers.families.family import Family
 
+_RECORDS = chain.from_iterable(
+    vendor.RECORDS
+    for vendor in (deepseek, gemma, glm, gpt_oss, kimi, laguna, llama, minimax, mistral, nemotron, others, qwen)
+)
+
 FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {key: family for key in sorted(CONFIG_CLASSES) if (family := CONFIG_CLASSES[key]._family) is not None}
+    {family.key: family for family in sorted(_RECORDS, key=attrgetter("key"))}
 )
 """All family records by key."""
 

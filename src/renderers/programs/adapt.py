@@ -9,17 +9,67 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
+from renderers.core.tool_list import ToolList
 from renderers.errors import MessageError
 from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, AcceptedFormats
 from renderers.templating import ChatTemplate
 
 _OPTIONAL_KEYS = frozenset(OPTIONAL_KEYS)
+
+
+class InputAdapter:
+    """Converts messages and tools to formats that a template accepts with some arguments.
+
+    It keeps the formats that it has probed, so it should be used for many conversations.
+    """
+
+    def __init__(self, template: ChatTemplate, arguments: Arguments) -> None:
+        self._source = template.source
+        self._formats = AcceptedFormats(template, arguments)
+
+    def messages(self, messages: list[JsonObject]) -> list[JsonObject]:
+        """Return the messages. Those in accepted formats are the same objects."""
+        return [
+            message
+            if self._accepts(message)
+            else _MessageAdapter(self._source, self._formats, index, message["role"]).adapt(message)
+            for index, message in enumerate(messages)
+        ]
+
+    def _accepts(self, message: JsonObject) -> bool:
+        """Return True if a message of a usual form needs no conversion. Others are checked field by field."""
+        formats, role = self._formats, message["role"]
+        if type(message.get("content")) is not str or not formats[role, "text"]:
+            return False
+        if _OPTIONAL_KEYS.isdisjoint(message):
+            return True
+        for key in OPTIONAL_KEYS:
+            if not message.get(key, True):
+                return False
+        for call in message.get("tool_calls", ()):
+            function = call.get("function")
+            if type(function) is not dict or type(function.get("arguments")) is not dict:
+                return False
+            if not formats["assistant", "arguments"]:
+                return False
+        return "reasoning_content" not in message or formats[role, "reasoning"]
+
+    def tools(self, tools: list[JsonObject] | None) -> list[JsonObject] | None:
+        """Return the tools. Those in an accepted format are the same objects."""
+        bare, wrapped = self._formats["user", "bare tool"], self._formats["user", "wrapped tool"]
+        if not tools or bare == wrapped:
+            return tools
+        convert = _unwrap_tool if bare else _wrap_tool
+        if type(tools) is ToolList:
+            return tools.derive(convert.__name__, lambda: ToolList(list(map(convert, tools))))
+        return list(map(convert, tools))
 
 
 def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, arguments: Arguments) -> list[JsonObject]:
@@ -33,27 +83,14 @@ def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, argume
     >>> adapt_messages(template, [{"role": "user", "content": parts}], arguments=())
     [{'role': 'user', 'content': 'Hi there'}]
     """
-    formats = AcceptedFormats(template, arguments)
-    adapted = []
-    for index, message in enumerate(messages):
-        is_text = type(message.get("content")) is str and _OPTIONAL_KEYS.isdisjoint(message)
-        if not is_text or not formats[message["role"], "text"]:
-            message = _MessageAdapter(template.source, formats, index, message["role"]).adapt(message)
-        adapted.append(message)
-    return adapted
+    return InputAdapter(template, arguments).messages(messages)
 
 
 def adapt_tools(
     template: ChatTemplate, tools: list[JsonObject] | None, *, arguments: Arguments
 ) -> list[JsonObject] | None:
     """Wrap tools in `{"type": "function", "function": ...}` or unwrap them, as a template accepts them."""
-    if not tools:
-        return tools
-    formats = AcceptedFormats(template, arguments)
-    bare, wrapped = formats["user", "bare tool"], formats["user", "wrapped tool"]
-    if bare == wrapped:
-        return tools
-    return [_unwrap_tool(tool) if bare else _wrap_tool(tool) for tool in tools]
+    return InputAdapter(template, arguments).tools(tools)
 
 
 def _unwrap_tool(tool: JsonObject) -> JsonObject:
@@ -83,13 +120,18 @@ class _MessageAdapter(NamedTuple):
             as_system = self._replace(role="system")
             if as_system._accepts_text():
                 return as_system.adapt({**message, "role": "system"})
-        message = self._adapt_content(self._adapt_empty(self._adapt_reasoning(self._adapt_thinking(message))))
-        if not message.get("tool_calls"):
+        if type(message.get("content")) is list:
+            message = self._adapt_thinking(message)
+        if message.get("reasoning_content"):
+            message = self._adapt_reasoning(message)
+        message = self._adapt_content(self._adapt_empty(message))
+        given = message.get("tool_calls")
+        if not given:
             return message
         # Calls are probed in messages of the assistant.
-        adapt_call = self._replace(role="assistant")._adapt_call
-        calls = [adapt_call(call, ("tool_calls", number)) for number, call in enumerate(message["tool_calls"])]
-        return {**message, "tool_calls": calls}
+        assistant = self if self.role == "assistant" else self._replace(role="assistant")
+        calls = [assistant._adapt_call(call, number) for number, call in enumerate(given)]
+        return message if all(map(operator.is_, calls, given)) else {**message, "tool_calls": calls}
 
     def _accepts_text(self) -> bool:
         return self.accepts("text") or self.accepts("parts")
@@ -105,14 +147,13 @@ class _MessageAdapter(NamedTuple):
         misleading = [
             key
             for key in OPTIONAL_KEYS
-            if key in message and message[key] in EMPTY_VALUES and not self.accepts(f"{key} {message[key]}")
+            if not message.get(key, True) and message[key] in EMPTY_VALUES and not self.accepts(f"{key} {message[key]}")
         ]
         return {key: value for key, value in message.items() if key not in misleading} if misleading else message
 
     def _adapt_thinking(self, message: JsonObject) -> JsonObject:
         """Move thinking parts out of the content if the template does not accept them there."""
-        content = message.get("content")
-        parts = content if isinstance(content, list) else []
+        parts = message["content"]
         texts = {number: self._thinking_text(part, number) for number, part in enumerate(parts) if _is_thinking(part)}
         if not texts or (self.accepts("thinking part") and self.accepts("thinking in parts")):
             return message
@@ -209,16 +250,17 @@ class _MessageAdapter(NamedTuple):
             texts.append(text)
         return "".join(texts)
 
-    def _adapt_call(self, call: JsonObject, path: Path) -> JsonObject:
+    def _adapt_call(self, call: JsonObject, number: int) -> JsonObject:
         bare = call.get("function") is None and "name" in call
         if bare and not self.accepts("bare call") and self.accepts("call"):
             called = {key: call[key] for key in ("name", "arguments") if key in call}
             around = {key: value for key, value in call.items() if key not in (*called, "function")}
             call = {"type": "function", **around, "function": called}
-        if isinstance(call.get("function"), dict):
-            path = (*path, "function", "arguments")
-            return {**call, "function": self._adapt_arguments(call["function"], path)}
-        return self._adapt_arguments(call, (*path, "arguments"))
+        function = call.get("function")
+        if not isinstance(function, dict):
+            return self._adapt_arguments(call, ("tool_calls", number, "arguments"))
+        adapted = self._adapt_arguments(function, ("tool_calls", number, "function", "arguments"))
+        return call if adapted is function else {**call, "function": adapted}
 
     def _adapt_arguments(self, called: JsonObject, path: Path) -> JsonObject:
         arguments, accepts = called.get("arguments"), self.accepts

@@ -39,6 +39,8 @@ TEXT_PART_TYPES = ("input_text", "output_text")
 _LONGEST = 40
 """A longer string argument is free text. Delimiters and accepted formats do not depend on it."""
 _NUMBER = "73519"
+_FORMATS_KEPT = 1024
+"""How many formats of roles a template's `AcceptedFormats` keeps at most."""
 
 
 def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
@@ -104,6 +106,9 @@ class AcceptedFormats(dict[tuple[str, str], bool]):
         self._probed = template.source, template.limits, exact_key(arguments)
 
     def __missing__(self, key: tuple[str, str]) -> bool:
+        if len(self) >= _FORMATS_KEPT:
+            # A caller may pass any number of roles.
+            self.clear()
         return self.setdefault(key, _probe(*self._probed, *key))
 
 

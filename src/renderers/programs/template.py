@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.bounded_table import BoundedTable
+from renderers.core.jsontypes import Arguments, JsonObject, exact_key
+from renderers.core.lazy import lazy
 from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.text import digest_of
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from renderers.programs.base import ProgramRun
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
@@ -18,6 +20,9 @@ from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
 from renderers.templating.text_uses import text_uses
+
+_ADAPTERS_KEPT = 32
+"""How many adapters of a program are kept at least: one for each combination of arguments that is probed."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +47,27 @@ class TemplateProgram:
         now: datetime.datetime,
     ) -> ProgramRun:
         """Convert messages and tools to formats that the template accepts, and run it."""
-        probed = probe_arguments(self.template, self.special_tokens, arguments)
-        adapted = adapt_messages(self.template, messages, arguments=probed)
+        adapter = self._adapter(arguments)
+        adapted = adapter.messages(messages)
         trace = run_chat(
             self.template,
             adapted,
-            tools=adapt_tools(self.template, tools, arguments=probed),
+            tools=adapter.tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=now,
             arguments={**dict(self.special_tokens), **arguments},
         )
         return ProgramRun(trace.text, adapted, lambda: trace)
+
+    def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
+        """Return the adapter for some arguments. Those that are free text share one."""
+        probed = probe_arguments(self.template, self.special_tokens, arguments)
+        return self._adapters.get(exact_key(probed), lambda: InputAdapter(self.template, probed))
+
+    @lazy
+    def _adapters(self) -> BoundedTable[InputAdapter]:
+        return BoundedTable(keep=_ADAPTERS_KEPT)
 
     def mentions(self, name: str) -> bool:
         return mentions_variable(self.template.source, name)

@@ -16,6 +16,7 @@ import jinja2
 from renderers.core.lazy import lazy
 from renderers.core.spans import Span, Trace
 from renderers.core.text import describe_type
+from renderers.core.tool_list import ToolList
 from renderers.errors import (
     MessageError,
     TemplateError,
@@ -237,6 +238,8 @@ def _wrapped_messages(messages: Any) -> list[DataDict]:
 
 def _wrapped_tools(tools: Any) -> Any:
     """Wrap tools. Cached, as many conversations share the same tools."""
+    if type(tools) is ToolList:
+        return tools.derive("wrapped for templates", lambda: _switch("tools", list(tools)))
     try:
         serialized = marshal.dumps(tools, _MARSHAL_VERSION)
     except ValueError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import difflib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -14,6 +13,7 @@ from renderers.core.importing import load_target
 from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.families.family import Family
+from renderers.families.registry import FAMILIES
 
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
 """The config class of each family, by the key of the family, and those named `auto`, `default` and `custom`."""
@@ -48,7 +48,7 @@ class BaseRendererConfig(BaseModel):
     bools for number fields.
 
     Each field of a subclass is a template switch, passed to the template under its name, unless
-    `_internal_fields` lists it. `family` is the family record that the config class belongs to.
+    `_internal_fields` lists it. `family` is the key of the family that the config class belongs to.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=_DEFER_BUILD)
@@ -76,11 +76,11 @@ class BaseRendererConfig(BaseModel):
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
     )
 
-    def __init_subclass__(cls, *, family: Family | None = None, **options: Any) -> None:
+    def __init_subclass__(cls, *, family: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if family is not None:
-            cls._family = replace(family, class_name=cls.__name__.removesuffix("RendererConfig"))
-            CONFIG_CLASSES[family.key] = cls
+            cls._family = FAMILIES[family]
+            CONFIG_CLASSES[family] = cls
 
     @classmethod
     def template_field_names(cls) -> frozenset[str]:

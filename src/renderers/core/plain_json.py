@@ -1,0 +1,64 @@
+"""Copy and compare JSON data of exact types, in C if the extension was built."""
+
+from __future__ import annotations
+
+import marshal
+from typing import Any
+
+from renderers.core.native import native
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_MARSHAL_VERSION = 2
+"""The latest version of the `marshal` format without references. In it, the same data has the same bytes."""
+
+
+def copy_json_in_python(value: Any, depth: int, /) -> Any:
+    """Return a deep copy of JSON data of exact types. Tuples become lists.
+
+    Return NotImplemented if a value or a key in it has another type, or if containers are nested more than `depth`
+    levels deep.
+
+    >>> copy_json_in_python({"x": (1, [2.0])}, 3), copy_json_in_python({"x": (1, [2.0])}, 2)
+    ({'x': [1, [2.0]]}, NotImplemented)
+    """
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if depth <= 0:
+        return NotImplemented
+    if kind is dict:
+        copied = value.copy()
+        for key, item in copied.items():
+            if type(key) is not str:
+                return NotImplemented
+            if type(item) not in _SCALARS:
+                # The key exists, so the dict can be changed while it is read.
+                copied[key] = item = copy_json_in_python(item, depth - 1)
+                if item is NotImplemented:
+                    return item
+        return copied
+    if kind is list or kind is tuple:
+        items = list(value)
+        for index, item in enumerate(items):
+            if type(item) not in _SCALARS:
+                items[index] = item = copy_json_in_python(item, depth - 1)
+                if item is NotImplemented:
+                    return item
+        return items
+    return NotImplemented
+
+
+def same_json_in_python(value: Any, plain: Any, /) -> bool:
+    """Return True if a value is the same as JSON data of exact types: in values, in types and in the order of keys.
+
+    >>> same_json_in_python([1, {"x": None}], [1, {"x": None}]), same_json_in_python([True], [1])
+    (True, False)
+    """
+    try:
+        return marshal.dumps(value, _MARSHAL_VERSION) == marshal.dumps(plain, _MARSHAL_VERSION)
+    except ValueError:
+        return False
+
+
+copy_json = copy_json_in_python if native is None else native.copy_json
+same_json = same_json_in_python if native is None else native.same_json
