@@ -6,6 +6,8 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
      "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+    {"json_text", native_json_text, METH_O,
+     "json_text(value): the text of `json.dumps(value, ensure_ascii=False)`. None if Python has to write it."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
-#define VERSION 1 /* increased with every change of an interface */
+#define VERSION 2 /* increased with every change of an interface */
 
 PyObject *native_join(PyObject *module, PyObject *args);
+PyObject *native_json_text(PyObject *module, PyObject *value);
 
 #endif
