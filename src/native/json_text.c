@@ -83,6 +83,22 @@ static size_t find_escaped(const unsigned char *bytes, size_t size, size_t at)
     return at;
 }
 
+/* Write bytes with quotes. Return 0 if there is no memory. */
+static int put_quoted(Buffer *to, const char *bytes, size_t size)
+{
+    if (!reserve(to, size + size / 8 + 2) || !PUT(to, "\""))
+        return 0;
+    for (size_t start = 0;; start++) {
+        size_t end = find_escaped((const unsigned char *)bytes, size, start);
+        if (!put(to, bytes + start, end - start) || !reserve(to, LONGEST_ESCAPE))
+            return 0;
+        if (end == size)
+            return PUT(to, "\"");
+        put_escape(to, (unsigned char)bytes[end]);
+        start = end;
+    }
+}
+
 /* Write a text with quotes. Return 0 if it has no UTF-8, if there is no memory, or if it is left to Python. */
 static int put_text(Buffer *to, PyObject *text)
 {
@@ -91,22 +107,15 @@ static int put_text(Buffer *to, PyObject *text)
         Py_XDECREF(answer);
         if (answer != Py_True)
             return 0;
+        /* The UTF-8 of an ASCII text is the text itself. That of others would stay in memory. */
+        Py_ssize_t size;
+        const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
+        return bytes != NULL && put_quoted(to, bytes, (size_t)size);
     }
     PyObject *encoded = PyUnicode_AsUTF8String(text);
     if (encoded == NULL)
         return 0;
-    const unsigned char *bytes = (const unsigned char *)PyBytes_AsString(encoded);
-    size_t size = (size_t)PyBytes_Size(encoded), start = 0;
-    int done = reserve(to, size + 2) && PUT(to, "\"");
-    while (done) {
-        size_t end = find_escaped(bytes, size, start);
-        done = put(to, (const char *)bytes + start, end - start) && reserve(to, LONGEST_ESCAPE);
-        if (!done || end == size)
-            break;
-        put_escape(to, bytes[end]);
-        start = end + 1;
-    }
-    done = done && PUT(to, "\"");
+    int done = put_quoted(to, PyBytes_AsString(encoded), (size_t)PyBytes_Size(encoded));
     Py_DECREF(encoded);
     return done;
 }

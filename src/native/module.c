@@ -8,6 +8,11 @@ static PyMethodDef methods[] = {
      "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
     {"json_text", native_json_text, METH_O,
      "json_text(value): the text of `json.dumps(value, ensure_ascii=False)`. None if Python has to write it."},
+    {"is_plain", native_is_plain, METH_O,
+     "is_plain(value): True if a value is JSON data of exact types, and not too deep."},
+    {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
+     "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
+     "`types` are those for texts, integers, floats, dicts and lists."},
     {NULL, NULL, 0, NULL},
 };
 

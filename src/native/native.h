@@ -13,5 +13,7 @@
 
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
+PyObject *native_is_plain(PyObject *module, PyObject *value);
+PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

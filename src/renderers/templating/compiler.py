@@ -65,9 +65,10 @@ class LoopPlace(NamedTuple):
 
 
 class CompiledTemplate(NamedTuple):
-    """The function of a template, and the places of its loops, inner loops first."""
+    """The function of a template, the arguments that it reads, and the places of its loops, inner loops first."""
 
     run: Callable[[dict[str, Any], list[str], scopes.Scope, Budget], None]
+    arguments: frozenset[str]
     loops: tuple[LoopPlace, ...]
 
     def message_at(self, trace: TracebackType | None) -> int | None:
@@ -99,7 +100,7 @@ def compile_template(tree: nodes.Template) -> CompiledTemplate:
         source = compiler.source()
         namespace = {**_RUNTIME, **compiler.constants}
         exec(compile(source, FILE_NAME, "exec"), namespace)
-        return CompiledTemplate(namespace["run"], compiler.loop_places())
+        return CompiledTemplate(namespace["run"], frozenset(compiler.arguments), compiler.loop_places())
 
 
 class _Compiler(ExpressionCompiler):
@@ -136,7 +137,9 @@ class _Compiler(ExpressionCompiler):
         self._names = self._new_names(body)
         self._begin(self._names, body, ())
         self._block(body, soft=False)
-        head = [f"    {python} = args.get({name!r}, {self._undefined(name)})" for name, python in self._free.items()]
+        head = [
+            f"    {python} = args.get({name!r}, {self._undefined(name)})" for name, python in self.arguments.items()
+        ]
         self._head = 1 + len(head)
         return "\n".join(["def run(args, out, cur, b):", *head, *self._lines, ""])
 

@@ -172,7 +172,7 @@ def _message_around(scope: Scope | None) -> int | None:
 # ==================
 
 
-def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
+def settle_spans(pieces: Sequence[str], root: Scope, *, messages: Sequence[DataDict], bos: str) -> tuple[Span, ...]:
     """Return the spans of the output.
 
     Template text belongs to the first of these that exists: the message of its iteration, the only message with field
@@ -187,7 +187,8 @@ def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object],
     if first is not None:
         message = owners[first][0]  # type: ignore[index]
         opens = first == opening and _is_text(first, ends, owners, pieces)
-        if isinstance(roles[message], str) and roles[message] in _LEADING_ROLES and not opens:
+        role = messages[message].get("role")
+        if isinstance(role, str) and role in _LEADING_ROLES and not opens:
             previous = message
     spans: list[Span] = []
     start = begin = 0
