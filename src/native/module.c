@@ -13,6 +13,13 @@ static PyMethodDef methods[] = {
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},
+    {"output_parts", native_output_parts, METH_VARARGS,
+     "output_parts(pieces, root, types): the ends and the owners of the parts of an output, the indices of parts with\n"
+     "a scope instead of an owner, and the index of the part that opens the first turn, or -1.\n\n"
+     "`types` are those of scopes, of branches and of texts of one field."},
+    {"merge_parts", native_merge_parts, METH_VARARGS,
+     "merge_parts(ends, owners, message, type): the spans of parts. Those without an owner belong to the message before\n"
+     "them, at first to `message`."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,10 @@
 from array import array
+from typing import Any, TypeVar
 
 VERSION: int
+
+_Owner = tuple[int, tuple[str | int, ...]]
+_T = TypeVar("_T")
 
 def join(ids: list[object], texts: bytes, spans: array[int], /) -> tuple[str, bytes] | None: ...
 def json_text(value: object, /) -> str | None: ...
@@ -12,3 +16,7 @@ def wrap_contents(
     types: tuple[type, type, type, type, type],
     /,
 ) -> None: ...
+def output_parts(
+    pieces: list[str], root: object, types: tuple[type, type, type], /
+) -> tuple[list[int], list[Any], list[int], int]: ...
+def merge_parts(ends: list[int], owners: list[_Owner | None], message: int, span_type: type[_T], /) -> list[_T]: ...

@@ -161,7 +161,7 @@ class ChatTemplate:
         text = "".join(pieces)
         bos = variables.get("bos_token")
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        return TemplateRun(text, functools.partial(settle_spans, pieces, root, messages=messages, bos=leading))
+        return TemplateRun(text, functools.partial(settle_spans, text, pieces, root, messages=messages, bos=leading))
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
