@@ -27,6 +27,20 @@ static PyMethodDef methods[] = {
      "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
     {"same_json", native_same_json, METH_VARARGS,
      "same_json(value, plain): True if a value is the same as JSON data of exact types, with keys in the same order."},
+    {"json_text", native_json_text, METH_O,
+     "json_text(value): the text of `json.dumps(value, ensure_ascii=False)`. None if Python has to write it."},
+    {"is_plain", native_is_plain, METH_O,
+     "is_plain(value): True if a value is JSON data of exact types, and not too deep."},
+    {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
+     "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
+     "`types` are those for texts, integers, floats, dicts and lists."},
+    {"output_parts", native_output_parts, METH_VARARGS,
+     "output_parts(pieces, root, types): the ends and the owners of the parts of an output, the indices of parts with\n"
+     "a scope instead of an owner, and the index of the part that opens the first turn, or -1.\n\n"
+     "`types` are those of scopes, of branches and of texts of one field."},
+    {"merge_parts", native_merge_parts, METH_VARARGS,
+     "merge_parts(ends, owners, message, type): the spans of parts. Those without an owner belong to the message before\n"
+     "them, at first to `message`."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -59,9 +59,9 @@ def test_messages_that_are_not_json_data_are_rejected_with_their_index() -> None
 
 
 def test_a_run_that_differs_from_a_plain_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
-    other = CompiledTemplate(lambda variables, pieces, scope, budget: pieces.append("other"), ())
+    other = CompiledTemplate(lambda variables, pieces, scope, budget: pieces.append("other"), frozenset(), ())
     monkeypatch.setattr("renderers.templating.template._compile", lambda source, limits: other)
+    template, messages = ChatTemplate("{{ messages[0].content }}"), [{"role": "user", "content": "x"}]
     with pytest.raises(TraceMismatchError, match=r"please report this"):
         template.run(messages)
     assert ChatTemplate(template.source, verify=False).run(messages).text == "other"

@@ -6,10 +6,11 @@ import ast
 
 import pytest
 
-from renderers.errors import TemplateRefusalError, TemplateRunError
+from renderers.errors import TemplateRefusalError, TemplateRunError, TemplateSourceError
 from renderers.templating import ChatTemplate
 from renderers.templating.compiler import _Compiler
 from renderers.templating.limits import LIMITS
+from renderers.templating.sandbox import ChatEnvironment
 from renderers.templating.syntax import parse_template
 
 MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
@@ -43,6 +44,40 @@ def test_a_loop_that_emits_nothing_opens_no_scope() -> None:
     quiet = "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
     assert "enter" not in code("{% set ns = namespace(last=0) %}" + quiet)
     assert "enter" in code("{% set ns = namespace(last='') %}" + quiet.replace("loop.index0", "'a' ~ m.role"))
+
+
+def test_a_loop_that_assigns_numbers_from_variables_opens_no_scope() -> None:
+    quiet = "{% for m in messages[::-1] %}{% set i = messages | length - loop.index %}{% set ns.last = i %}{% endfor %}"
+    assert "enter" not in code("{% set ns = namespace(last=0) %}" + quiet)
+    assert "enter" in code(
+        "{% set ns = namespace(last=0) %}" + quiet.replace("%}{% set ns", "%}{% set i = m.x %}{% set ns")
+    )
+
+
+@pytest.mark.parametrize("jump", ["break", "continue"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        "{% for x in [] %}{% else %}{% jump %}{% endfor %}",
+        "{% for x in [] %}{% else %}{% if m %}{% jump %}{% endif %}{% endfor %}",
+        "{% with a = 1 %}{% jump %}{% endwith %}",
+        "{% filter upper %}{% jump %}{% endfilter %}",
+        "{% set a %}{% jump %}{% endset %}",
+    ],
+)
+def test_no_statement_jumps_out_of_a_generation_block_as_in_jinja(block: str, jump: str) -> None:
+    source = "{% for m in messages %}{% generation %}BLOCK{% endgeneration %}x{% endfor %}"
+    source = source.replace("BLOCK", block.replace("jump", jump))
+    with pytest.raises(SyntaxError):
+        ChatEnvironment().from_string(source)
+    with pytest.raises(TemplateSourceError, match="in `generation`"):
+        ChatTemplate(source)
+
+
+def test_a_loop_in_a_generation_block_may_jump() -> None:
+    loop = "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}x{% endfor %}"
+    source = f"{{% generation %}}{loop}{{% endgeneration %}}"
+    assert ChatTemplate(source, verify=True).run(MESSAGES).text == "x"
 
 
 def test_sums_of_texts_become_pieces_and_constants_are_merged() -> None:

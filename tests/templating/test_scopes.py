@@ -6,10 +6,14 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
-from renderers.core.spans import Trace
-from renderers.templating import ChatTemplate
+from renderers.core.native import COMPILED, native
+from renderers.core.spans import Span, Trace
+from renderers.templating import ChatTemplate, scopes
+from renderers.templating.values import MixedText, field_text, wrap_message
 
 SYSTEM = {"role": "system", "content": "S"}
 USER = {"role": "user", "content": "U"}
@@ -248,3 +252,110 @@ def test_a_trace_can_be_pickled() -> None:
     trace = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}").run([USER])
     copy = pickle.loads(pickle.dumps(trace))
     assert (copy.text, copy.spans) == (trace.text, trace.spans)
+
+
+# ==================
+# The twins in C
+# ==================
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+OWNERS = st.tuples(st.integers(-1, 2), st.sampled_from([(), ("content",), ("tool_calls", 0)]))
+SHORT = st.sampled_from(["", " ", "a", "bc", "北"])
+RUN = st.tuples(SHORT, st.none() | st.integers(0, 5) | OWNERS)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("text"), SHORT),
+        st.tuples(st.just("field"), SHORT, OWNERS),
+        st.tuples(st.just("mixed"), st.lists(RUN, max_size=3)),
+        st.tuples(st.just("message"), st.integers(0, 5), st.integers(0, 2)),
+        st.tuples(st.just("iteration"), st.integers(0, 5)),
+        st.tuples(st.just("branch"), st.integers(0, 5), st.booleans()),
+        st.tuples(st.just("return"), st.integers(0, 5)),
+    ),
+    max_size=14,
+)
+
+
+def output_of(steps: list[Any]) -> tuple[list[str], list[scopes.Scope]]:
+    """Return the pieces of an output, and its scopes. Numbers in the steps stand for scopes that were opened before."""
+    pieces: list[str] = []
+    opened = [scopes.root_scope()]
+    owners: dict[Any, Any] = {}
+    for kind, *details in steps:
+        outer = opened[details[0] % len(opened)] if isinstance(details[0], int) else opened[0]
+        if kind == "text":
+            pieces.append(details[0])
+        elif kind == "field":
+            pieces.append(field_text(details[0], owners.setdefault(details[1], details[1])))
+        elif kind == "mixed":
+            runs, text = [], ""
+            for part, owner in details[0]:
+                text += part
+                runs.append((len(text), opened[owner % len(opened)] if isinstance(owner, int) else owner))
+            made = str.__new__(MixedText, text)
+            made._runs = tuple(runs)
+            pieces.append(made)
+        elif kind == "message":
+            opened.append(scopes.enter_message(outer, wrap_message({}, details[1]), pieces))
+        elif kind == "iteration":
+            opened.append(scopes.enter_iteration(outer, None, pieces, outer, is_assigned=True))
+        elif kind == "branch":
+            opened.append(scopes.enter_branch(outer, pieces, details[1]))
+        else:
+            pieces.append(outer)
+    return pieces, opened
+
+
+def described(parts: tuple[list[int], list[Any], list[int], int], opened: list[scopes.Scope]) -> Any:
+    ends, owners, pending, opening = parts
+    numbers = {id(scope): number for number, scope in enumerate(opened)}
+    noted = [getattr(scope, "body_messages", None) for scope in opened]
+    return ends, [numbers.get(id(owner), owner) for owner in owners], pending, opening, noted
+
+
+@needs_c
+@given(STEPS)
+def test_the_parts_of_an_output_are_found_alike_in_c_and_in_python(steps: list[Any]) -> None:
+    found = []
+    for find in (native.output_parts, scopes._output_parts):
+        pieces, opened = output_of(steps)
+        found.append(described(find(pieces, opened[0], scopes._TYPES), opened))
+    assert found[0] == found[1]
+
+
+@needs_c
+@given(st.lists(st.tuples(st.integers(0, 9), st.none() | OWNERS), max_size=9), st.integers(-1, 2))
+def test_parts_are_merged_alike_in_c_and_in_python(parts: list[Any], message: int) -> None:
+    ends, owners = [end for end, _ in parts], [own for _, own in parts]
+    spans = native.merge_parts(ends, owners, message, Span)
+    assert spans == scopes._merge_parts(ends, owners, message, Span)
+    assert {type(span) for span in spans} <= {Span}
+
+
+@needs_c
+def test_outputs_of_other_shapes_are_refused_in_c() -> None:
+    root, types = scopes.root_scope(), scopes._TYPES
+    broken = field_text("a", (0, ()))
+    find: Any = native.output_parts
+    for owner in (None, (0,), ("0", ()), (2**70, ()), 5):
+        broken._owner = owner  # type: ignore[assignment]
+        with pytest.raises((TypeError, OverflowError)):
+            find([scopes.enter_branch(root, [], False), broken], root, types)
+    for runs in (None, (1,), ((1,),), (("1", None),), ((1, 5),)):
+        text = str.__new__(MixedText, "a")
+        text._runs = runs  # type: ignore[assignment]
+        with pytest.raises((TypeError, AttributeError)):
+            find([text], root, types)
+    for arguments in [((), root, types), ([1], root, types), ([b"a"], root, types), ([], None, types), ([], root, ())]:
+        with pytest.raises((TypeError, AttributeError)):
+            find(*arguments)
+    merge: Any = native.merge_parts
+    for ends, owners, message, kind in [
+        ([1], [5], 0, Span),
+        ([1], [(0, ())], (0, ()), Span),
+        ([1], [(0, ())], 0, str),
+        ([1], [(0, ())], 0, "Span"),
+        ((1,), [(0, ())], 0, Span),
+    ]:
+        with pytest.raises(TypeError):
+            merge(ends, owners, message, kind)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from renderers.core.native import COMPILED
 from renderers.templating.limits import LIMITS, Budget
 from renderers.templating.tojson import to_json
 from renderers.templating.values import Owner, open_data, plain, runs_of, wrap
@@ -96,3 +97,61 @@ def test_the_json_of_tools_is_kept_and_that_of_messages_is_not() -> None:
     assert to_json(Budget(LIMITS), tools) is to_json(Budget(LIMITS), tools)
     assert to_json(Budget(LIMITS), tools, indent=2) == json.dumps([{"name": "f"}], indent=2)
     assert to_json(Budget(LIMITS), field) is not to_json(Budget(LIMITS), field)
+
+
+# ==================
+# The twin in C
+# ==================
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+_ANY_TEXT = st.text(st.characters(min_codepoint=0), max_size=90) | st.sampled_from(
+    ["\x00\x1f\x7f\x80", '"\\\n\r\t\f\b/'] * 2
+)
+_ANY_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_ANY_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def dumped_in_python(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@needs_c
+@given(_ANY_DATA, st.integers(0, 70))
+def test_json_in_c_is_that_of_the_standard_library(value: Any, padding: int) -> None:
+    from renderers.core._native import json_text
+
+    for one in (value, {"x" * padding: value}, ["\n" + "x" * padding + '"', value]):
+        assert json_text(one) in (dumped_in_python(one), None)
+        assert json_text(open_data(wrap(one, (0, ("arguments",))))) in (dumped_in_python(one), None)
+
+
+@needs_c
+@given(st.text(st.characters(max_codepoint=0x7F), max_size=300))
+def test_json_of_ascii_texts_is_written_in_c(text: str) -> None:
+    from renderers.core._native import json_text
+
+    assert json_text(text) == dumped_in_python(text)
+    assert json_text({text: [text]}) == dumped_in_python({text: [text]})
+
+
+class Deceptive(str):
+    def isascii(self) -> bool:
+        raise AssertionError("no Python code may run")
+
+
+@needs_c
+def test_json_in_c_leaves_everything_else_to_python() -> None:
+    from renderers.core._native import json_text
+
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    for value in (object(), {1: 2}, (1, 2), {"a": {2}}, b"a", "\ud800", "é" * 100, 10**5000, cyclic, deep):
+        assert json_text(value) is None
+    assert json_text(Deceptive("a" * 100)) == dumped_in_python("a" * 100)
+    assert json_text({"a": float("-inf"), "b": float("nan"), "c": -0.0}) == '{"a": -Infinity, "b": NaN, "c": -0.0}'

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from renderers.core.native import COMPILED, native
+from renderers.templating import values
 from renderers.templating.values import (
     DataDict,
     DataList,
@@ -80,3 +83,81 @@ def test_values_of_other_types_are_copied_to_plain_ones() -> None:
     assert wrapped == {"k": ["v", True]}
     assert type(next(iter(wrapped))) is str
     check_owners(wrapped, 0, ("x",))
+
+
+# ==================
+# The twins in C
+# ==================
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+
+
+class OtherText(str):
+    pass
+
+
+class OtherDict(dict[str, Any]):
+    pass
+
+
+ODD: list[Any] = [OtherText("a"), OtherDict(a=1), (1, 2), {1: 2}, {OtherText("a"): 1}, b"a", {1, 2}, object(), 1j]
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=9,
+)
+
+
+def described(value: Any) -> Any:
+    """Return the types, the contents and the owners of a wrapped value and its parts."""
+    parts: Any = None
+    if isinstance(value, dict):
+        parts = [(key, described(part)) for key, part in value.items()]
+    elif isinstance(value, list):
+        parts = list(map(described, value))
+    return type(value), repr(value), getattr(value, "_owner", None), parts
+
+
+@needs_c
+@given(ANY_JSON | st.lists(ANY_JSON | st.sampled_from(ODD), max_size=3))
+def test_json_data_is_recognized_alike_in_c_and_in_python(value: Any) -> None:
+    assert native.is_plain(value) == values._is_plain(value)
+    assert native.is_plain({"a": [value]}) == values._is_plain({"a": [value]})
+
+
+@needs_c
+@given(st.lists(ANY_JSON | st.sampled_from(ODD), max_size=4), st.integers(-1, 3))
+def test_contents_are_wrapped_alike_in_c_and_in_python(items: list[Any], message: int) -> None:
+    for container in (
+        items,
+        {str(index): item for index, item in enumerate(items)},
+        DataList(items),
+        LazyDict(a=items),
+    ):
+        copies = copy.copy(container), copy.copy(container)
+        native.wrap_contents(copies[0], message, ("x", 1), values._TYPES)
+        values._wrap_contents(copies[1], message, ("x", 1), values._TYPES)
+        assert described(copies[0]) == described(copies[1])
+        native.wrap_contents(copies[0], 7, (), values._TYPES)
+        assert described(copies[0]) == described(copies[1]), "a second call changes nothing"
+
+
+@needs_c
+def test_contents_are_wrapped_in_c_only_with_suitable_arguments() -> None:
+    wrap_contents: Any = native.wrap_contents
+    for arguments in [
+        ((1, 2), 0, (), values._TYPES),
+        ([1], "0", (), values._TYPES),
+        ([1], 0, [], values._TYPES),
+        ([1], 0, (), values._TYPES[:4]),
+        (["a"], 0, (), (int, *values._TYPES[1:])),
+        (["a"], 0, (), ("str", *values._TYPES[1:])),
+        ([1], 0, (), (FieldText, 1, *values._TYPES[2:])),
+        (["a"], 0, (), (str, *values._TYPES[1:])),
+        ([1],),
+    ]:
+        with pytest.raises((TypeError, AttributeError)):
+            wrap_contents(*arguments)
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    assert not native.is_plain([cyclic])

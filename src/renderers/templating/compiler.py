@@ -25,6 +25,7 @@ from renderers.templating.syntax import (
     branches_of,
     find_in,
     iteration_steps,
+    jumps_out,
     loop_uses,
     mentions_prompt,
     names_in_target,
@@ -65,9 +66,10 @@ class LoopPlace(NamedTuple):
 
 
 class CompiledTemplate(NamedTuple):
-    """The function of a template, and the places of its loops, inner loops first."""
+    """The function of a template, the arguments that it reads, and the places of its loops, inner loops first."""
 
     run: Callable[[dict[str, Any], list[str], scopes.Scope, Budget], None]
+    arguments: frozenset[str]
     loops: tuple[LoopPlace, ...]
 
     def message_at(self, trace: TracebackType | None) -> int | None:
@@ -99,7 +101,7 @@ def compile_template(tree: nodes.Template) -> CompiledTemplate:
         source = compiler.source()
         namespace = {**_RUNTIME, **compiler.constants}
         exec(compile(source, FILE_NAME, "exec"), namespace)
-        return CompiledTemplate(namespace["run"], compiler.loop_places())
+        return CompiledTemplate(namespace["run"], frozenset(compiler.arguments), compiler.loop_places())
 
 
 class _Compiler(ExpressionCompiler):
@@ -134,9 +136,11 @@ class _Compiler(ExpressionCompiler):
         """Return the source of the generated function."""
         body = self._tree.body
         self._names = self._new_names(body)
-        self._begin(self._names, body, ())
+        self._begin(self._names, self._infer(self._names, body, ()))
         self._block(body, soft=False)
-        head = [f"    {python} = args.get({name!r}, {self._undefined(name)})" for name, python in self._free.items()]
+        head = [
+            f"    {python} = args.get({name!r}, {self._undefined(name)})" for name, python in self.arguments.items()
+        ]
         self._head = 1 + len(head)
         return "\n".join(["def run(args, out, cur, b):", *head, *self._lines, ""])
 
@@ -162,17 +166,26 @@ class _Compiler(ExpressionCompiler):
         variables = {name: Variable(f"{number}_{name}") for name in (*bound, *stored)}
         return Names(self._names, variables, stored)
 
-    def _begin(self, names: Names, body: list[nodes.Node], bound: Sequence[str]) -> None:
-        """Give the variables that statements bind the values that they have outside."""
-        initial: dict[str, Kind | None] = dict.fromkeys(bound)
+    def _infer(self, names: Names, body: list[nodes.Node], bound: Sequence[str]) -> list[str]:
+        """Infer the kinds of the variables that statements bind. Return those that they may read before they set them.
+
+        Such a variable has the value at first that it has outside.
+        """
         assert names.parent is not None
         known = {*bound, *names_set_first(body)}
-        for name in [name for name in names.variables if name not in known]:
-            outer = names.parent.find(name)
-            initial[name] = self._kinds.of(nodes.Name(name, "load"), names.parent)
-            value = outer.python if outer is not None else self._argument(name)
-            self._line(f"{names.variables[name].python} = {value}")
+        outer = [name for name in names.variables if name not in known]
+        initial: dict[str, Kind | None] = dict.fromkeys(bound)
+        initial |= {name: self._kinds.of(nodes.Name(name, "load"), names.parent) for name in outer}
         self._kinds.infer_variables(names, body, initial)
+        return outer
+
+    def _begin(self, names: Names, outer: Sequence[str]) -> None:
+        """Give variables the values that they have outside."""
+        assert names.parent is not None
+        for name in outer:
+            variable = names.parent.find(name)
+            value = variable.python if variable is not None else self._argument(name)
+            self._line(f"{names.variables[name].python} = {value}")
 
     @contextlib.contextmanager
     def _within(self, names: Names) -> Iterator[None]:
@@ -318,6 +331,7 @@ class _Compiler(ExpressionCompiler):
             names.variables[node.target.name].kind = item_kind
         is_message = item_kind is Kind.MESSAGE
         outer_loop, names.loop = names.loop, loop
+        read_first = self._infer(names, node.body, bound)
         with self._within(names):
             quiet = self._is_quiet or self._is_quiet_loop(node.body)
         item = names.variables[node.target.name].python if isinstance(node.target, nodes.Name) else f"e{number}"
@@ -349,7 +363,7 @@ class _Compiler(ExpressionCompiler):
             names.loop = loop
             if loop.value:
                 self._line(f"{loop.value}.index0 = {loop.index}")
-            self._begin(names, node.body, bound)
+            self._begin(names, read_first)
             if names.variables[bound[0]].kind is Kind.MESSAGE:
                 self._read_fields(names.variables[bound[0]], bound[0], node.body)
             if not quiet and is_message:
@@ -497,7 +511,7 @@ class _Compiler(ExpressionCompiler):
         """Write statements with a scope of variables of their own."""
         names = self._new_names(body)
         with self._within(names):
-            self._begin(names, body, ())
+            self._begin(names, self._infer(names, body, ()))
             self._block(body, soft=False)
 
     def _write_AssignBlock(self, node: nodes.AssignBlock) -> None:
@@ -518,9 +532,8 @@ class _Compiler(ExpressionCompiler):
     def _write_CallBlock(self, node: nodes.CallBlock) -> None:
         if isinstance(node.call.node, nodes.ExtensionAttribute):
             # The tag `{% generation %}`, which is a function in Jinja.
-            for statement in own_statements(node.body):
-                if isinstance(statement, nodes.Break | nodes.Continue):
-                    raise refuse("`break` or `continue` in `generation`", statement)
+            for jump in jumps_out(node.body):
+                raise refuse("`break` or `continue` in `generation`", jump)
             self._write_scope(node.body)
             return
         function = self._fresh("F")
@@ -547,7 +560,7 @@ class _Compiler(ExpressionCompiler):
                 else:
                     self._assign(target, code)
         with self._within(names):
-            self._begin(names, node.body, bound)
+            self._begin(names, self._infer(names, node.body, bound))
             self._block(node.body, soft=False)
 
     def _write_Macro(self, node: nodes.Macro) -> None:
@@ -595,7 +608,7 @@ class _Compiler(ExpressionCompiler):
             with self._within(names), self._state(**changes):
                 for parameter, default in zip(parameters[required:], node.defaults, strict=True):
                     self._line(f"if p_{parameter} is MISSING: p_{parameter} = {self._code(default)}")
-                self._begin(names, node.body, (*parameters, *uses))
+                self._begin(names, self._infer(names, node.body, (*parameters, *uses)))
                 self._block(node.body, soft=False)
 
     def _write_Break(self, _: nodes.Node) -> None:

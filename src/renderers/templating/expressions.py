@@ -52,8 +52,8 @@ class ExpressionCompiler:
         """The values of the names in the code that are constants."""
         self._count = 0
         self._constant_names: dict[Any, str] = {}
-        self._free: dict[str, str] = {}
-        """Variables that the template reads but does not bind: its arguments."""
+        self.arguments: dict[str, str] = {}
+        """The variables that the template reads but does not bind, with their names in the code."""
         self._markup = any(node.name in MARKUP_FILTERS for node in tree.find_all(nodes.Filter)) or any(
             isinstance(node.value, str) and node.value in MARKUP_FILTERS for node in tree.find_all(nodes.Const)
         )
@@ -80,7 +80,7 @@ class ExpressionCompiler:
         return self._constant(value, ("undefined", name))
 
     def _argument(self, name: str) -> str:
-        return self._free.setdefault(name, f"g_{name}")
+        return self.arguments.setdefault(name, f"g_{name}")
 
     @contextlib.contextmanager
     def _state(self, **changes: Any) -> Iterator[None]:

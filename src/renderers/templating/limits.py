@@ -71,7 +71,7 @@ class Budget:
         self.limits = limits
         self._messages = messages
         self._size = size
-        self._started = time.thread_time()
+        self._started: float | None = None
         self._steps = 0
         self._next_step_check = _STEPS_PER_CLOCK_CHECK
         self._characters_left = self._next_character_check = limits.characters
@@ -117,9 +117,13 @@ class Budget:
         self._next_character_check = max(self._characters_left - _CHARACTERS_PER_CLOCK_CHECK, 0)
 
     def _check_clock(self) -> None:
-        # Thread time, so that other busy threads do not count against the template.
+        # Thread time, so that other busy threads do not count against the template. It is read for the first time at
+        # the first check, as most runs have only one.
+        now = time.thread_time()
+        if self._started is None:
+            self._started = now
         allowed = self.limits.seconds * (1 + (self._messages / _SLOW_CONVERSATION) ** 2)
-        if time.thread_time() - self._started > allowed:
+        if now - self._started > allowed:
             self.exceeded("seconds")
 
     def exceeded(self, limit: str) -> NoReturn:

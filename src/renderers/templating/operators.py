@@ -330,9 +330,7 @@ def _charge_each(budget: Budget, items: Sequence[Any], steps: int) -> Iterator[A
 def pairs_of(value: Any) -> list[tuple[Any, Any]]:
     """Return the pairs of keys and values of a dict."""
     if isinstance(value, DataDict):
-        open_data(value)
-        message, path = value._owner
-        return [(field_text(key, (message, (*path, key))), one) for key, one in value.items()]
+        return [(key_text(value, key), one) for key, one in open_data(value).items()]
     return list(value.items())
 
 

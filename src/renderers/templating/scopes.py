@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from renderers.core.native import COMPILED, native
 from renderers.core.spans import Span
 from renderers.templating.values import (
     NO_MESSAGE,
@@ -172,52 +173,44 @@ def _message_around(scope: Scope | None) -> int | None:
 # ==================
 
 
-def settle_spans(pieces: Sequence[str], root: Scope, *, roles: Sequence[object], bos: str) -> tuple[Span, ...]:
-    """Return the spans of the output.
+def settle_spans(
+    text: str, pieces: list[str], root: Scope, *, messages: Sequence[DataDict], bos: str
+) -> tuple[Span, ...]:
+    """Return the spans of the output, a text and its pieces.
 
     Template text belongs to the first of these that exists: the message of its iteration, the only message with field
     text in an enclosing branch of an `if`, the previous message. Text before the first message belongs to it if that
     is a system message and its iteration does not open the turn itself. A BOS token at the start of the output
     belongs to no message.
     """
-    ends, found, opening = _parts(pieces, root)
-    owners: list[Owner | None] = [owner if owner.__class__ is tuple else _scope_owner(owner) for owner in found]
+    ends, owners, pending, opening = output_parts(pieces, root, _TYPES)
+    for at in pending:
+        owners[at] = _scope_owner(owners[at])
     first = next((at for at, owner in enumerate(owners) if owner is not None and owner[0] >= 0), None)
     previous = -1
     if first is not None:
-        message = owners[first][0]  # type: ignore[index]
-        opens = first == opening and _is_text(first, ends, owners, pieces)
-        if isinstance(roles[message], str) and roles[message] in _LEADING_ROLES and not opens:
+        message = owners[first][0]
+        opens = first == opening and _is_text(first, ends, owners, text)
+        role = messages[message].get("role")
+        if isinstance(role, str) and role in _LEADING_ROLES and not opens:
             previous = message
-    spans: list[Span] = []
-    start = begin = 0
-    last: Owner | None = None
-    for end, owner in zip(ends, owners, strict=True):
-        if owner is None:
-            owner = (previous, ())
-        elif owner[0] >= 0:
-            previous = owner[0]
-        if owner != last:
-            if last is not None:
-                spans.append(_new_span(Span, (begin, start, *last)))
-            begin, last = start, owner
-        start = end
-    if last is not None:
-        spans.append(_new_span(Span, (begin, start, *last)))
-    return tuple(_without_bos(spans, len(bos)))
+    return tuple(_without_bos(merge_parts(ends, owners, previous, Span), len(bos)))
 
 
-def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[int], list[Any], int | None]:
-    """Return the ends of the parts of the output, their owners, and the index of the part that opens the first turn.
+def _output_parts(pieces: list[str], root: Scope, _: tuple[type, ...]) -> tuple[list[int], list[Any], list[int], int]:
+    """Return the ends of the parts of the output, their owners, and the indices of two kinds of parts.
 
-    The owner of template text is that of its scope if it is known, else the scope. The index is None unless the first
+    The owner of template text is that of its scope if it is known, else the scope: the indices of these parts are
+    returned in a list. The last result is the index of the part that opens the first turn. It is -1 unless the first
     part of a message is template text of its iteration. Also note in each branch the messages with text in it.
     """
     ends: list[int] = []
     owners: list[Any] = []
+    pending: list[int] = []
     block = root.block
     current: Any = root
-    opening: int | None = None
+    last: Any = None
+    opening = -1
     is_open = False
     offset = 0
     for piece in pieces:
@@ -227,33 +220,59 @@ def _parts(pieces: Sequence[str], root: Scope) -> tuple[list[int], list[Any], in
             current = _known_owner(piece)
             continue
         if kind is str:
-            if not piece:
-                continue
             offset += len(piece)
-            own = current
-        elif kind is FieldText:
-            offset += len(piece)
-            own = piece._owner  # type: ignore[attr-defined]
-            if block is not None and own[0] >= 0 and own[0] not in block.body_messages:
-                _note_messages(block, ((offset, own),))
-        else:
-            runs: tuple[Run, ...] = piece._runs  # type: ignore[attr-defined]
-            _note_messages(block, runs)
-            for end, owner in runs:
-                own = owner if owner.__class__ is tuple else current if owner is None else _known_owner(owner)
-                if not is_open and own.__class__ is tuple and own[0] >= 0:
-                    is_open = True
-                    opening = len(ends) if owner is not own else None
-                ends.append(offset + end)
-                owners.append(own)
-            offset += len(piece)
+            if current is last:
+                ends[-1] = offset
+            elif piece:
+                if current.__class__ is not tuple:
+                    pending.append(len(ends))
+                elif not is_open and current[0] >= 0:
+                    is_open, opening = True, len(ends)
+                ends.append(offset)
+                owners.append(current)
+                last = current
             continue
-        if not is_open and own.__class__ is tuple and own[0] >= 0:
-            is_open = True
-            opening = len(ends) if kind is str else None
-        ends.append(offset)
-        owners.append(own)
-    return ends, owners, opening
+        runs: tuple[Run, ...] = runs_of(piece)
+        if block is not None:
+            _note_messages(block, runs)
+        for end, owner in runs:
+            own = owner if owner.__class__ is tuple else current if owner is None else _known_owner(owner)
+            if own is last:
+                ends[-1] = offset + end
+                continue
+            if own.__class__ is not tuple:
+                pending.append(len(ends))
+            elif not is_open and own[0] >= 0:
+                is_open, opening = True, len(ends) if owner is not own else -1
+            ends.append(offset + end)
+            owners.append(own)
+            last = own
+        offset += len(piece)
+    return ends, owners, pending, opening
+
+
+def _merge_parts(ends: list[int], owners: list[Owner | None], message: int, _: type[Span]) -> list[Span]:
+    """Return the spans of parts. Those without an owner belong to the message before them, at first to `message`."""
+    spans: list[Span] = []
+    start = begin = 0
+    last: Owner | None = None
+    for end, own in zip(ends, owners, strict=True):
+        if own is None:
+            own = (message, ())
+        elif own[0] >= 0:
+            message = own[0]
+        if own != last:
+            if last is not None:
+                spans.append(_new_span(Span, (begin, start, last[0], last[1])))
+            begin, last = start, own
+        start = end
+    if last is not None:
+        spans.append(_new_span(Span, (begin, start, last[0], last[1])))
+    return spans
+
+
+_TYPES = (Scope, Branch, FieldText)
+output_parts, merge_parts = (native.output_parts, native.merge_parts) if COMPILED else (_output_parts, _merge_parts)
 
 
 def _known_owner(scope: Any) -> Any:
@@ -274,7 +293,7 @@ def _scope_owner(scope: Scope) -> Owner | None:
     return None
 
 
-def _is_text(first: int, ends: list[int], owners: list[Owner | None], pieces: Sequence[str]) -> bool:
+def _is_text(first: int, ends: list[int], owners: list[Owner | None], text: str) -> bool:
     """Return True if the template text of a message that begins at a part is not blank.
 
     All adjacent template text of the message counts, so that it does not matter how the output is cut into pieces.
@@ -282,7 +301,7 @@ def _is_text(first: int, ends: list[int], owners: list[Owner | None], pieces: Se
     last = first
     while last + 1 < len(ends) and owners[last + 1] == owners[first]:
         last += 1
-    return not "".join(pieces)[ends[first - 1] if first else 0 : ends[last]].isspace()
+    return not text[ends[first - 1] if first else 0 : ends[last]].isspace()
 
 
 def _without_bos(spans: list[Span], size: int) -> list[Span]:

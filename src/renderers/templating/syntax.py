@@ -132,6 +132,15 @@ def own_statements(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
             yield from own_statements(node.else_)
 
 
+def jumps_out(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
+    """Yield the `break` and `continue` statements that leave a block: those of its own loops stay in it."""
+    for node in body:
+        if isinstance(node, nodes.Break | nodes.Continue):
+            yield node
+        else:
+            yield from jumps_out(node.else_ if isinstance(node, nodes.For) else node.iter_child_nodes())
+
+
 def stored_names(body: Iterable[nodes.Node]) -> dict[str, int]:
     """Return the names that statements bind in their own scope, in order, and how often they do."""
     names: dict[str, int] = {}

@@ -33,7 +33,7 @@ from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
 from renderers.templating.scopes import root_scope, settle_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
-from renderers.templating.values import DataDict, FunctionValue, plain, wrap, wrap_message
+from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
 
 _MARSHAL_VERSION = 0
 """The version of the `marshal` format in which equal data has equal bytes: it has no references."""
@@ -100,7 +100,14 @@ class ChatTemplate:
         if not isinstance(self.source, str):
             raise TemplateSourceError(f"a chat template must be a string, not {describe_type(self.source)}")
         # Raises errors of the source now, not on the first run.
-        _compile(self.source, self.limits)
+        _ = self._compiled
+
+    @lazy
+    def _compiled(self) -> CompiledTemplate:
+        return _compile(self.source, self.limits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(ChatTemplate, self.source, limits=self.limits, verify=self.verify), ()
 
     def run(
         self,
@@ -123,23 +130,26 @@ class ChatTemplate:
             TemplateRunError: The template fails with any other error.
             TemplateLimitError: The run exceeds one of the limits.
         """
-        time = now or datetime.datetime.now()
         fixed = {"documents": None, "add_generation_prompt": bool(add_generation_prompt)}
         variables: dict[str, Any] = {
             **_FUNCTIONS,
             **fixed,
-            "strftime_now": FunctionValue("strftime_now", functools.partial(_strftime_now, time)),
             "messages": _wrapped_messages(messages),
             "tools": None if tools is None else _wrapped_tools(tools),
-            **{name: _switch(name, value) for name, value in switches.items()},
         }
+        if self.verify or "strftime_now" in self._compiled.arguments:
+            now = now or datetime.datetime.now()
+            variables["strftime_now"] = FunctionValue("strftime_now", functools.partial(_strftime_now, now))
+        for name, value in switches.items():
+            variables[name] = _switch(name, value)
         if not self.verify:
             return self._traced(variables)
-        plain_variables = {**fixed, "strftime_now": time.strftime, "messages": messages, "tools": tools, **switches}
+        assert now is not None
+        plain_variables = {**fixed, "strftime_now": now.strftime, "messages": messages, "tools": tools, **switches}
         return self._verified(variables, plain_variables)
 
     def _traced(self, variables: dict[str, Any]) -> TemplateRun:
-        compiled = _compile(self.source, self.limits)
+        compiled = self._compiled
         messages: list[DataDict] = variables["messages"]
         budget = Budget(self.limits, messages=len(messages), size=functools.partial(size_of_text, messages))
         pieces: list[str] = []
@@ -152,8 +162,7 @@ class ChatTemplate:
         text = "".join(pieces)
         bos = variables.get("bos_token")
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        roles = [message.get("role") for message in messages]
-        return TemplateRun(text, functools.partial(settle_spans, pieces, root, roles=roles, bos=leading))
+        return TemplateRun(text, functools.partial(settle_spans, text, pieces, root, messages=messages, bos=leading))
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
@@ -223,7 +232,8 @@ def _strftime_now(time: datetime.datetime, budget: Budget, format: str) -> str: 
 
 
 def _wrapped_messages(messages: Any) -> list[DataDict]:
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+    is_iterable = messages.__class__ is list or isinstance(messages, Iterable)
+    if not is_iterable or isinstance(messages, str | bytes | Mapping):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
     wrapped: list[DataDict] = []
     try:
@@ -256,8 +266,8 @@ def _cached_tools(serialized: bytes) -> Any:
 
 
 def _switch(name: str, value: Any) -> Any:
-    if isinstance(value, str) and name.endswith("_token"):
-        return plain(value)
+    if isinstance(value, str):
+        return plain(value) if name.endswith("_token") else field_text(plain(value), (-1, (name,)))
     try:
         return wrap(value, (-1, (name,)))
     except RecursionError:

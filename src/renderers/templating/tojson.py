@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from renderers.core.native import COMPILED, native
 from renderers.templating.limits import Budget
 from renderers.templating.sizes import depth_of, longest_text, size_of_text
 from renderers.templating.values import (
@@ -34,9 +35,24 @@ _CACHED = 4
 """The number of JSON texts that are kept for each container of tools."""
 
 
+_DEFAULTS: tuple[bool, Any, Any, bool] = (False, None, None, False)
+
+
 @functools.lru_cache(maxsize=64)
 def _encoder(ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool) -> Callable[[Any], str]:
     return json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys).encode
+
+
+_encode_in_python = _encoder(*_DEFAULTS)
+
+
+def _encode_in_c(value: Any) -> str:
+    text = native.json_text(value)
+    return _encode_in_python(value) if text is None else text
+
+
+_encode = _encode_in_c if COMPILED else _encode_in_python
+"""Return the JSON text of a value with the default options."""
 
 
 def to_json(
@@ -53,8 +69,11 @@ def to_json(
     because their names and arguments are separate fields: each value belongs to its field. So does each value in a
     container that the template built, and the rest is template text. The quotes of a string do not belong to it.
     """
-    options = (bool(ensure_ascii), indent, separators and tuple(separators), bool(sort_keys))
-    dump = _encoder(*options)
+    if not ensure_ascii and indent is None and separators is None and not sort_keys:
+        options, dump = _DEFAULTS, _encode
+    else:
+        options = (bool(ensure_ascii), indent, separators and tuple(separators), bool(sort_keys))
+        dump = _encoder(*options)
     if _is_single_field(value):
         # The same tools are rendered in many runs.
         known: dict[Any, FieldText] = getattr(value, "_json", {}) if value._owner[0] < 0 else {}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from renderers.core.native import COMPILED, native
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 
@@ -184,17 +185,15 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 def wrap_message(message: dict[str, Any], index: int) -> DataDict:
     """Wrap a message. Its fields are wrapped at once, and containers in them when they are read."""
-    wrapped = DataDict()
-    wrapped._owner = (index, ())
-    for key, value in dict.items(message):
-        if key.__class__ is not str:
-            key = _plain_key(key, wrapped._owner)
-        if value.__class__ is str:
-            text = _new_text(FieldText, value)
-            text._owner = (index, (key,))
-            wrapped[key] = text
-        else:
-            wrapped[key] = wrap(value, (index, (key,)))
+    owner = (index, ())
+    if message.__class__ is not dict or not is_plain(message):
+        fields = [(_plain_key(key, owner), value) for key, value in dict.items(message)]
+        wrapped = DataDict([(key, wrap(value, (index, (key,)))) for key, value in fields])
+        wrapped._owner = owner
+        return wrapped
+    wrapped = DataDict(message)
+    wrapped._owner = owner
+    wrap_contents(wrapped, index, (), _TYPES)
     return wrapped
 
 
@@ -209,7 +208,7 @@ def wrap(value: Any, owner: Owner) -> Any:
     >>> open_data(wrap({"content": "Hi"}, (0, ())))["content"]._owner
     (0, ('content',))
     """
-    if _is_plain(value):
+    if is_plain(value):
         return _wrap_plain(value, owner)
     if isinstance(value, str):
         return field_text(plain(value), owner)
@@ -265,18 +264,23 @@ def _wrap_plain(value: Any, owner: Owner) -> Any:
     return wrapped
 
 
+def _wrap_contents(container: Any, message: int, path: Path, _: tuple[type, ...]) -> None:
+    """Wrap the values of a dict, or the items of a list, in place. Those that are wrapped stay as they are."""
+    for key, item in container.items() if isinstance(container, dict) else enumerate(container):
+        container[key] = _wrap_plain(item, (message, (*path, key)))
+
+
+_TYPES = (FieldText, FieldInt, FieldFloat, LazyDict, LazyList)
+is_plain, wrap_contents = (native.is_plain, native.wrap_contents) if COMPILED else (_is_plain, _wrap_contents)
+
+
 def open_data(value: Any) -> Any:
     """Wrap the contents of a lazy container in place, and return it. Other values are returned unchanged."""
-    if value.__class__ is LazyDict:
+    kind = value.__class__
+    if kind is LazyDict or kind is LazyList:
         message, path = value._owner
-        for key, item in value.items():
-            if item is not None:
-                value[key] = _wrap_plain(item, (message, (*path, key)))
-        value.__class__ = DataDict  # type: ignore[assignment]
-    elif value.__class__ is LazyList:
-        message, path = value._owner
-        value[:] = [_wrap_plain(item, (message, (*path, index))) for index, item in enumerate(value)]
-        value.__class__ = DataList  # type: ignore[assignment]
+        wrap_contents(value, message, path, _TYPES)
+        value.__class__ = DataDict if kind is LazyDict else DataList
     return value
 
 
@@ -463,6 +467,10 @@ def common_message(value: Any) -> int | None:
     >>> common_message(("city", field_text("Paris", (2, ("tool_calls",)))))
     2
     """
+    kind = value.__class__
+    if kind is FieldText or kind is DataDict or kind is LazyDict:
+        owner: Owner = value._owner
+        return owner[0] if owner[0] >= 0 else None
     found: int | None = None
     for message, _ in owners_in(value):
         if message >= 0:

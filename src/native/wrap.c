@@ -1,0 +1,158 @@
+/* Wrap the contents of JSON data with their owners, and check that data is JSON.
+
+   `renderers.templating.values` does the same in Python if this extension was not built. */
+
+#include "native.h"
+
+#define DEEPEST 200 /* deeper data is left to Python, which raises its own error */
+
+/* The types of wrapped values, in the order of the argument, and what their creation needs. */
+typedef struct {
+    PyObject *text, *integer, *number, *dict, *list;
+    newfunc new_text;
+    PyObject *arguments; /* a tuple for the argument of `new_text` */
+    PyObject *owner_name;
+    PyObject *message;
+    PyObject *path;
+} Wrapping;
+
+/* Return the owner of an item: the message, and the path of the container with a key at the end. */
+static PyObject *owner_of(const Wrapping *wrapping, PyObject *key)
+{
+    Py_ssize_t size = PyTuple_Size(wrapping->path);
+    PyObject *path = PyTuple_New(size + 1);
+    if (path == NULL)
+        return NULL;
+    for (Py_ssize_t at = 0; at < size; at++)
+        PyTuple_SetItem(path, at, Py_NewRef(PyTuple_GetItem(wrapping->path, at)));
+    PyTuple_SetItem(path, size, Py_NewRef(key));
+    PyObject *owner = PyTuple_Pack(2, wrapping->message, path);
+    Py_DECREF(path);
+    return owner;
+}
+
+/* Return an instance of the type that wraps a value, without its owner. */
+static PyObject *instance_of(const Wrapping *wrapping, PyObject *value)
+{
+    if (PyUnicode_CheckExact(value)) {
+        if (PyTuple_SetItem(wrapping->arguments, 0, Py_NewRef(value)) < 0)
+            return NULL;
+        return wrapping->new_text((PyTypeObject *)wrapping->text, wrapping->arguments, NULL);
+    }
+    PyObject *type = PyDict_CheckExact(value)   ? wrapping->dict
+                     : PyList_CheckExact(value) ? wrapping->list
+                     : PyLong_CheckExact(value) ? wrapping->integer
+                                                : wrapping->number;
+    return PyObject_CallFunctionObjArgs(type, value, NULL);
+}
+
+/* Return a wrapped value, or the value itself if it is not wrapped. */
+static PyObject *wrap(const Wrapping *wrapping, PyObject *key, PyObject *value)
+{
+    if (!PyUnicode_CheckExact(value) && !PyDict_CheckExact(value) && !PyList_CheckExact(value) &&
+        !PyLong_CheckExact(value) && !PyFloat_CheckExact(value))
+        return Py_NewRef(value);
+    PyObject *owner = owner_of(wrapping, key);
+    PyObject *wrapped = owner == NULL ? NULL : instance_of(wrapping, value);
+    if (wrapped != NULL && PyObject_SetAttr(wrapped, wrapping->owner_name, owner) < 0)
+        Py_CLEAR(wrapped);
+    Py_XDECREF(owner);
+    return wrapped;
+}
+
+static int wrap_dict(const Wrapping *wrapping, PyObject *dict)
+{
+    PyObject *key, *value;
+    Py_ssize_t place = 0;
+    while (PyDict_Next(dict, &place, &key, &value)) {
+        Py_INCREF(key);
+        Py_INCREF(value);
+        PyObject *wrapped = wrap(wrapping, key, value);
+        /* The value of an existing key may be replaced during the iteration. */
+        int failed = wrapped == NULL || (wrapped != value && PyDict_SetItem(dict, key, wrapped) < 0);
+        Py_XDECREF(wrapped);
+        Py_DECREF(key);
+        Py_DECREF(value);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static int wrap_list(const Wrapping *wrapping, PyObject *list)
+{
+    for (Py_ssize_t at = 0; at < PyList_Size(list); at++) {
+        PyObject *value = Py_NewRef(PyList_GetItem(list, at));
+        PyObject *index = PyLong_FromSsize_t(at);
+        PyObject *wrapped = index == NULL ? NULL : wrap(wrapping, index, value);
+        Py_XDECREF(index);
+        Py_DECREF(value);
+        if (wrapped == NULL || PyList_SetItem(list, at, wrapped) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *native_wrap_contents(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4 || !(PyDict_Check(args[0]) || PyList_Check(args[0])) || !PyLong_Check(args[1]) ||
+        !PyTuple_Check(args[2]) || !PyTuple_Check(args[3]) || PyTuple_Size(args[3]) != 5) {
+        PyErr_SetString(PyExc_TypeError, "wrap_contents takes a dict or a list, an int, a path and five types");
+        return NULL;
+    }
+    PyObject *types = args[3];
+    PyObject *text = PyTuple_GetItem(types, 0);
+    if (!PyType_Check(text) || !PyType_IsSubtype((PyTypeObject *)text, &PyUnicode_Type)) {
+        PyErr_SetString(PyExc_TypeError, "the type of texts must be a subclass of str");
+        return NULL;
+    }
+    Wrapping wrapping = {
+        .text = text,
+        .integer = PyTuple_GetItem(types, 1),
+        .number = PyTuple_GetItem(types, 2),
+        .dict = PyTuple_GetItem(types, 3),
+        .list = PyTuple_GetItem(types, 4),
+        .new_text = (newfunc)PyType_GetSlot(&PyUnicode_Type, Py_tp_new),
+        .arguments = PyTuple_New(1),
+        .owner_name = PyUnicode_InternFromString("_owner"),
+        .message = args[1],
+        .path = args[2],
+    };
+    int failed = -1;
+    if (wrapping.arguments != NULL && wrapping.owner_name != NULL)
+        failed = PyDict_Check(args[0]) ? wrap_dict(&wrapping, args[0]) : wrap_list(&wrapping, args[0]);
+    Py_XDECREF(wrapping.owner_name);
+    Py_XDECREF(wrapping.arguments);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Return 1 for JSON data of exact types, 0 for anything else. */
+static int is_plain(PyObject *value, int depth)
+{
+    if (PyUnicode_CheckExact(value) || value == Py_None || PyLong_CheckExact(value) || PyBool_Check(value) ||
+        PyFloat_CheckExact(value))
+        return 1;
+    if (depth >= DEEPEST)
+        return 0;
+    if (PyList_CheckExact(value)) {
+        for (Py_ssize_t at = 0; at < PyList_Size(value); at++)
+            if (!is_plain(PyList_GetItem(value, at), depth + 1))
+                return 0;
+        return 1;
+    }
+    if (!PyDict_CheckExact(value))
+        return 0;
+    PyObject *key, *item;
+    Py_ssize_t place = 0;
+    while (PyDict_Next(value, &place, &key, &item))
+        if (!PyUnicode_CheckExact(key) || !is_plain(item, depth + 1))
+            return 0;
+    return 1;
+}
+
+PyObject *native_is_plain(PyObject *Py_UNUSED(module), PyObject *value)
+{
+    return PyBool_FromLong(is_plain(value, 0));
+}
