@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
-from renderers.bridging.context import BridgeContext, pipeline_key
+from renderers.bridging.context import BridgeContexts, pipeline_key
 from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
@@ -470,14 +470,14 @@ class ChatRenderer:
         missing = find_missing(prompt, messages)
         if missing is not None:
             return missing
-        tool_list = normalise_tools(tools)
+        kept_tools = self._bridge_contexts.normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
+            parsed = self.parse_response(completion, tools=kept_tools.tools, prompt_ids=prompt)
             prior = Prior(prompt, completion, parsed.state, parsed.content)
             if process_multimodal:
                 _reject_media(messages)
-            context = BridgeContext(self._pipeline, tool_list, self.resolution.grammar.header)
+            context = self._bridge_contexts.get(kept_tools, self.resolution.grammar.header)
             retention = self.settings.thinking_retention or self._default_retention
             return Extension(context, prior, messages, retention).bridge()
 
@@ -497,6 +497,10 @@ class ChatRenderer:
             return bridged.tokens
         _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
         return None
+
+    @lazy
+    def _bridge_contexts(self) -> BridgeContexts:
+        return BridgeContexts(self._pipeline)
 
     @lazy
     def _default_retention(self) -> ThinkingRetention | None:

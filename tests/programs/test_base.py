@@ -49,6 +49,7 @@ class PlainProgram:
     literals: TemplateLiterals = LITERALS
     text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
+    edited_fields: frozenset[str] | None = frozenset()
 
     def run(
         self,

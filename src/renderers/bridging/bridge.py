@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.message_kind import ProbeWords, classify_call, classify_content, classify_message
-from renderers.bridging.proofs import Outcome, Sample, choose_outcome, closing_text, describe_error, find_fault, prove
+from renderers.bridging.proofs import (
+    Outcome,
+    Sample,
+    choose_outcome,
+    classify_sample,
+    closing_text,
+    describe_error,
+    find_fault,
+    prove,
+)
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import Turn, substitute_turn
+from renderers.bridging.suffix import (
+    LARGEST_PLANNED,
+    SuffixPiece,
+    SuffixPlan,
+    label_suffix,
+    plan_suffix,
+    read_suffix,
+    text_size,
+)
 from renderers.core.completions import CompletionState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
-from renderers.core.spans import Channel, LabelledSpan, Span, Trace
+from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
-from renderers.rendering.labelled_text import LabelledText
-from renderers.rendering.pipeline import PipelineSettings
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bridge:
     """A rollout that is extended by new messages."""
 
@@ -41,6 +57,24 @@ class Bridge:
     """True if rendering the whole conversation is proven to give these ids, provided that the model wrote its turn
     exactly as the template would."""
     evidence: tuple[BridgeEvidence, ...]
+
+    @classmethod
+    def checked_later(
+        cls, tokens: RenderedTokens, evidence: tuple[BridgeEvidence, ...], *, matches: Callable[[], bool]
+    ) -> Bridge:
+        """Create an instance that computes `matches_rerender` on first access. Rollouts are long, and few ask."""
+        made = cls.__new__(cls)
+        made.__dict__.update(tokens=tokens, evidence=evidence, _matches=matches)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Python calls this only for attributes that are not set.
+        if name != "matches_rerender" or "_matches" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.__dict__.setdefault(name, self.__dict__["_matches"]())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tokens, self.matches_rerender, self.evidence)
 
     def __repr__(self) -> str:
         tokens, histories = len(self.tokens.token_ids), len(self.evidence)
@@ -90,21 +124,36 @@ def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | N
     return None
 
 
+def _has_known_ids(ids: list[Any], count: int, texts: Mapping[int, str]) -> bool:
+    """Return True if the first `count` ids are ids of the vocabulary. No text has any other id."""
+    try:
+        numbers = {*array("I", ids[:count])}
+    except Exception:
+        # An object that is not an id may raise anything when it is converted.
+        return False
+    if isinstance(texts, TokenTexts):
+        # Only ids with a token are kept.
+        numbers -= texts.keys()
+    return all(texts[number] != UNKNOWN for number in numbers)
+
+
 def _no_stop_token(detail: str) -> BridgeRefusal:
     return refuse(BridgeReason.NO_STOP_TOKEN, detail)
 
 
-@dataclass(frozen=True)
-class _Suffix(LabelledText):
-    """The text that new messages add, with its labels."""
+class _Suffix(NamedTuple):
+    """The text that new messages add."""
 
-    settings: PipelineSettings
-    trace: Trace
-    labels: list[LabelledSpan]
-    tool_names = ()
+    lead: str
+    """The text before it that closes the turn."""
+    pieces: list[SuffixPiece]
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join([self.lead, *(piece.text for piece in self.pieces)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,32 +183,22 @@ class Extension:
             if isinstance(suffix, BridgeRefusal):
                 return suffix
             suffixes.append(suffix)
-        texts = {suffix.trace.text: quote_short(suffix.trace.text) for suffix in suffixes}
-        if len(texts) > 1:
-            calls, other = texts.values()
+        if len({suffix.text for suffix in suffixes}) > 1:
+            calls, other = (quote_short(suffix.text) for suffix in suffixes)
             detail = f"the template adds {calls} if the turn consists of calls alone, else {other}"
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         first = suffixes[0]
-        if not first.begins_with_stop and not self._keeps_last_token(first.trace.text):
+        if not first.begins_with_stop and not self._keeps_last_token(first.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
         evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
-        matches = complete and all(item.change is None for item in evidence) and self._has_known_ids()
-        return Bridge(self._join_tokens(first), matches, evidence)
-
-    def _has_known_ids(self) -> bool:
-        """Return True if every id of the rollout is one of the vocabulary. No text has any other id."""
-        texts = self.context.tokenizer.vocab.token_texts
-        try:
-            numbers = {*array("I", self.prior.prompt), *array("I", self.prior.completion)}
-        except Exception:
-            # An object that is not an id may raise anything when it is converted.
-            return False
-        if isinstance(texts, TokenTexts):
-            # Only ids with a token are kept.
-            numbers -= texts.keys()
-        return all(texts[number] != UNKNOWN for number in numbers)
+        unchanged = complete and all(item.change is None for item in evidence)
+        ids, tokens = self._join_tokens(first)
+        # The rollout is taken from the copy of its ids: the caller may change the lists.
+        before, texts = len(self.prior.prompt) + len(self.prior.completion), self.context.tokenizer.vocab.token_texts
+        matches = functools.partial(_has_known_ids, ids, before, texts) if unchanged else bool
+        return Bridge.checked_later(tokens, evidence, matches=matches)
 
     @property
     def _roles(self) -> list[str]:
@@ -175,23 +214,22 @@ class Extension:
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
-        rules, words = self.context.learn(field_rules), ProbeWords()
-        content = classify_content(turn.content, rules)
-        if content in ("", PROBE_CONTENT):
-            turn = turn._replace(content=content)
-        calls = tuple(classify_call(call, rules, words) for call in turn.calls)
-        sample_turn = Turn(turn.reasoning, content, calls)
-        sample = Sample(sample_turn, [classify_message(message, rules, words) for message in self.new])
-        suffix = self._suffix_by_proof(turn, sample)
+        sample = classify_sample(turn, self.new, self.context.learn(field_rules))
+        if sample.turn.content in ("", PROBE_CONTENT):
+            turn = turn._replace(content=sample.turn.content)
+        suffix = self._suffix_by_proof(turn, sample, is_kind=True)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        return self._suffix_by_proof(turn, Sample(turn, self.new)) or refuse(
+        return self._suffix_by_proof(turn, Sample(turn, self.new), is_kind=False) or refuse(
             BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
         )
 
-    def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
-        """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
+    def _suffix_by_proof(self, turn: Turn, sample: Sample, *, is_kind: bool) -> _Suffix | BridgeRefusal | None:
+        """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample.
+
+        `is_kind` is True if the sample is that of a kind of messages.
+        """
         key = hash_text(repr(sample))
         proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
         chosen = choose_outcome(
@@ -208,7 +246,16 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            return self._render_suffix(outcome, turn, outcome.stop + closing, evidence)
+            plan = self._plan(outcome, sample, key) if is_kind else None
+            if plan is not None:
+                pieces = plan.fill(self.new, lambda: substitute_turn(turn, self.new))
+            else:
+                rendered = self._render_suffix(outcome, turn)
+                if rendered is None:
+                    return None
+                pieces = rendered
+            begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
+            return _Suffix(outcome.stop + closing, pieces, begins_with_stop, evidence)
         except REJECTIONS as error:
             return refuse(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
 
@@ -250,27 +297,20 @@ class Extension:
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
-    def _render_suffix(
-        self, outcome: Outcome, turn: Turn, lead: str, evidence: tuple[BridgeEvidence, ...]
-    ) -> _Suffix | None:
-        """Return the text after the turn with `lead` before it; None if the scaffold is not the one of the proof."""
+    def _plan(self, outcome: Outcome, sample: Sample, key: bytes) -> SuffixPlan | None:
+        """Return the plan for messages of the kind of a sample; None if only a run of the template shows the suffix."""
+        if text_size(self.new) > LARGEST_PLANNED:
+            return None
+        return self.context.remember(("plan", key), lambda: plan_suffix(self.context, sample, outcome))
+
+    def _render_suffix(self, outcome: Outcome, turn: Turn) -> list[SuffixPiece] | None:
+        """Return the pieces after the turn; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render(messages, turn=index, prompt=True)
-        end = followed.end
         if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
-        # The tokens after a special token do not depend on the text before it.
-        moved = len(lead) - end
-        labels = [LabelledSpan(0, len(lead), -1, (), Channel.SCAFFOLD, sampled=False, content=False)] if lead else []
-        for start, stop, message, path, channel, _, content in followed.rendered.labels:
-            if stop > end:
-                place = max(start, end) + moved, stop + moved, max(message - index - 1, -1), path
-                labels.append(LabelledSpan(*place, channel, sampled=False, content=content and message > index))
-        trace = Trace(lead + followed.trace.text[end:], tuple(Span(*label[:4]) for label in labels))
-        return _Suffix(
-            self.context.pipeline.settings, trace, labels, outcome.stop in self.context.tokenizer.added_tokens, evidence
-        )
+        return read_suffix(followed)
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
@@ -280,10 +320,13 @@ class Extension:
         joined = [*ids[-2:], *self.context.encode(text)]
         return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
 
-    def _join_tokens(self, suffix: _Suffix) -> RenderedTokens:
+    def _join_tokens(self, suffix: _Suffix) -> tuple[list[Any], RenderedTokens]:
+        """Return all ids of the extended rollout, and the same ids with their attribution."""
         prior = self.prior
-        encoded = suffix.encoded
-        first = 1 + self._tokens_after_stop(suffix.trace.text, encoded.ids) if suffix.begins_with_stop else 0
+        # The tokens after a special token do not depend on the text before it.
+        text = label_suffix(suffix.pieces, lead=suffix.lead, settings=self.context.pipeline.settings)
+        encoded = text.encoded
+        first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
         # The sum of two lists has exactly the right size, so a long prompt is copied only once.
         new_ids = [*prior.completion, *encoded.ids[first:]]
@@ -295,18 +338,19 @@ class Extension:
         turn, new = {"role": "assistant", "tool_calls": calls}, self.new
 
         def attribute() -> Attribution:
-            runs, _, injected, _ = suffix.attribute()
+            runs, _, injected, _ = text.attribute()
             added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
             return Attribution(
                 # There are no runs if a custom tokenizer provides no offsets.
                 (TokenRun(before, -1, Channel.SCAFFOLD, False, False), *added) if runs else (),
-                injected=[text._replace(start=text.start + moved, end=text.end + moved) for text in injected],
+                injected=[token._replace(start=token.start + moved, end=token.end + moved) for token in injected],
                 tool_names=extract_message_tool_names([turn, *new])[1:],
             )
 
-        return RenderedTokens.of_encoded(
+        tokens = RenderedTokens.of_encoded(
             all_ids, attribute, message_roles=self._roles, decode=self.context.tokenizer.decode
         )
+        return all_ids, tokens
 
     def _tokens_after_stop(self, added: str, ids: Sequence[int]) -> int:
         """Return how many tokens of the suffix after the stop token the completion already contains.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import marshal
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.messages import normalise_tools
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat
@@ -27,11 +30,21 @@ Scaffold = tuple[tuple[int, Path | str], ...]
 """The template text around bodies: the number of a message with a text, or with the path of a body."""
 _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 """The proofs of each context, by its key."""
+_TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
+"""The same tables, and those that a context still uses."""
+_CONTEXTS_KEPT = 8
+"""How many contexts of a renderer are kept at least: one for each list of tools."""
+_LARGEST_TOOLS = 2**17
+"""The size in bytes up to which tools are kept."""
+_MARSHAL_VERSION = 0
+"""The version of the `marshal` format in which equal data has equal bytes: it has no references."""
 
 
 def clear_proof_caches() -> None:
     """Drop all proofs of bridges, as in a new process."""
     _PROOFS.clear()
+    for table in list(_TABLES):
+        table.clear()
 
 
 def hash_text(text: str) -> bytes:
@@ -112,7 +125,9 @@ class BridgeContext:
     def _proofs(self) -> BoundedTable[Any]:
         tools = hash_text(repr(self.tools))
         key = pipeline_key(self.pipeline, with_tools=self.tools is not None), tools, self.header
-        return _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
+        table = _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
+        _TABLES.add(table)
+        return table
 
     def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """Return a result that depends on this context and on `key` alone, computed once."""
@@ -143,6 +158,39 @@ class BridgeContext:
     def turn_format(self) -> TurnFormat:
         """The delimiters of turns with these tools."""
         return self.pipeline.turn_format(with_tools=self.tools is not None)
+
+
+class KeptTools(NamedTuple):
+    """Normalised tools, and the bytes that stand for them; None if they are not kept."""
+
+    tools: list[JsonObject] | None
+    key: bytes | None
+
+
+class BridgeContexts:
+    """The contexts of a pipeline. Tools with the same content are normalised and hashed once."""
+
+    def __init__(self, pipeline: RenderPipeline) -> None:
+        self._pipeline = pipeline
+        self._tools: BoundedTable[list[JsonObject] | None] = BoundedTable(keep=_CONTEXTS_KEPT)
+        self._contexts: BoundedTable[BridgeContext] = BoundedTable(keep=_CONTEXTS_KEPT)
+
+    def normalise_tools(self, tools: Iterable[Any] | None) -> KeptTools:
+        """Return tools as plain JSON data, which must not be changed. Raises as `normalise_tools` does."""
+        try:
+            key = marshal.dumps(cast(Any, tools), _MARSHAL_VERSION)
+        except ValueError:
+            # Not plain data.
+            return KeptTools(normalise_tools(tools), None)
+        if len(key) > _LARGEST_TOOLS:
+            return KeptTools(normalise_tools(tools), None)
+        return KeptTools(self._tools.get(key, lambda: normalise_tools(tools)), key)
+
+    def get(self, kept: KeptTools, header: str) -> BridgeContext:
+        """Return the context with some tools. `header` is the same for all."""
+        if kept.key is None:
+            return BridgeContext(self._pipeline, kept.tools, header)
+        return self._contexts.get(kept.key, lambda: BridgeContext(self._pipeline, kept.tools, header))
 
 
 def field_rules(context: BridgeContext) -> FieldRules:

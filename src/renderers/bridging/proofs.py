@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn, Scaffold
+from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import (
     HistoryFeature,
@@ -25,6 +27,7 @@ from renderers.bridging.sample_histories import (
 )
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, hide_probe_words
 from renderers.core.spans import Channel, Path
@@ -41,6 +44,14 @@ class Sample(NamedTuple):
 
     turn: Turn
     new: Sequence[JsonObject]
+
+
+def classify_sample(turn: Turn, new: Sequence[JsonObject], rules: FieldRules) -> Sample:
+    """Return the sample of the kind of a turn and new messages."""
+    words = ProbeWords()
+    calls = tuple([classify_call(call, rules, words) for call in turn.calls])
+    sample_turn = Turn(turn.reasoning, classify_content(turn.content, rules), calls)
+    return Sample(sample_turn, [classify_message(message, rules, words) for message in new])
 
 
 class Outcome(NamedTuple):
@@ -63,13 +74,35 @@ class Outcome(NamedTuple):
     fault: BridgeRefusal | None
 
 
-class Proof(NamedTuple):
+@dataclass(frozen=True)
+class Proof:
     """The outcomes for all histories that the template accepts, and its errors for the others."""
 
     outcomes: tuple[Outcome, ...]
     suffixes: tuple[str, ...]
     """The texts after the turn, in quotes, by their numbers."""
     errors: tuple[str, ...]
+
+    @lazy
+    def agrees(self) -> bool:
+        """True if all histories have the same text after the turn, and none has a fault."""
+        ends = {(outcome.stop, outcome.suffix) for outcome in self.outcomes}
+        return len(ends) == 1 and all(outcome.fault is None for outcome in self.outcomes)
+
+    @lazy
+    def rewrites(self) -> bool:
+        """True if the template would rewrite a history."""
+        return any(outcome.change is not None for outcome in self.outcomes)
+
+    @lazy
+    def evidence(self) -> tuple[BridgeEvidence, ...]:
+        """The evidence of all histories."""
+        return describe_outcomes(self.outcomes)
+
+
+def describe_outcomes(outcomes: Sequence[Outcome]) -> tuple[BridgeEvidence, ...]:
+    """Return the evidence of some outcomes."""
+    return tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in outcomes)
 
 
 class _History(NamedTuple):
@@ -232,12 +265,10 @@ def choose_outcome(
     ends = first.stop, first.suffix
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
     # The real history, which may be long, is only searched if the result depends on it.
-    if any(
-        (outcome.stop, outcome.suffix) != ends or outcome.fault is not None or not (kept or outcome.change is None)
-        for outcome in likely
-    ):
-        absent = _absent_features(likely, has_token, after_assistant)
-        likely = tuple(outcome for outcome in likely if absent.isdisjoint(outcome.history.features))
+    if proof.agrees and (kept or not proof.rewrites):
+        return first, proof.evidence
+    absent = _absent_features(likely, has_token, after_assistant)
+    likely = tuple(outcome for outcome in likely if absent.isdisjoint(outcome.history.features))
     fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:
         return fault
@@ -251,7 +282,7 @@ def choose_outcome(
                 f"the template adds {added[0]} or {added[1]}, depending on names or ids of calls that are not known"
             )
         return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(new)}: {detail}")
-    evidence = tuple(BridgeEvidence(outcome.history.name, outcome.change) for outcome in likely)
+    evidence = describe_outcomes(likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
         detail = f"{describe_new(new)}: if the turn follows {change.history}, {change.change}"

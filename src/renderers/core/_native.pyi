@@ -1,9 +1,10 @@
 from array import array
 from typing import Any, TypeVar
 
-Match = TypeVar("Match", bound=tuple[int, int, str])
-
-Run = TypeVar("Run", bound=tuple[object, ...])
+_Match = TypeVar("_Match", bound=tuple[int, int, str])
+_Run = TypeVar("_Run", bound=tuple[object, ...])
+_Span = TypeVar("_Span")
+_Owner = tuple[int, tuple[str | int, ...]]
 
 VERSION: int
 
@@ -14,11 +15,11 @@ def attribute(
     borders: list[int],
     ends: list[int],
     labels: tuple[tuple[object, ...], ...],
-    run: type[Run],
+    run: type[_Run],
     /,
-) -> tuple[tuple[Run, ...], tuple[int, ...]] | list[int] | int: ...
+) -> tuple[tuple[_Run, ...], tuple[int, ...]] | list[int] | int: ...
 def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
-def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[Match], /) -> list[Match]: ...
+def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[_Match], /) -> list[_Match]: ...
 def join(ids: list[object], texts: bytes, spans: array[int], /) -> tuple[str, bytes] | None: ...
 def locate(
     text: str,
@@ -31,13 +32,6 @@ def locate(
 ) -> tuple[list[int], list[int]] | list[int] | int: ...
 def copy_json(value: Any, depth: int, /) -> Any: ...
 def same_json(value: Any, plain: Any, /) -> bool: ...
-
-VERSION: int
-
-_Owner = tuple[int, tuple[str | int, ...]]
-_T = TypeVar("_T")
-
-def join(ids: list[object], texts: bytes, spans: array[int], /) -> tuple[str, bytes] | None: ...
 def json_text(value: object, /) -> str | None: ...
 def is_plain(value: object, /) -> bool: ...
 def wrap_contents(
@@ -50,4 +44,6 @@ def wrap_contents(
 def output_parts(
     pieces: list[str], root: object, types: tuple[type, type, type], /
 ) -> tuple[list[int], list[Any], list[int], int]: ...
-def merge_parts(ends: list[int], owners: list[_Owner | None], message: int, span_type: type[_T], /) -> list[_T]: ...
+def merge_parts(
+    ends: list[int], owners: list[_Owner | None], message: int, span_type: type[_Span], /
+) -> list[_Span]: ...

@@ -77,6 +77,10 @@ class Program(Protocol):
     def readable_fields(self) -> frozenset[str] | None:
         """The names of all message fields that the format can read; None if it can read any field."""
 
+    @property
+    def edited_fields(self) -> frozenset[str] | None:
+        """The fields with texts that the format may change in part, not visibly in every text; None if all may be."""
+
     def may_write(self, text: str) -> bool:
         """Return True if the definition of the format contains a text."""
 

@@ -19,6 +19,7 @@ from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
+from renderers.templating.text_edits import edited_fields
 from renderers.templating.text_uses import text_uses
 
 _ADAPTERS_KEPT = 32
@@ -83,6 +84,10 @@ class TemplateProgram:
     @property
     def readable_fields(self) -> frozenset[str] | None:
         return readable_fields(self.template.source)
+
+    @property
+    def edited_fields(self) -> frozenset[str] | None:
+        return edited_fields(self.template.source)
 
     def may_write(self, text: str) -> bool:
         return text in self.template.source

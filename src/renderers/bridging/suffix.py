@@ -1,0 +1,228 @@
+"""The text that new messages add: read from a run of the template, or from a plan for messages of their kind.
+
+A plan is made from a run with a sample of the kind. It has the text of the template, and a place for each field that
+the template writes. It is used only if the template is known to write these fields unchanged, except for whitespace at
+their ends: by the static analysis of the template, and by a second run with texts that show all other changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
+from renderers.bridging.message_kind import FieldRules
+from renderers.bridging.proofs import Outcome, Sample, classify_sample, find_fault
+from renderers.bridging.sample_histories import substitute_turn
+from renderers.core.completions import CalledTool
+from renderers.core.jsontypes import JsonObject
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_ID, PROBE_TEXT
+from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
+from renderers.programs.base import REJECTIONS
+from renderers.rendering.labelled_text import LabelledText
+from renderers.rendering.pipeline import PipelineSettings
+
+LARGEST_PLANNED = 2**18
+"""The number of characters of new messages up to which no template that copies them comes near a limit."""
+_WORD = re.compile(f"({PROBE_TEXT}|{PROBE_ID})([0-9]+)")
+_FIXED_START = re.compile(r"\\A(?:\\n|[\w<>/| ])*")
+"""A pattern for prompted text that matches a fixed text at the start of a turn only."""
+_REVEALING = "Zé漢🙂 {n} \"Quote\" 'it' <b> &amp; \\n {{ x }} {% y %} [1]\n\n  İndented\there, ẞ\r\n# A, b; c: {n}\n"
+_PADDING = "The Quick brown fox jumps. " * 64
+
+
+class SuffixPiece(NamedTuple):
+    """A piece of a suffix with its label. No piece is sampled."""
+
+    text: str
+    message: int
+    """The number of the new message; -1 for text of no new message."""
+    path: Path
+    channel: Channel
+    content: bool
+
+
+def read_suffix(followed: RenderedTurn) -> list[SuffixPiece]:
+    """Return the pieces after the turn of a run."""
+    text, end, turn = followed.trace.text, followed.end, followed.message
+    return [
+        SuffixPiece(
+            text[max(start, end) : stop], max(message - turn - 1, -1), path, channel, content and message > turn
+        )
+        for start, stop, message, path, channel, _, content in followed.rendered.labels
+        if stop > end
+    ]
+
+
+@dataclass(frozen=True)
+class SuffixText(LabelledText):
+    """The text of a suffix with its labels."""
+
+    settings: PipelineSettings
+    trace: Trace
+    labels: tuple[LabelledSpan, ...]
+    tool_names: ClassVar[tuple[str, ...]] = ()
+
+
+def label_suffix(pieces: Sequence[SuffixPiece], *, lead: str, settings: PipelineSettings) -> SuffixText:
+    """Return the text of a suffix with the text `lead` before it, which the template wrote."""
+    labels, end = [], 0
+    if lead:
+        pieces = [SuffixPiece(lead, -1, (), Channel.SCAFFOLD, content=False), *pieces]
+    for text, message, path, channel, content in pieces:
+        start, end = end, end + len(text)
+        labels.append(LabelledSpan(start, end, message, path, channel, sampled=False, content=content))
+    trace = Trace("".join([piece.text for piece in pieces]), tuple([Span(*label[:4]) for label in labels]))
+    return SuffixText(settings, trace, tuple(labels))
+
+
+def text_size(value: Any) -> int:
+    """Return the number of characters in the texts of JSON data.
+
+    >>> text_size([{"role": "user", "content": "Hi"}])
+    6
+    """
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(text_size, value.values()))
+    return sum(map(text_size, value)) if isinstance(value, list) else 0
+
+
+class _Place(NamedTuple):
+    """A piece of a planned suffix, and the field that it is the text of."""
+
+    piece: SuffixPiece
+    source: int
+    """The number of the new message that has the field; -1 for the turn."""
+    edit: Callable[[str], str] | None
+    """What the template does to the text of the field; None if the piece is the same for all messages."""
+
+
+_EDITS = (str.__str__, str.strip, str.lstrip, str.rstrip)
+
+
+class SuffixPlan(NamedTuple):
+    """The suffix of all messages of a kind."""
+
+    places: tuple[_Place, ...]
+
+    def fill(self, new: Sequence[JsonObject], make_turn: Callable[[], JsonObject]) -> list[SuffixPiece]:
+        """Return the pieces for new messages of the kind. `make_turn` returns the substitute for the turn."""
+        pieces = []
+        for piece, source, edit in self.places:
+            if edit is not None:
+                value = _value_at(make_turn() if source < 0 else new[source], piece.path)
+                piece = piece._replace(text=edit(value))
+            pieces.append(piece)
+        return pieces
+
+
+def _value_at(message: JsonObject, path: Path) -> Any:
+    value: Any = message
+    for key in path:
+        value = value[key]
+    return value
+
+
+def plan_suffix(context: BridgeContext, sample: Sample, outcome: Outcome) -> SuffixPlan | None:
+    """Return the plan for the messages of a kind; None if the template may change a field that it writes.
+
+    `sample` is the sample of the kind, `outcome` the one of its proof that a rollout is extended with.
+    """
+    rules = context.learn(field_rules)
+    if not _allows_plans(context) or sample.turn.content not in ("", PROBE_CONTENT):
+        return None
+    revealing = _with_revealing_texts(sample)
+    if repr(classify_sample(*revealing, rules)) != repr(sample):
+        return None
+    followed, other = _follow(context, sample, outcome), _follow(context, revealing, outcome)
+    if followed is None or other is None:
+        return None
+    plan = _read_plan(followed, sample, rules, context.turn_format.key.program.edited_fields or frozenset())
+    if plan is None or plan.fill(revealing.new, lambda: substitute_turn(*revealing)) != read_suffix(other):
+        return None
+    return plan
+
+
+def _allows_plans(context: BridgeContext) -> bool:
+    settings, program = context.pipeline.settings, context.turn_format.key.program
+    limits, usual, prompted = settings.limits, PipelineSettings.limits, settings.conventions.prompted
+    # Only a run can be verified, and only a run finds that a limit is exceeded.
+    has_room = limits.steps >= usual.steps and limits.characters >= usual.characters
+    is_fixed = prompted is None or _FIXED_START.fullmatch(prompted) is not None
+    return not settings.verify and has_room and is_fixed and program.edited_fields is not None
+
+
+def _follow(context: BridgeContext, sample: Sample, outcome: Outcome) -> RenderedTurn | None:
+    """Return the run of a sample after the history of an outcome; None if it has another scaffold."""
+    history = outcome.history.messages
+    messages = [*history, substitute_turn(*sample), *sample.new]
+    try:
+        followed = context.render(messages, turn=len(history), prompt=True)
+    except REJECTIONS:
+        return None
+    is_proven = find_fault(followed, sample.new) is None and followed.scaffold() == outcome.scaffold
+    return followed if is_proven else None
+
+
+def _read_plan(followed: RenderedTurn, sample: Sample, rules: FieldRules, edited: frozenset[str]) -> SuffixPlan | None:
+    """Return the plan that a run of a sample shows; None if a text is not that of its field."""
+    turn, places = substitute_turn(*sample), list[_Place]()
+    owners = [label.message for label in followed.rendered.labels if label.end > followed.end]
+    for piece, owner in zip(read_suffix(followed), owners, strict=True):
+        source = owner - followed.message - 1
+        edit = None
+        if owner >= 0 and piece.path not in ((), ("role",)):
+            if source >= -1 and edited.isdisjoint(piece.path):
+                edit = _find_edit(piece, sample.new[source] if source >= 0 else turn, rules)
+            if edit is None or (places and places[-1].piece[1:3] == piece[1:3]):
+                return None
+        places.append(_Place(piece, source, edit))
+    return SuffixPlan(tuple(places))
+
+
+def _find_edit(piece: SuffixPiece, message: JsonObject, rules: FieldRules) -> Callable[[str], str] | None:
+    """Return what the template does to the field of a piece; None if it is not known."""
+    try:
+        value = _value_at(message, piece.path)
+    except (KeyError, IndexError, TypeError):
+        return None
+    if not isinstance(value, str):
+        return None
+    body, literals = value.strip(), rules.literals
+    # A text that is one of the literals which match a whole text is in the sample itself.
+    is_known = _WORD.fullmatch(body) is not None or body in literals.whole
+    if not is_known and (_WORD.search(body) or literals.may_match(body)):
+        return None
+    return next((edit for edit in _EDITS if edit(value) == piece.text), None)
+
+
+# ==================
+# Revealing texts
+# ==================
+
+
+def _with_revealing_texts(sample: Sample) -> Sample:
+    """Return a sample with other texts in place of its probe words, which show whether a template changes them."""
+    calls = tuple(CalledTool(*(text and _reveal(text) for text in call)) for call in sample.turn.calls)
+    return Sample(sample.turn._replace(calls=calls), _reveal(list(sample.new)))
+
+
+def _reveal(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _reveal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if isinstance(item, str) else _reveal(item) for item in value]
+    word = _WORD.fullmatch(value.strip()) if isinstance(value, str) else None
+    if word is None:
+        return value
+    kind, number = word.groups()
+    if kind == PROBE_ID:
+        # A template may test the length of an id.
+        text = f"Qé-_.{number:0>{len(word[0]) - 5}}"
+    else:
+        text = f"{_REVEALING.replace('{n}', number)}{_PADDING}End {number}."
+    return value.replace(word[0], text)
