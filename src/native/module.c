@@ -4,8 +4,8 @@
 
 static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
-     "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
-     "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+     "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
+     "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
     {NULL, NULL, 0, NULL},
 };
 

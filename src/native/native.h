@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 1 /* increased with every change of an interface */
+#define VERSION 2 /* increased with every change of an interface */
 
 PyObject *native_join(PyObject *module, PyObject *args);
 

@@ -1,5 +1,5 @@
-from array import array
-
 VERSION: int
 
-def join(ids: list[object], texts: bytes, spans: array[int], /) -> tuple[str, bytes] | None: ...
+def join(
+    ids: list[object], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
+) -> tuple[str, bytes, list[int]] | list[object]: ...
