@@ -1,128 +1,130 @@
-/* Join the texts of tokens to one text, and return the start of each token.
+/* Join the texts of tokens to one text, and return the position of each token and of each marker.
 
-   `renderers.parsing.pieces` does the same in Python if this extension was not built. Inputs are not trusted:
-   nothing outside of the buffers is read, whatever they hold. No Python code runs during the call, so the inputs
-   cannot change. */
+   `renderers.parsing.pieces` does the same in Python. Inputs are not trusted: nothing outside of the buffers is read,
+   whatever they hold. No Python code runs during the call, so the inputs cannot change. */
 
 #include "native.h"
 
 #include <string.h>
 
-typedef uint16_t Unit;  /* a character */
-typedef uint32_t Place; /* an offset in the texts of the vocabulary */
-typedef uint64_t Start; /* an offset in the joined text */
+#define ENTRY 16             /* the bytes of an entry of the table */
+#define INLINE (ENTRY - 1)   /* the longest text that an entry holds itself */
 
-#define STRIDE 8 /* characters to copy at once: few tokens are longer */
+/* The first byte of an entry. A value from 1 to `INLINE + 1` is the length of its text plus 1. */
+enum { MISSING = 0, MARKER = 0xFE, LONG = 0xFF };
 
-/* The start and the end of the text of a token. */
+/* The joined text so far, with room for the texts of all other entries except long ones. */
 typedef struct {
-    Place start;
-    Place end;
-} Span;
+    char *bytes;
+    size_t length;
+    size_t capacity;
+} Text;
 
-static Span span_of(const char *spans, Py_ssize_t number)
+/* Append the text of an entry that refers to `texts`. Return 0 if it is not within them, or -1 without memory. */
+static int append_long(Text *text, const unsigned char *entry, const Py_buffer *texts, size_t room)
 {
-    Span span;
-    memcpy(&span, spans + (size_t)number * sizeof(Span), sizeof(Span));
-    return span;
+    uint32_t start, length;
+    memcpy(&start, entry + 4, sizeof(start));
+    memcpy(&length, entry + 8, sizeof(length));
+    if ((uint64_t)start + length > (uint64_t)texts->len)
+        return 0;
+    size_t needed = text->length + length + room;
+    if (needed > (size_t)PY_SSIZE_T_MAX / 2)
+        return -1;
+    if (needed > text->capacity) {
+        char *bytes = PyMem_Realloc(text->bytes, needed * 2);
+        if (bytes == NULL)
+            return -1;
+        text->bytes = bytes;
+        text->capacity = needed * 2;
+    }
+    memcpy(text->bytes + text->length, (const char *)texts->buf + start, length);
+    text->length += length;
+    return 1;
 }
 
-/* Fill in the ids and the start of each token. Return the length of the joined text, or -1 if an id is invalid. */
-static int64_t measure(PyObject *ids, Py_ssize_t count, const char *spans, Py_ssize_t size, Py_ssize_t units,
-                       Place *numbers, char *starts)
+static int append_position(PyObject *marks, uint64_t position)
 {
-    Start length = 0;
-    for (Py_ssize_t at = 0; at < count; at++) {
+    PyObject *number = PyLong_FromUnsignedLongLong(position);
+    int failed = number == NULL || PyList_Append(marks, number) < 0;
+    Py_XDECREF(number);
+    return failed ? -1 : 1;
+}
+
+/* Return the entry of an id in a table of `size` entries. NULL if it is not an int, or not in the table. */
+static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize_t size)
+{
+    if (!PyLong_CheckExact(id))
+        return NULL;
+    int overflow;
+    long number = PyLong_AsLongAndOverflow(id, &overflow);
+    if (overflow || number < 0 || number >= size)
+        return NULL;
+    return (const unsigned char *)entries + (size_t)number * ENTRY;
+}
+
+/* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
+static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries, const Py_buffer *texts,
+                      uint64_t first, Text *joined, char *starts, PyObject *marks, PyObject *missing)
+{
+    /* A copy, because the compiler must assume that a pointer to characters can point to `joined`. */
+    Text text = *joined;
+    const char *table = entries->buf;
+    const Py_ssize_t size = entries->len / ENTRY;
+    int done = 1;
+    for (Py_ssize_t at = 0; at < count && done >= 0; at++) {
         PyObject *id = PyList_GetItem(ids, at);
-        if (!PyLong_CheckExact(id))
-            return -1;
-        int overflow;
-        long number = PyLong_AsLongAndOverflow(id, &overflow);
-        if (overflow || number < 0 || number >= size)
-            return -1;
-        Span span = span_of(spans, number);
-        if (span.start > span.end || span.end > (uint64_t)units)
-            return -1;
-        memcpy(starts + (size_t)at * sizeof(Start), &length, sizeof(Start));
-        numbers[at] = (Place)number;
-        length += span.end - span.start;
+        const unsigned char *entry = entry_of(id, table, size);
+        uint64_t start = first + text.length;
+        memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
+        done = 0;
+        if (entry != NULL && entry[0] - 1u <= INLINE) {
+            memcpy(text.bytes + text.length, entry + 1, INLINE);
+            text.length += entry[0] - 1u;
+            continue;
+        } else if (entry != NULL && entry[0] == MARKER) {
+            text.bytes[text.length++] = (char)entry[1];
+            done = append_position(marks, start);
+        } else if (entry != NULL && entry[0] == LONG) {
+            Text grown = text;
+            done = append_long(&grown, entry, texts, (size_t)(count - at) * INLINE);
+            text = grown;
+        }
+        if (done == 0)
+            done = PyList_Append(missing, id);
     }
-    return (int64_t)length;
+    *joined = text;
+    return done;
 }
 
-/* Copy the texts one after the other. Return the union of the bits of all characters. `text` must have room for one
-   stride more than the texts. */
-static Unit copy(const Place *numbers, Py_ssize_t count, const char *texts, const char *spans, Py_ssize_t units,
-                 Unit *text)
-{
-    Unit *to = text;
-    for (Py_ssize_t at = 0; at < count; at++) {
-        Span span = span_of(spans, numbers[at]);
-        size_t length = span.end - span.start;
-        const char *from = texts + span.start * sizeof(Unit);
-        if (length <= STRIDE && (uint64_t)span.start + STRIDE <= (uint64_t)units)
-            memcpy(to, from, STRIDE * sizeof(Unit));
-        else
-            memcpy(to, from, length * sizeof(Unit));
-        to += length;
-    }
-    Unit bits = 0;
-    for (const Unit *unit = text; unit < to; unit++)
-        bits |= *unit;
-    return bits;
-}
-
-static PyObject *text_of(Unit *text, Py_ssize_t length, Unit bits)
-{
-    if (bits > 0xFF) {
-        const uint16_t one = 1;
-        int order = *(const char *)&one ? -1 : 1;
-        return PyUnicode_DecodeUTF16((const char *)text, length * (Py_ssize_t)sizeof(Unit), "surrogatepass", &order);
-    }
-    /* In place: each byte overwrites a character that was read already. */
-    char *bytes = (char *)text;
-    for (Py_ssize_t at = 0; at < length; at++) {
-        Unit unit;
-        memcpy(&unit, bytes + (size_t)at * sizeof(Unit), sizeof(Unit));
-        bytes[at] = (char)unit;
-    }
-    return PyUnicode_DecodeLatin1(bytes, length, "strict");
-}
-
-static PyObject *joined(PyObject *ids, const Py_buffer *texts, const Py_buffer *spans)
+static PyObject *joined(PyObject *ids, const Py_buffer *entries, const Py_buffer *texts, uint64_t first)
 {
     Py_ssize_t count = PyList_Size(ids);
-    Py_ssize_t units = texts->len / (Py_ssize_t)sizeof(Unit);
-    Py_ssize_t size = spans->len / (Py_ssize_t)sizeof(Span);
-    if (count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(Start) - 1)
+    if (count > PY_SSIZE_T_MAX / (4 * ENTRY))
         return PyErr_NoMemory();
-    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(Start));
-    Place *numbers = PyMem_Malloc(((size_t)count + 1) * sizeof(Place));
-    Unit *text = NULL;
-    PyObject *wire = NULL, *result = NULL;
-    if (starts == NULL || numbers == NULL)
+    Text text = {.capacity = ((size_t)count + 1) * INLINE};
+    text.bytes = PyMem_Malloc(text.capacity);
+    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint64_t));
+    PyObject *marks = PyList_New(0), *missing = PyList_New(0), *wire = NULL, *result = NULL;
+    if (text.bytes == NULL || starts == NULL || marks == NULL || missing == NULL)
         goto end;
-    int64_t length = measure(ids, count, spans->buf, size, units, numbers, PyBytes_AsString(starts));
-    if (length < 0) {
-        result = Py_NewRef(Py_None);
+    if (append_all(ids, count, entries, texts, first, &text, PyBytes_AsString(starts), marks, missing) < 0)
+        goto end;
+    if (PyList_Size(missing) > 0) {
+        result = Py_NewRef(missing);
         goto end;
     }
-    if (length > PY_SSIZE_T_MAX / (int64_t)sizeof(Unit) - STRIDE)
-        goto end;
-    text = PyMem_Malloc(((size_t)length + STRIDE) * sizeof(Unit));
-    if (text == NULL)
-        goto end;
-    Unit bits = copy(numbers, count, texts->buf, spans->buf, units, text);
-    wire = text_of(text, (Py_ssize_t)length, bits);
+    wire = PyUnicode_DecodeLatin1(text.bytes, (Py_ssize_t)text.length, NULL);
     if (wire != NULL)
-        result = PyTuple_Pack(2, wire, starts);
+        result = PyTuple_Pack(3, wire, starts, marks);
 end:
     if (result == NULL && !PyErr_Occurred())
         PyErr_NoMemory();
-    PyMem_Free(text);
-    PyMem_Free(numbers);
+    PyMem_Free(text.bytes);
     Py_XDECREF(wire);
     Py_XDECREF(starts);
+    Py_XDECREF(marks);
+    Py_XDECREF(missing);
     return result;
 }
 
@@ -130,11 +132,12 @@ PyObject *native_join(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *ids;
-    Py_buffer texts, spans;
-    if (!PyArg_ParseTuple(args, "O!y*y*", &PyList_Type, &ids, &texts, &spans))
+    Py_buffer entries, texts;
+    unsigned long long first;
+    if (!PyArg_ParseTuple(args, "O!y*y*K", &PyList_Type, &ids, &entries, &texts, &first))
         return NULL;
-    PyObject *result = joined(ids, &texts, &spans);
+    PyObject *result = joined(ids, &entries, &texts, first);
+    PyBuffer_Release(&entries);
     PyBuffer_Release(&texts);
-    PyBuffer_Release(&spans);
     return result;
 }

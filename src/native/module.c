@@ -15,8 +15,8 @@ static PyMethodDef methods[] = {
      "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
     {"join", native_join, METH_VARARGS,
-     "join(ids, texts, spans): the joined text of ids and the start of each as uint64. None if an id is invalid.\n\n"
-     "`texts` are the texts of the vocabulary as uint16, `spans` the start and the end of each as uint32."},
+     "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
+     "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
     {"locate", native_locate, METH_VARARGS,
      "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
      "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"

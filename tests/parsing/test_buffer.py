@@ -10,15 +10,20 @@ from hypothesis import strategies as st
 
 from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.pieces import Pieces
+from renderers.tokenizer.encoding.byte_text import FREE
 
-PIECES = st.lists(st.sampled_from(["", "a", "bc", "\u0101", "\u0102", "def"]), max_size=20)
-MARKERS = MarkerSet.of("\u0101", "bca")
+PIECES = st.lists(st.sampled_from(["", "a", "bc", FREE[0], FREE[1], "def"]), max_size=20)
+MARKERS = MarkerSet.of(FREE[0], "bca")
 
 
 def filled(pieces: list[str]) -> InputBuffer:
     buffer = InputBuffer()
     buffer.add(Pieces.of(pieces))
     return buffer
+
+
+def add(buffer: InputBuffer, *pieces: str) -> bool:
+    return buffer.add(Pieces.of(pieces, buffer.end))
 
 
 def unread_tokens(buffer: InputBuffer) -> list[int]:
@@ -63,23 +68,39 @@ def test_read_tokens_are_discarded_and_numbers_stay(pieces: list[str], position:
     assert unread_tokens(buffer) == numbers
 
 
+@given(st.lists(PIECES, max_size=4), st.integers(0, 60))
+def test_markers_are_found_after_earlier_tokens_were_discarded(parts: list[list[str]], position: int) -> None:
+    buffer = InputBuffer()
+    for part in parts:
+        add(buffer, *part)
+        buffer.position = min(position, len(buffer.byte_text))
+        buffer.discard_read()
+        expected = [
+            (start, marker)
+            for start in range(buffer.position, len(buffer.byte_text))
+            for marker in MARKERS.markers
+            if buffer.byte_text.startswith(marker, start)
+        ]
+        assert buffer.find(MARKERS) == (expected[0] if expected else None)
+
+
 def test_tokens_are_deferred_until_a_marker_arrives_even_in_parts() -> None:
     buffer = filled(["x", "bc"])
     buffer.defer(MARKERS)
-    assert not buffer.add(Pieces.of(["d"]))
-    assert not buffer.add(Pieces.of(["b"]))
+    assert not add(buffer, "d")
+    assert not add(buffer, "b")
     assert buffer.byte_text == ""
     assert buffer.deferred
     # The chunks split the marker.
-    assert not buffer.add(Pieces.of(["c"]))
-    assert buffer.add(Pieces.of(["a"]))
+    assert not add(buffer, "c")
+    assert add(buffer, "a")
     assert buffer.byte_text == "xbcdbca"
 
 
 def test_deferred_tokens_can_be_resumed() -> None:
     buffer = filled(["x"])
     buffer.defer(MarkerSet.of())
-    assert not buffer.add(Pieces.of(["y"]))
+    assert not add(buffer, "y")
     buffer.resume()
     assert (buffer.byte_text, buffer.token_at(2)) == ("xy", 2)
 
@@ -94,7 +115,8 @@ def test_the_beginning_of_a_marker_at_the_end_of_a_text_is_measured() -> None:
     texts = ("a", "a<", "a</thi", "a</think>", "</thinx")
     assert [markers.partial_suffix_length(text, 0) for text in texts] == [0, 1, 5, 0, 0]
     assert markers.partial_suffix_length("a</thi", 2) == 0
-    assert (markers.markers, markers.multi_character) == (("</think>", "x"), ("</think>",))
+    assert (markers.markers, markers.texts) == (("</think>", "x"), ("</think>", "x"))
+    assert MarkerSet.of(FREE[0], "</think>").tokens == {FREE[0]}
 
 
 def test_a_marker_occurs_in_a_text_or_does_not() -> None:

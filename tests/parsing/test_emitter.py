@@ -20,10 +20,12 @@ from tests.support.completions import Vocabulary
 CONTENT = Field(ContentDelta, Region.CONTENT)
 
 
-def emitter_of(pieces: list[str], field: Field = CONTENT, *, first_token: int = 0) -> tuple[Emitter, InputBuffer]:
-    buffer = InputBuffer(first_token=first_token)
-    buffer.add(Pieces.of(pieces))
-    emitter = Emitter(MarkerText(Vocabulary([], {}), markers=(), stops=()), buffer, first_token=first_token)
+def emitter_of(
+    pieces: list[str], field: Field = CONTENT, *, prefill: tuple[str, ...] = ()
+) -> tuple[Emitter, InputBuffer]:
+    buffer = InputBuffer(Pieces.of(prefill))
+    buffer.add(Pieces.of(pieces, buffer.end))
+    emitter = Emitter(MarkerText(Vocabulary([], {}), markers=(), stops=()), buffer)
     emitter.enter_field(field)
     return emitter, buffer
 
@@ -68,7 +70,7 @@ def test_an_incomplete_character_is_kept_back_unless_flushed(flush: bool, texts:
 
 def test_text_of_the_prompt_is_captured_but_not_emitted() -> None:
     captured: list[tuple[str, str]] = []
-    emitter, _ = emitter_of(["ab", "cd"], CONTENT._replace(captured=captured), first_token=-1)
+    emitter, _ = emitter_of(["cd"], CONTENT._replace(captured=captured), prefill=("ab",))
     emitter.emit_text_to(4, closed=NO_EDGES)
     assert emitter.close() == [ContentDelta("cd", 0, 1)]
     assert captured == [("abcd", "abcd")]

@@ -22,8 +22,10 @@ from renderers import (
 )
 from renderers.core.completions import ToolCallEnd
 from renderers.parsing.compiled import compile_grammar
-from renderers.parsing.parser import find_prefill
-from tests.support.completions import Vocabulary, grammar_of
+from renderers.parsing.parser import ResponseParser, find_prefill
+from renderers.parsing.pieces import NO_PIECES
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.completions import Vocabulary, completions, grammar_of, reader_of_bytes
 from tests.support.models import hub_models
 from tests.support.responses import CALL, HARMONY, ROME, TOOLS, embedded, read, said
 
@@ -230,9 +232,23 @@ def test_a_stream_does_not_see_changes_of_the_callers_tools() -> None:
     assert parser.close(renderer.tokenizer.encode(completion)).tool_calls[0].arguments == {"days": 3}
 
 
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_it_does_not_matter_when_the_end_of_the_prompt_is_scanned(key: str) -> None:
+    for marks in (True, False):
+        reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=marks)
+        for prompt in completions(key):
+            prefill = reader.compiled.marker_text.pieces(reader.encode(prompt))
+            for text in ("", *completions(key)[5:8]):
+                ids = reader.encode(text)
+                later, now = (ResponseParser(reader.compiled, reader.tools, prefill=prefill) for _ in range(2))
+                assert now.state.region in Region
+                assert repr(now.close(ids)) == repr(later.close(ids)), (prompt, text)
+                assert repr(now.last_events) == repr(later.last_events)
+
+
 def test_a_special_token_without_text_is_not_a_header() -> None:
     vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
     compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
-    assert find_prefill(compiled, [0, 1]) == []
+    assert find_prefill(compiled, [0, 1]) == NO_PIECES
     anchors = Vocabulary(["", "a"], {"<|other|>": 0})
-    assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == []
+    assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == NO_PIECES

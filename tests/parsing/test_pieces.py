@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED
-from renderers.parsing import markers
-from renderers.parsing.pieces import NO_PIECES, Pieces, PieceTable, PieceTexts
+from renderers.parsing.pieces import Pieces, PieceTable, PieceTexts
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts, TokenTexts
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, TokenTexts
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
@@ -35,31 +35,58 @@ def in_python(texts: list[str], overrides: dict[int, str] | None = None) -> Piec
 
 
 def in_c(texts: list[str], overrides: dict[int, str] | None = None) -> PieceTable:
-    return PieceTable(ByteTexts(texts), overrides or {})
+    return PieceTable(in_python(texts, overrides))
 
 
 Joiner = Callable[..., PieceTexts | PieceTable]
 JOINERS = [in_python, pytest.param(in_c, marks=needs_c)]
 
 
-def expected(texts: list[str], ids: list[Any]) -> Pieces | None:
-    return Pieces.of([texts[number] for number in ids]) if all(number in range(len(texts)) for number in ids) else None
+@given(texts=TEXTS, first=st.integers(0, 5))
+def test_pieces_have_the_positions_of_tokens_and_markers(texts: list[str], first: int) -> None:
+    pieces = Pieces.of(texts, first)
+    assert pieces.byte_text == "".join(texts)
+    assert list(pieces.starts) == [first + len("".join(texts[:number])) for number in range(len(texts))]
+    markers = {UNKNOWN, *FREE}
+    assert pieces.marks == [first + at for at, character in enumerate(pieces.byte_text) if character in markers]
 
 
-@pytest.mark.parametrize("joiner", JOINERS)
-@given(texts=TEXTS | NARROW, ids=st.lists(st.integers(-2, 13), max_size=30))
-@example(texts=["a" * 9], ids=[0])
-@example(texts=["a" * 8, "b"], ids=[0, 0, 1])
-@example(texts=["", "\u0fff"], ids=[1, 0, 1])
-@example(texts=[], ids=[])
-def test_ids_are_joined(joiner: Joiner, texts: list[str], ids: list[int]) -> None:
+@given(texts=TEXTS | NARROW, ids=st.lists(st.integers(-2, 13), max_size=30), first=st.integers(0, 2**40))
+@example(texts=["a" * 15], ids=[0], first=0)
+@example(texts=["a" * 16, "b" * 17], ids=[0, 0, 1], first=1)
+@example(texts=["", "\u0fff"], ids=[1, 0, 1], first=0)
+@example(texts=[UNKNOWN, FREE[0], "a" + UNKNOWN], ids=[0, 1, 0, 2], first=7)
+@example(texts=[], ids=[], first=0)
+def test_ids_are_joined(texts: list[str], ids: list[int], first: int) -> None:
     known = [number for number in ids if number in range(len(texts))]
-    assert joiner(texts).join(known) == expected(texts, known)
+    joined = in_python(texts).join(known, first)
+    assert joined == Pieces.of([texts[number] for number in known], first)
+    if COMPILED:
+        table = in_c(texts)
+        for _ in range(2):
+            in_table = table.join(known, first)
+            assert in_table == joined or (in_table is None and not all(has_entry(texts[number]) for number in known))
+
+
+def has_entry(text: str) -> bool:
+    markers = {UNKNOWN, *FREE}.intersection(text)
+    return (not markers or len(text) == 1) and max(text, default="") <= "\xff"
 
 
 @needs_c
-def test_a_table_rejects_an_id_that_is_not_in_the_vocabulary() -> None:
-    assert in_c(["a"]).join([0, 1]) is None
+def test_a_table_grows_to_the_largest_id_that_is_a_token() -> None:
+    table = PieceTable(PieceTexts(TokenTexts({0: "a", 200_000: "b"}.get), {}))
+    assert table.join([0, 1, 200_000]) == Pieces.of(["a", UNKNOWN, "b"])
+    assert table.join([0, 199_999]) == Pieces.of(["a", UNKNOWN])
+    for unknown in (2**20 - 1, 2**20, 2**31, 2**63):
+        assert table.join([0, unknown]) is None
+
+
+@needs_c
+def test_a_table_has_no_entry_for_an_id_beyond_its_largest_size() -> None:
+    table = PieceTable(PieceTexts(TokenTexts({2**20: "b", 2**20 - 1: "a"}.get), {}))
+    assert table.join([2**20]) is None
+    assert table.join([2**20 - 1]) == Pieces.of(["a"])
 
 
 def test_an_id_that_is_not_in_the_vocabulary_is_unknown_and_not_kept() -> None:
@@ -78,31 +105,76 @@ def test_an_object_that_is_not_an_id_is_rejected(joiner: Joiner, odd: Any) -> No
 def test_long_texts_are_joined(joiner: Joiner) -> None:
     texts = [chr(65 + size % 26) * size for size in range(200)]
     ids = list(range(200)) * 50
-    assert joiner(texts).join(ids) == expected(texts, ids)
+    assert joiner(texts).join(ids) == Pieces.of([texts[number] for number in ids])
+
+
+@needs_c
+def test_threads_can_share_a_table() -> None:
+    texts = [f"{number:>{number % 40}}" for number in range(3_000)]
+    table, wrong = in_c(texts), []
+
+    def join(seed: int) -> None:
+        for start in range(seed, 3_000, 7):
+            ids = list(range(start, min(start + 50, 3_000)))
+            if table.join(ids) != Pieces.of(texts[start : start + 50]):
+                wrong.append(start)
+
+    threads = [threading.Thread(target=join, args=[seed]) for seed in range(7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def text_of(entry: bytes, texts: bytes) -> bytes | None:
+    """Return the text of an entry of a table; None if it has none."""
+    if 1 <= entry[0] <= 16:
+        return entry[1:][: entry[0] - 1]
+    if entry[0] == 0xFE:
+        return entry[1:2]
+    start, length = array("I", entry[4:12])
+    return texts[start : start + length] if entry[0] == 0xFF and start + length <= len(texts) else None
+
+
+ENTRIES = st.binary(min_size=16, max_size=16) | st.builds(
+    lambda start, length: b"\xff\0\0\0" + array("I", [start, length]).tobytes() + b"rest",
+    st.integers(0, 30) | st.integers(0, 2**32 - 1),
+    st.integers(0, 30) | st.integers(0, 2**32 - 1),
+)
 
 
 @needs_c
 @given(
     ids=st.lists(st.integers(-1, 6)),
+    entries=st.lists(
+        ENTRIES
+        | st.builds(lambda kind, rest: bytes([kind]) + rest, st.integers(1, 17), st.binary(min_size=15, max_size=15))
+    ),
+    rest=st.binary(max_size=15),
     texts=st.binary(max_size=40),
-    spans=st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=11),
 )
-def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(ids: list[Any], texts: bytes, spans: list[int]) -> None:
+def test_buffers_that_do_not_fit_are_not_read_beyond_their_ends(
+    ids: list[Any], entries: list[bytes], rest: bytes, texts: bytes
+) -> None:
     from renderers.core._native import join
 
-    found = join(ids, texts, array("I", spans))
-    units = len(texts) // 2
-    pairs = list(zip(spans[::2], spans[1::2], strict=False))
-    fits = all(0 <= number < len(pairs) and pairs[number][0] <= pairs[number][1] <= units for number in ids)
-    assert (found is not None) == fits
-    if found is not None:
-        assert len(found[0]) <= sum(pairs[number][1] - pairs[number][0] for number in ids)
+    known = {number: text_of(entry, texts) for number, entry in enumerate(entries)}
+    expected = [known.get(number) for number in ids]
+    found = join(ids, b"".join(entries) + rest, texts, 3)
+    if None in expected:
+        assert found == [number for number in ids if known.get(number) is None]
+    else:
+        parts = [text or b"" for text in expected]
+        starts = [3 + len(b"".join(parts[:number])) for number in range(len(parts))]
+        marks = [start for start, number in zip(starts, ids, strict=True) if entries[number][0] == 0xFE]
+        assert found == (b"".join(parts).decode("latin-1"), array("Q", starts).tobytes(), marks)
 
 
 @pytest.mark.parametrize("joiner", JOINERS)
 def test_texts_of_ids_can_be_overridden(joiner: Joiner) -> None:
-    pieces = joiner(["a", "b", "c"], {5: "more", 1: "other", 3: "\u0100"})
-    assert pieces.join([0, 1, 2, 3, 4, 5]) == Pieces.of(["a", "other", "c", "\u0100", UNKNOWN, "more"])
+    pieces = joiner(["a", "b", "c"], {5: "more", 1: "other", 3: FREE[0]})
+    assert pieces.join([0, 1, 2, 3, 4, 5]) == Pieces.of(["a", "other", "c", FREE[0], UNKNOWN, "more"])
 
 
 @needs_c
@@ -110,29 +182,20 @@ def test_only_lists_are_accepted() -> None:
     from renderers.core._native import join
 
     with pytest.raises(TypeError):
-        join((1, 2), b"", array("I"))  # type: ignore[arg-type]
-
-
-@given(st.lists(st.lists(st.sampled_from(["", "a", "bc"]))), st.integers(0, 40))
-def test_pieces_are_joined_and_cut(parts: list[list[str]], place: int) -> None:
-    texts = [text for part in parts for text in part]
-    whole = Pieces.joined([Pieces.of(part) for part in parts])
-    assert whole == Pieces.of(texts)
-    assert whole.after(place) == (Pieces.of(texts[place:]) if texts[place:] else NO_PIECES)
+        join((1, 2), b"", b"", 0)  # type: ignore[arg-type]
 
 
 @needs_c
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 def test_completions_are_parsed_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = reader_of_bytes(grammar_of(key), marks=True)
-    monkeypatch.setattr(markers, "_TOKENS_UNTIL_TABLE", 0)
     with_table = reader_of_bytes(grammar_of(key), marks=True)
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    monkeypatch.setattr(reader.compiled.marker_text, "_table", None)
+    assert with_table.compiled.marker_text._table is not None
     for text in completions(key):
         ids = reader.encode(text)
         for chunks in ([ids], [[*ids, -1, None, *ids]], list(one_by_one(ids))):
             assert repr(read(reader, chunks)) == repr(read(with_table, chunks))
-    assert reader.compiled.marker_text._table is None
-    assert with_table.compiled.marker_text._table is not None
 
 
 def test_the_c_extension_is_used_if_it_can_be_built() -> None:

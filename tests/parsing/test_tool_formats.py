@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
+from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
@@ -108,10 +109,9 @@ def test_a_section_with_calls_in_the_prompt_is_not_a_failed_call() -> None:
     reader = reader_of_bytes(grammar_of("kimi"), marks=True)
     section = reader.encode(format_calls("kimi", [Call("a", {})]))
     prefill = split_at_marker_tokens(reader.compiled.marker_text.pieces(section[:-1]).byte_text)
-    assert ResponseParser(reader.compiled, None, prefill=prefill).close(section[-1:]).tool_calls == []
-    assert [call.status for call in ResponseParser(reader.compiled, None, prefill=prefill[:1]).close().tool_calls] == [
-        UNCLOSED
-    ]
+    assert ResponseParser(reader.compiled, None, prefill=Pieces.of(prefill)).close(section[-1:]).tool_calls == []
+    opened = ResponseParser(reader.compiled, None, prefill=Pieces.of(prefill[:1])).close()
+    assert [call.status for call in opened.tool_calls] == [UNCLOSED]
 
 
 def hermes(body: str) -> str:

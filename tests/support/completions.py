@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from renderers import ChatRenderer
 from renderers.core.completions import ContentDelta, ParsedResponse, ParseEvent, ReasoningDelta, Region, ToolCallDelta
-from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
-from renderers.parsing.parser import new_scanner
+from renderers.parsing.parser import ResponseParser
+from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import ByteTexts, TokenTexts, to_byte_text
+from renderers.tokenizer.encoding.byte_text import TokenTexts, to_byte_text
 from tests.support.call_formats import Call, format_calls
 from tests.support.standin import byte_tokenizer
 
@@ -173,10 +173,6 @@ class Vocabulary(NamedTuple):
         return TokenTexts(dict(enumerate(self.texts)).get)
 
     @property
-    def byte_texts(self) -> ByteTexts:
-        return ByteTexts(self.texts)
-
-    @property
     def reserved_texts(self) -> frozenset[str]:
         return frozenset(self.added_tokens)
 
@@ -273,13 +269,11 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
 
 def read(reader: Reader, chunks: Chunks) -> Reading:
     """Parse a completion in chunks, and close the parser with the last one."""
-    scanner = new_scanner(reader.compiled, reader.tools)
-    events: list[ParseEvent] = []
-    *earlier, last = (reader.compiled.marker_text.pieces(list(chunk)) for chunk in (chunks or [[]]))
-    for pieces in earlier:
-        events += scanner.feed(pieces)
-    events += scanner.close(last)
-    return Reading(events, assemble(events, scanner.state))
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+    *earlier, last = chunks or [[]]
+    events = [event for chunk in earlier for event in parser.feed(list(chunk))]
+    response = parser.close(list(last))
+    return Reading([*events, *parser.last_events], response)
 
 
 def in_two(ids: Sequence[int], at: int) -> Chunks:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from array import array
 from bisect import bisect_left
 from typing import NamedTuple
 
 from renderers.parsing.grammar import SPACES
-from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
 
@@ -17,44 +19,51 @@ class MarkerSet(NamedTuple):
 
     markers: tuple[str, ...]
     """The longest ones first."""
-    multi_character: tuple[str, ...]
-    """The markers of more than one character. A chunk can end within one of these."""
-    any_ascii: bool
-    """True if any marker can occur in ASCII text."""
+    tokens: frozenset[str]
+    """The markers that are tokens."""
+    texts: tuple[str, ...]
+    """All other markers."""
+    beginnings: frozenset[str]
+    """The texts that are the beginning of a marker. A chunk can end with one of these."""
 
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
         unique = tuple(sorted({*markers} - {""}, key=len, reverse=True))
-        multi_character = tuple(marker for marker in unique if len(marker) > 1)
-        return cls(unique, multi_character, any(map(str.isascii, unique)))
+        tokens = frozenset(marker for marker in unique if MARKER_CHARACTERS.fullmatch(marker))
+        texts = tuple(marker for marker in unique if marker not in tokens)
+        return cls(unique, tokens, texts, frozenset(text[:size] for text in texts for size in range(1, len(text))))
 
     def occurs_in(self, text: str) -> bool:
         return any(marker in text for marker in self.markers)
 
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
-        longest = len(self.markers[0]) if self.multi_character else 1
-        for size in range(min(longest - 1, len(text) - start), 0, -1):
-            if any(marker.startswith(text[-size:]) for marker in self.multi_character):
+        if not self.beginnings:
+            return 0
+        end = text[max(start, len(text) - len(self.texts[0]) + 1) :]
+        for size in range(len(end), 0, -1):
+            if end[-size:] in self.beginnings:
                 return size
         return 0
 
 
 class InputBuffer:
-    """Tokens as pieces of byte text, numbered from `first_token` on.
+    """Tokens as pieces of byte text, numbered from 0 on, after the tokens of a prompt with numbers below 0.
 
-    `position` is the first character that was not read.
+    `position` is the first character that was not read. `end` is the position of the whole input, prompt included,
+    at which the next piece begins.
     """
 
-    def __init__(self, *, first_token: int = 0) -> None:
-        self.byte_text = ""
+    def __init__(self, prefill: Pieces = NO_PIECES) -> None:
+        self.byte_text, self._starts, self._marks = prefill
         self.position = 0
-        self.completion_start = 0
+        self.end = self.completion_start = len(prefill.byte_text)
         """The first character of the completion. Tokens with a number below 0 belong to the prompt."""
-        self._starts = NO_PIECES.starts
-        self._first_token = first_token
-        # The next occurrence of each marker that was searched for.
-        self._occurrences: dict[str, int] = {}
+        self._first_token = -len(prefill.starts)
+        # The position of the text in the whole input.
+        self._offset = 0
+        # The next occurrence of each text, and of each set of tokens, that was searched for.
+        self._occurrences: dict[str | frozenset[str], int] = {}
         self.deferred: list[Pieces] = []
         """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
@@ -62,11 +71,16 @@ class InputBuffer:
 
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
+        byte_text, starts, marks = pieces
+        self.end += len(byte_text)
         if not self.deferred:
-            self._set(Pieces.joined([Pieces(self.byte_text, self._starts), pieces]) if self._starts else pieces)
+            if self._starts:
+                byte_text, starts, marks = self.byte_text + byte_text, self._starts + starts, self._marks + marks
+            self.byte_text, self._starts, self._marks = byte_text, starts, marks
+            self._occurrences.clear()
             return True
         self.deferred.append(pieces)
-        text = self._overlap + pieces.byte_text
+        text = self._overlap + byte_text
         if self._awaited.occurs_in(text):
             self.resume()
             return True
@@ -78,46 +92,56 @@ class InputBuffer:
         self.discard_read()
         text = self.byte_text
         self._awaited, self._overlap = awaited, text[len(text) - awaited.partial_suffix_length(text, 0) :]
-        self.deferred = [Pieces(text, self._starts)]
-        self._set(NO_PIECES)
+        self.deferred = [Pieces(text, self._starts, self._marks)]
+        self.byte_text, self._starts, self._marks = NO_PIECES
 
     def resume(self) -> None:
         if self.deferred:
-            self._set(Pieces.joined(self.deferred))
+            texts, starts, marks = zip(*self.deferred, strict=True)
+            self.byte_text = "".join(texts)
+            self._starts = array("Q", itertools.chain.from_iterable(starts))
+            self._marks = list(itertools.chain.from_iterable(marks))
+            self._occurrences.clear()
             self.deferred = []
 
     def discard_read(self) -> None:
         """Drop the tokens that were read completely. A token that was read in part stays."""
-        count = bisect_left(self._starts, self.position)
-        if self._start_of(count) > self.position:
+        starts, read_to = self._starts, self._offset + self.position
+        count = bisect_left(starts, read_to)
+        start = starts[count] if count < len(starts) else self._offset + len(self.byte_text)
+        if start > read_to:
             count -= 1
+            start = starts[count]
         if count:
-            start = self._start_of(count)
+            size = start - self._offset
             self._first_token += count
-            self._set(Pieces(self.byte_text, self._starts).after(count))
-            self.position -= start
+            self._offset = start
+            self.position -= size
+            self.completion_start = max(0, self.completion_start - size)
+            self.byte_text, self._starts = self.byte_text[size:], starts[count:]
+            self._marks = self._marks and self._marks[bisect_left(self._marks, start) :]
+            self._occurrences.clear()
 
-    def _start_of(self, index: int) -> int:
-        """Return the first character of a token, or the end of the text for the token after the last one."""
-        return self._starts[index] if index < len(self._starts) else len(self.byte_text)
-
-    def _set(self, pieces: Pieces) -> None:
-        self.byte_text, self._starts = pieces
-        self._occurrences.clear()
-        self.completion_start = self._start_of(-self._first_token) if self._first_token < 0 else 0
+    @property
+    def is_empty(self) -> bool:
+        return not (self._starts or self.deferred)
 
     def find(self, marker_set: MarkerSet, start: int | None = None) -> tuple[int, str] | None:
         """Return the first marker of a set and its position, from `start` or else from `position` on.
 
-        Of two markers at the same position the longer one is returned. Occurrences are remembered,
-        so that finding all markers takes one pass over the text for each of them.
+        Of two markers at the same position the longer one is returned. Occurrences are remembered, so that
+        finding all markers takes one pass over the input for each text and one for all tokens. Searches for the
+        same set must go forward.
         """
-        if not marker_set.any_ascii and self.byte_text.isascii():
-            return None
         start = self.position if start is None else start
         byte_text, occurrences = self.byte_text, self._occurrences
         first, first_marker = _NOWHERE, ""
-        for marker in marker_set.markers:
+        if self._marks:
+            first = occurrences.get(marker_set.tokens, -1)
+            if first < start:
+                first = occurrences[marker_set.tokens] = self._find_token(marker_set.tokens, start)
+            first_marker = byte_text[first] if first < _NOWHERE else ""
+        for marker in marker_set.texts:
             position = occurrences.get(marker, -1)
             if position < start:
                 position = byte_text.find(marker, start)
@@ -128,6 +152,14 @@ class InputBuffer:
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 
+    def _find_token(self, tokens: frozenset[str], start: int) -> int:
+        byte_text, marks, offset = self.byte_text, self._marks, self._offset
+        for index in range(bisect_left(marks, start + offset), len(marks)):
+            position = marks[index] - offset
+            if byte_text[position] in tokens:
+                return position
+        return _NOWHERE
+
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""
         text = self.byte_text[self.position : self.position + limit]
@@ -135,4 +167,4 @@ class InputBuffer:
 
     def token_at(self, position: int) -> int:
         """Return the number of the first token that begins at a position or after it."""
-        return self._first_token + bisect_left(self._starts, position)
+        return self._first_token + bisect_left(self._starts, self._offset + position)

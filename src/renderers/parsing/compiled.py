@@ -10,6 +10,7 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.emitter import Field, skipped_because
 from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
+from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
@@ -50,8 +51,11 @@ class CompiledGrammar:
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
         self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
         self.stop_markers = MarkerSet.of(*stops)
-        self.assumed_prefill = [self.think] if grammar.assumes_reasoning else []
+        self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
+        inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
+        self._ends = MarkerSet.of(*stops, self.call_end, self.section_end, *inner)
+        """The markers that can end a call or the turn."""
         edges, left = self.reasoning.edges, grammar.content.left
         self.reasoning_field = Field(ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,))
         self.content = Field(ContentDelta, Region.CONTENT, ends=(grammar.content, grammar.content_before_calls))
@@ -61,6 +65,10 @@ class CompiledGrammar:
         self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
         keeps_text = tool_format is not None and tool_format.keeps_text
         self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
+
+    def can_end_in(self, byte_text: str) -> bool:
+        """Return True if a call or the turn may end within a text."""
+        return self._ends.occurs_in(byte_text)
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:

@@ -46,18 +46,17 @@ _INCOMPLETE = re.compile(r"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x
 class Emitter:
     """Collect events. Hold the current field and the token up to which events were emitted.
 
-    Tokens are numbered from `first_token` on. Tokens below 0 belong to the prompt, and events do
-    not include them.
+    Tokens with a number below 0 belong to the prompt, and events do not include them.
     """
 
-    def __init__(self, marker_text: MarkerText, buffer: InputBuffer, *, first_token: int) -> None:
+    def __init__(self, marker_text: MarkerText, buffer: InputBuffer) -> None:
         self.region = _START
         self.has_reasoning = False
         """True if the completion has reasoning text."""
         self.events: list[ParseEvent] = []
         self._decode = marker_text.decode
         self._buffer = buffer
-        self._emitted_to = first_token
+        self._emitted_to = buffer.token_at(0)
         self._markers_pending = False
         self._field = _CONTENT
         # Emptied when the beginning of the field was read.
@@ -94,10 +93,10 @@ class Emitter:
         if not self._markers_pending:
             return
         self._markers_pending = False
-        end = self._buffer.token_at(self._buffer.position)
-        if end > self._emitted_to:
+        start, end = self._emitted_to, self._buffer.token_at(self._buffer.position)
+        if end > start:
             if end > 0:
-                self.events.append(MarkerToken(max(self._emitted_to, 0), end))
+                self.events.append(MarkerToken(start if start > 0 else 0, end))
             self._emitted_to = end
 
     def read_markers_to(self, position: int) -> None:
@@ -108,9 +107,34 @@ class Emitter:
     def emit_text_to(self, end: int, *, closed: Edges | None, flush: bool = False, marker: str = "") -> None:
         """Emit the text up to a position.
 
-        `closed` are the edges of a field that ends there, or None if it goes on. A field that goes
+        `closed` are the edges of a field that ends there; its padding is removed. A field that goes
         on keeps back a suffix that the next chunk can change, except with `flush`. `marker` is a
         marker at that position, to be read as well.
+        """
+        buffer, field = self._buffer, self._field
+        byte_text = buffer.byte_text
+        if (self._lead or self._left) and not self._read_padding(end, whole=flush or closed is not None):
+            return
+        start = buffer.position
+        text_end = end
+        if closed is not None:
+            if field.ends:
+                text_end = closed.end_in(byte_text, start, end)
+        elif not flush:
+            for edges in field.ends:
+                text_end = min(text_end, edges.sure_in(byte_text, start, end))
+            if not byte_text.isascii():
+                text_end = complete_characters_end(byte_text, start, text_end)
+        if text_end > start:
+            self._emit_part(text_end)
+        if marker or closed is not None:
+            buffer.position = end + len(marker)
+            self._markers_pending = True
+
+    def _read_padding(self, end: int, *, whole: bool) -> bool:
+        """Read the padding at the beginning of the field, up to a position.
+
+        Return False if the next chunk decides about the padding. With `whole`, the text up to that position is decided.
         """
         buffer = self._buffer
         byte_text, start = buffer.byte_text, buffer.position
@@ -118,38 +142,35 @@ class Emitter:
             if byte_text.startswith(self._lead, start, end):
                 start += len(self._lead)
             elif end - start < len(self._lead) and self._lead.startswith(byte_text[start:end]):
-                if closed is None and not flush:
-                    return
+                if not whole:
+                    return False
                 start = end
             self._lead = ""
         if self._left:
-            start = end - len(byte_text[start:end].lstrip(self._left))
+            if byte_text[start : start + 1] in self._left:
+                start = end - len(byte_text[start:end].lstrip(self._left))
             if start < end:
                 self._left = ""
         if start > buffer.position:
             self.read_markers_to(start)
-        text_end, field = end, self._field
-        if closed is not None:
-            # A field without padding was emitted as it arrived.
-            text_end = closed.end_in(byte_text, start, end) if field.ends else end
-        elif not flush:
-            text_end = min([edges.sure_in(byte_text, start, end) for edges in field.ends], default=end)
-            text_end = complete_characters_end(byte_text, start, text_end)
-        if text_end > start:
-            if self.region is _REASONING:
-                self.has_reasoning = True
-            part = byte_text[start:text_end]
-            text = self._decode(part)
-            if field.captured is not None:
-                field.captured.append((part, text))
-            if start < buffer.completion_start:
-                # All of the text is captured, but the event has only the completion's part.
-                text = self._decode(byte_text[buffer.completion_start : text_end])
-            first, last = self.advance_to(text_end)
-            if last:
-                self.events.append(field.make_event(text, first, last))
-        if marker or closed is not None:
-            self.read_markers_to(end + len(marker))
+        return True
+
+    def _emit_part(self, end: int) -> None:
+        """Emit text of the field up to a position."""
+        buffer, field = self._buffer, self._field
+        start = buffer.position
+        part = buffer.byte_text[start:end]
+        text = part if part.isascii() else self._decode(part)
+        if self.region is _REASONING:
+            self.has_reasoning = True
+        if field.captured is not None:
+            field.captured.append((part, text))
+        if start < buffer.completion_start:
+            # All of the text is captured, but the event has only the completion's part.
+            text = self._decode(part[buffer.completion_start - start :])
+        first, last = self.advance_to(end)
+        if last:
+            self.events.append(field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""

@@ -12,6 +12,7 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES
+from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import Scanner
 from renderers.parsing.tool_formats.harmony import CHANNEL, RECIPIENT, START
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
@@ -45,8 +46,8 @@ _markers = functools.lru_cache(maxsize=64)(_Markers)
 class HarmonyScanner(Scanner):
     """Scan a turn of several messages. Messages for the same field are joined by a line break."""
 
-    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> None:
-        super().__init__(compiled, tools, first_token=first_token)
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
+        super().__init__(compiled, tools, prefill=prefill)
         self._decode, self._stops = compiled.marker_text.decode, compiled.marker_text.stops
         self._markers = _markers(compiled.inner, self._stops)
         self._has_message = False

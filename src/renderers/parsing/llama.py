@@ -8,6 +8,7 @@ from typing import Any
 from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES
+from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner
 from renderers.parsing.tool_formats.llama import find_calls
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
@@ -16,8 +17,8 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 class BareCallScanner(MarkerScanner):
     """Scan a turn that is either calls without markers or a turn like any other."""
 
-    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> None:
-        super().__init__(compiled, tools, first_token=first_token)
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
+        super().__init__(compiled, tools, prefill=prefill)
         (self._python_tag,) = compiled.inner
         self.openings = ("{", self._python_tag)
 

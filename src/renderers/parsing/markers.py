@@ -9,14 +9,10 @@ from typing import Any, Protocol
 
 from renderers.core.native import COMPILED
 from renderers.core.text import compile_alternation, describe_type
-from renderers.parsing.pieces import Pieces, PieceTable, PieceTexts
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
+from renderers.parsing.pieces import MARKER_CHARACTERS, Pieces, PieceTable, PieceTexts
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, from_byte_text, to_byte_text
 
-_MARKER_CHARACTERS = re.compile(f"([{UNKNOWN}{''.join(FREE)}])")
-
-
-_TOKENS_UNTIL_TABLE = 2**17
-"""The number of tokens after which a table of the whole vocabulary has repaid the time to make it."""
+_SPLIT_AT_MARKERS = re.compile(f"({MARKER_CHARACTERS.pattern})")
 
 
 class MarkerTokenizer(Protocol):
@@ -24,8 +20,6 @@ class MarkerTokenizer(Protocol):
 
     @property
     def token_texts(self) -> Mapping[int, str]: ...
-    @property
-    def byte_texts(self) -> ByteTexts | None: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
@@ -74,9 +68,8 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
-        self._tokenizer, self._piece_texts = tokenizer, PieceTexts(texts, characters)
-        self._table: PieceTable | None = None
-        self._tokens_until_table = _TOKENS_UNTIL_TABLE
+        self._piece_texts = PieceTexts(texts, characters)
+        self._table = PieceTable(self._piece_texts) if COMPILED else None
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
@@ -97,20 +90,13 @@ class MarkerText:
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
 
-    def pieces(self, ids: list[Any]) -> Pieces:
-        """Return the byte text of ids. An id that is not a token becomes `UNKNOWN`."""
-        if self._table is None:
-            self._count(len(ids))
-        pieces = self._table.join(ids) if self._table is not None else self._piece_texts.join(ids)
+    def pieces(self, ids: list[Any], first: int = 0) -> Pieces:
+        """Return the byte text of ids, from a position of the input on. An id that is not a token becomes `UNKNOWN`."""
+        pieces = self._table.join(ids, first) if self._table is not None else None
+        pieces = pieces or self._piece_texts.join(ids, first)
         if pieces is None:
-            return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in map(_as_int, ids)])
+            return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in map(_as_int, ids)], first)
         return pieces
-
-    def _count(self, tokens: int) -> None:
-        """Make the table once enough tokens were parsed to repay the time that it takes."""
-        self._tokens_until_table -= tokens
-        if COMPILED and self._tokens_until_table < 0 and self._tokenizer.byte_texts is not None:
-            self._table = PieceTable(self._tokenizer.byte_texts, self._piece_texts.overrides)
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""
@@ -139,4 +125,4 @@ def split_at_marker_tokens(byte_text: str) -> list[str]:
     >>> split_at_marker_tokens("a\u0100\u0101b")
     ['a', 'Ā', 'ā', 'b']
     """
-    return [piece for piece in _MARKER_CHARACTERS.split(byte_text) if piece]
+    return [piece for piece in _SPLIT_AT_MARKERS.split(byte_text) if piece]

@@ -11,7 +11,7 @@ from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.harmony import HarmonyScanner
 from renderers.parsing.llama import BareCallScanner
 from renderers.parsing.markers import as_ids, split_at_marker_tokens
-from renderers.parsing.pieces import Pieces
+from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner, Scanner
 from renderers.parsing.tool_formats import TurnLayout
 
@@ -38,11 +38,11 @@ class ResponseParser:
     'Hello!'
     """
 
-    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: list[str]) -> None:
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces) -> None:
         self._marker_text = compiled.marker_text
-        self._scanner = new_scanner(compiled, tools, first_token=-len(prefill))
-        if prefill:
-            self._scanner.feed(Pieces.of(prefill))
+        self._scanner = new_scanner(compiled, tools, prefill=prefill)
+        if compiled.can_end_in(prefill.byte_text):
+            self._scanner.feed(NO_PIECES)
             self._scanner.calls.forget()
             if self._scanner.stop_token_id is not None:
                 # The prompt ends that turn, so the completion begins another one.
@@ -76,7 +76,7 @@ class ResponseParser:
     def _pieces(self, token_ids: list[Any]) -> Pieces:
         if self._response is not None:
             raise ValueError("this parser is closed. Create a new one for another completion.")
-        return self._marker_text.pieces(token_ids)
+        return self._marker_text.pieces(token_ids, self._scanner.buffer.end)
 
     @property
     def last_events(self) -> list[ParseEvent]:
@@ -86,15 +86,17 @@ class ResponseParser:
     @property
     def state(self) -> CompletionState:
         """The state at the end of the tokens so far."""
+        # Scans the end of the prompt, if nothing was fed yet.
+        self._scanner.feed(NO_PIECES)
         return self._scanner.state
 
 
-def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> Scanner:
+def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> Scanner:
     """Return a scanner for a grammar and the tools of a prompt. The layout of turns determines its class."""
-    return _SCANNERS[compiled.layout](compiled, tools, first_token=first_token)
+    return _SCANNERS[compiled.layout](compiled, tools, prefill=prefill)
 
 
-def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> list[str]:
+def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
 
     It may include the end of that turn and everything that follows it.
@@ -105,5 +107,5 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> list[str]:
         start = byte_text.rfind(header)
         if start >= 0:
             prefill = byte_text[start + len(header) :]
-            return split_at_marker_tokens(prefill) if prefill else []
-    return []
+            return Pieces.of(split_at_marker_tokens(prefill)) if prefill else NO_PIECES
+    return NO_PIECES

@@ -34,10 +34,10 @@ State = Callable[[bool], bool]
 class Scanner(abc.ABC):
     """Scan one completion. Subclasses have the states of a turn."""
 
-    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, first_token: int = 0) -> None:
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         self.compiled = compiled
-        self.buffer = InputBuffer(first_token=first_token)
-        self.emitter = Emitter(compiled.marker_text, self.buffer, first_token=first_token)
+        self.buffer = InputBuffer(prefill)
+        self.emitter = Emitter(compiled.marker_text, self.buffer)
         self.calls = CallReader(compiled, tools, self.buffer, self.emitter)
         self.current: State = self.in_start
         self.opened_reasoning = False
