@@ -45,8 +45,8 @@ def label(
     Content at the start of a turn that is enclosed in the template's reasoning markers is reasoning. With
     `inline_reasoning`, markers inside the content count as well.
     """
-    channels = [span_channel(span, messages) for span in trace.spans]
-    finder = _TurnFinder(trace, channels, turn_format, stop_tokens)
+    spans = _index_spans(trace, messages)
+    finder = _TurnFinder(trace, spans, turn_format, stop_tokens)
     turns, media = {}, {}
     for index, message in enumerate(messages):
         kinds = set(media_parts(message).values())
@@ -57,8 +57,32 @@ def label(
             turn = finder.find(index, turn_format.headers(messages[index - 1]["role"] if index else ""))
             if turn is not None:
                 turns[index] = _apply_conventions(turn, conventions, trace.text)
-    regions = _find_reasoning(trace, channels, turns, turn_format.think_markers, inline=inline_reasoning)
-    return tuple(_label_spans(trace, messages, channels, turns, regions, media))
+    regions = _find_reasoning(trace, spans, turns, turn_format.think_markers, inline=inline_reasoning)
+    return tuple(_label_spans(trace, messages, spans.channels, turns, regions, media))
+
+
+class _Spans(NamedTuple):
+    """Facts about the spans of a trace."""
+
+    channels: list[Channel]
+    first: dict[int, int]
+    """The first span of each message."""
+    content_starts: dict[int, int]
+    """Where the content of each message starts."""
+
+
+def _index_spans(trace: Trace, messages: Sequence[JsonObject]) -> _Spans:
+    spans = _Spans([], {}, {})
+    channels, first, content_starts = spans
+    for number, span in enumerate(trace.spans):
+        start, end, message, path = span
+        channel = span_channel(span, messages) if path else Channel.SCAFFOLD
+        channels.append(channel)
+        if message not in first:
+            first[message] = number
+        if channel is Channel.CONTENT and start < end and message not in content_starts:
+            content_starts[message] = start
+    return spans
 
 
 class _Turn(NamedTuple):
@@ -69,14 +93,9 @@ class _Turn(NamedTuple):
     end: int
     prompted: tuple[tuple[int, int], ...] = ()
 
-    def samples(self, start: int, end: int, *, template_text: bool) -> bool:
-        """Return True if a range is sampled. Only text that the template wrote can be prompted."""
-        if not self.start <= start < end <= self.end:
-            return False
-        # Most turns have no prompted range, and an empty generator takes as long as the rest.
-        return not (
-            template_text and self.prompted and any(first <= start and end <= last for first, last in self.prompted)
-        )
+    def prompts(self, start: int, end: int) -> bool:
+        """Return True if a range is within a prompted one. Only text that the template wrote can be prompted."""
+        return any(first <= start and end <= last for first, last in self.prompted)
 
 
 def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str) -> _Turn:
@@ -117,13 +136,14 @@ def _label_spans(
             parts = _split_span((span_start, span_end, channel), trace.text, borders, region, placeholder)
         turn = turns.get(owner)
         for start, end, own in parts:
-            message = owner
-            sampled = turn is not None and turn.samples(start, end, template_text=not path)
-            if end in ends:
-                stopped = ends[end]
-                if stopped != owner and turns[stopped].samples(start, end, template_text=not path):
+            message, sampled = owner, False
+            if turn is not None and turn.start <= start < end <= turn.end:
+                sampled = not (turn.prompted and not path and turn.prompts(start, end))
+            if end in ends and ends[end] != owner:
+                stopped = turns[ends[end]]
+                if stopped.start <= start < end and (path or not stopped.prompts(start, end)):
                     # The stop token of the previous turn, which the template writes at the start of this message.
-                    message, sampled = stopped, True
+                    message, sampled = ends[end], True
             content = sampled if is_assistant[message] else own in _CONTENT
             yield new(LabelledSpan, (start, end, message, path, own, sampled, content))
 
@@ -163,25 +183,21 @@ class _Region(NamedTuple):
 
 
 def _find_reasoning(
-    trace: Trace, channels: list[Channel], turns: dict[int, _Turn], markers: tuple[str, str] | None, *, inline: bool
+    trace: Trace, spans: _Spans, turns: dict[int, _Turn], markers: tuple[str, str] | None, *, inline: bool
 ) -> dict[int, _Region]:
     """Return the reasoning at the start of each turn, by message index."""
     if markers is None:
         return {}
-    contents: dict[int, int] = {}
-    for (start, end, message, _), channel in zip(trace.spans, channels, strict=True):
-        if channel is Channel.CONTENT and start < end:
-            contents.setdefault(message, start)
     regions = {}
     for index, turn in turns.items():
         open_start = _find_marker(trace, markers[0], turn.first, turn.end, inline=inline)
-        content_start = contents.get(index, turn.end)
+        content_start = spans.content_starts.get(index, turn.end)
         if open_start is None or trace.text[min(content_start, open_start) : open_start].strip():
             continue
         start = open_start + len(markers[0])
-        marker_end = _find_marker(trace, markers[1], start, turn.end, inline=inline)
+        end = _find_marker(trace, markers[1], start, turn.end, inline=inline)
         # Reasoning that is not closed extends to the end of the turn.
-        ends = (turn.end,) * 2 if marker_end is None else (marker_end, marker_end + len(markers[1]))
+        ends = (turn.end, turn.end) if end is None else (end, end + len(markers[1]))
         regions[index] = _Region(open_start, start, *ends)
     return regions
 
@@ -197,42 +213,40 @@ def _find_marker(trace: Trace, marker: str, start: int, end: int, *, inline: boo
 class _TurnFinder:
     """Finds the sampled text of turns in one trace."""
 
-    def __init__(
-        self, trace: Trace, channels: list[Channel], turn_format: TurnFormat, stop_tokens: frozenset[str]
-    ) -> None:
+    def __init__(self, trace: Trace, spans: _Spans, turn_format: TurnFormat, stop_tokens: frozenset[str]) -> None:
         self._text, self._spans = trace.text, trace.spans
+        self._channels, self._first, _ = spans
         self._special_tokens = compile_alternation(turn_format.key.special_tokens)
         self._end_token, self._stop_tokens = turn_format.end_token, stop_tokens
-        self._is_body = [channel is not Channel.SCAFFOLD for channel in channels]
-        self._first: dict[int, int] = {}
-        for number, (_, _, message, _) in enumerate(trace.spans):
-            self._first.setdefault(message, number)
 
     def find(self, message: int, headers: tuple[TurnHeader, ...]) -> _Turn | None:
         """Return the turn of a message; None if the template does not write the message."""
         if message not in self._first:
             return None
         spans = self._spans
-        own = []
-        for number in range(self._first[message], len(spans)):
+        first = last_own = self._first[message]
+        bodies = []
+        for number in range(first, len(spans)):
             owner = spans[number].message
             if owner > message:
                 break
             if owner == message:
-                own.append(number)
-        own_end = spans[own[-1]].end
-        bodies = [spans[number] for number in own if self._is_body[number]]
+                last_own = number
+                if self._channels[number] is not Channel.SCAFFOLD:
+                    bodies.append(spans[number])
+        own_end = spans[last_own].end
         # An empty body may be inside the header: reasoning that is switched off.
         first_body = next((span.start for span in bodies if span.start < span.end), own_end)
-        start = self._start(own[0], first_body, own_end, headers)
+        start = self._start(first, first_body, own_end, headers)
         last = max(bodies[-1].end if bodies else start, start)
-        later = (spans[number] for number in range(own[-1] + 1, len(spans)))
+        later = (spans[number] for number in range(last_own + 1, len(spans)))
         follows = next((span for span in later if span.start < span.end), None)
-        return _Turn(spans[own[0]].start, start, self._end(last, max(own_end, last), follows))
+        return _Turn(spans[first].start, start, self._end(last, max(own_end, last), follows))
 
     def _start(self, first_span: int, first_body: int, last: int, headers: tuple[TurnHeader, ...]) -> int:
         before = range(first_span - 1, -1, -1)
-        end = next((self._spans[number].end for number in before if self._is_body[number]), 0)
+        is_body = (number for number in before if self._channels[number] is not Channel.SCAFFOLD)
+        end = next((self._spans[number].end for number in is_body), 0)
         for header in headers:
             # Reasoning that the prompt opens may be part of the content.
             limit = last if header.is_default else first_body

@@ -104,6 +104,8 @@ class RenderedText(LabelledText):
     @lazy
     def turn_format(self) -> TurnFormat:
         """The turn format of the arguments of this render."""
+        if self.arguments is self.pipeline.arguments:
+            return self.pipeline.turn_formats[self.with_tools]
         return self.pipeline.turn_format(with_tools=self.with_tools, arguments=self.arguments)
 
     @property
@@ -162,6 +164,11 @@ class RenderPipeline:
         """The template arguments of every render."""
         return normalise_template_kwargs(self.settings.chat_template_kwargs)
 
+    @lazy
+    def turn_formats(self) -> tuple[TurnFormat, TurnFormat]:
+        """The delimiters of turns with the arguments of every render, without and with tools."""
+        return self.turn_format(with_tools=False), self.turn_format(with_tools=True)
+
     def turn_format(self, *, with_tools: bool, arguments: Mapping[str, Any] | None = None) -> TurnFormat:
         """Return the delimiters of turns, with the arguments of every render or with those of one render."""
         return turn_format(
@@ -182,7 +189,7 @@ class RenderPipeline:
         arguments: Mapping[str, Any] | None = None,
     ) -> RenderedText:
         """Run the program over messages. `arguments` override those of every render."""
-        merged = {**self.arguments, **(arguments or {})}
+        merged = {**self.arguments, **arguments} if arguments else self.arguments
         run = self.program(with_tools=tools is not None).run(
             messages,
             tools=tools,

@@ -146,6 +146,10 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
 
 
 def _translated(token: str) -> str:
+    spaced = token.replace(BYTE_SYMBOLS[0x20], " ")
+    if spaced.isascii() and spaced.isprintable() and " " not in token:
+        # The symbols of all other bytes in it are the same characters.
+        return spaced
     return token.translate(_BYTES) if _BYTES.keys() >= set(map(ord, token)) else to_byte_text(token)
 
 

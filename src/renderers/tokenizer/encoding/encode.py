@@ -53,12 +53,10 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
     """Encode rendered texts, adding no special tokens. All pieces between isolating tokens are encoded in one call."""
     vocab = tokenizer.vocab
     split = [_split(text, cuts) for text, cuts in texts]
-    shared = [
-        piece
-        for (_, cuts), (_, between) in zip(texts, split, strict=True)
-        for piece in between
-        if piece and cuts.plain is None
-    ]
+    shared: list[str] = []
+    for (_, cuts), (_, between) in zip(texts, split, strict=True):
+        if cuts.plain is None:
+            shared += filter(None, between)
     encoded = iter(vocab.encode_pieces(shared))
     joined = []
     for (text, cuts), (borders, between) in zip(texts, split, strict=True):

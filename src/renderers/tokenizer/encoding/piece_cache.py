@@ -70,13 +70,17 @@ class PieceCache(Generic[V]):
         missing = set(texts).difference(young)
         if not missing:
             return young
-        entries = {text: value for text in missing if (value := old.get(text)) is not None}
-        new = list(missing.difference(entries))
+        entries = {text: old[text] for text in missing if text in old}
+        new = [text for text in missing if text not in entries]
         entries.update(zip(new, self._encode(new), strict=True))
-        sizes = {text: sys.getsizeof(text) + self._size_of(value) for text, value in entries.items()}
-        large = {text: entries.pop(text) for text, size in sizes.items() if size > self._capacity >> 3}
-        young.update(entries)
-        self._size += sum(sizes[text] for text in entries)
+        large: dict[str, V] = {}
+        for text, value in entries.items():
+            size = sys.getsizeof(text) + self._size_of(value)
+            if size > self._capacity >> 3:
+                large[text] = value
+            else:
+                young[text] = value
+                self._size += size
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
         return {**young, **large} if large else young

@@ -35,7 +35,7 @@ class TokenSizes:
 
     def learn(self, ids: Iterable[int]) -> None:
         """Add the sizes of some ids to the table."""
-        sizes = {number: len(self._texts[number]) + 1 for number in ids}
+        sizes = {number: len(self._texts[number]) + 1 for number in set(ids)}
         missing = max(sizes, default=-1) + 1 - len(self.table)
         if missing > 0:
             # A new array: other threads may be reading this one. It grows by half, so that few copies are made.
