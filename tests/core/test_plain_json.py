@@ -151,7 +151,7 @@ def test_a_copy_in_c_equals_that_in_python(value: Any, depth: int) -> None:
 
 
 @pytest.mark.parametrize("copy_json", COPIERS)
-@pytest.mark.parametrize("value", NOT_PLAIN, ids=repr)
+@pytest.mark.parametrize("value", NOT_PLAIN, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize(
     "around", [lambda value: value, lambda value: [1, (value,)], lambda value: {"a": {"b": value}}]
 )
