@@ -39,9 +39,17 @@ def test_fastokens_is_loaded_when_enough_text_was_encoded(monkeypatch: pytest.Mo
     assert engines.status.name == "tokenizers"
     assert f"after {size:,} characters" in engines.status.reason
     assert f"So far: {size - 5:,}" in engines.status.reason
-    assert isinstance(engines.engine_for(["éa"]), FastokensEngine)
+    engines.engine_for(["éa"])
+    wait_for_threads()
+    assert isinstance(engines.engine_for(["a"]), FastokensEngine)
     assert engines.status.name == "fastokens"
     assert f"the same ids as tokenizers {tokenizers_version} for " in engines.status.reason
+
+
+def wait_for_threads() -> None:
+    for thread in threading.enumerate():
+        if thread.name.startswith("renderers: "):
+            thread.join(SECONDS)
 
 
 def test_by_default_a_short_process_does_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,28 +96,43 @@ def test_too_little_memory_for_it_does_not_fail_a_render(monkeypatch: pytest.Mon
     assert engines.status.reason.endswith("there is not enough memory to load it")
 
 
-def test_other_threads_go_on_while_one_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_encoded_as_before_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     started, release = threading.Event(), threading.Event()
     load = fastokens_engine
     loads = []
 
     def slow(*args: Any, **options: Any) -> FastokensEngine:
-        loads.append(1)
+        loads.append(threading.current_thread())
         started.set()
         assert release.wait(SECONDS)
         return load(*args, **options)
 
     monkeypatch.setattr(module, "fastokens_engine", slow)
-    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 1)
     engines = choice("auto")
-    with ThreadPoolExecutor(1) as thread:
-        loading = thread.submit(engines.engine_for, ["a"])
-        assert started.wait(SECONDS)
-        assert isinstance(engines.engine_for(["b"]), WordEncoder)
-        release.set()
-        assert isinstance(loading.result(SECONDS), FastokensEngine)
+    text = "a" * 10**6
+    assert isinstance(engines.engine_for([text]), WordEncoder)
+    assert started.wait(SECONDS)
+    assert isinstance(engines.engine_for([text]), WordEncoder)
+    release.set()
+    wait_for_threads()
     assert isinstance(engines.engine_for(["c"]), FastokensEngine)
-    assert loads == [1]
+    assert len(loads) == 1
+    assert loads[0] is not threading.current_thread()
+
+
+def test_a_process_that_cannot_start_a_thread_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 1)
+    engines = choice("auto")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert isinstance(engines.engine_for(["a" * 10**6]), WordEncoder)
+    engines.engine_for(["a"])
+    wait_for_threads()
+    assert isinstance(engines.engine_for(["a"]), FastokensEngine)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
@@ -173,6 +196,7 @@ def test_threads_get_the_same_ids_before_and_after_it_takes_over(monkeypatch: py
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: list(vocab.encode_pieces([text])[0].ids), texts * 3))
     assert found == due * 3
+    wait_for_threads()
     assert vocab.engines.status.name == "fastokens"
 
 

@@ -32,7 +32,7 @@ _WEIGHT = 4
 _INSTALL = 'Install it with pip install "renderers[fast]"'
 
 _building = threading.Lock()
-"""Held while an engine is loaded. Other threads do not wait for it."""
+"""Held while an engine is loaded. Nothing waits for it."""
 
 
 def _after_fork() -> None:
@@ -70,8 +70,8 @@ def check_engine(option: object) -> None:
 class EngineChoice:
     """The engine for a vocabulary that is faster than its own tokenizer, if any.
 
-    It starts with the cache of ASCII words. With `"auto"`, fastokens takes over when enough text was encoded to repay
-    its load; with `"fastokens"`, at the first text. While one thread loads it, the others go on as before.
+    It starts with the cache of ASCII words. With `"auto"`, fastokens is loaded in a thread when enough text was encoded
+    to repay its load, and takes over when it is ready. With `"fastokens"`, it is loaded before the first text.
     """
 
     def __init__(
@@ -99,14 +99,23 @@ class EngineChoice:
         if self._fast is None and self._unfit is None:
             # Threads that race may lose a few of the counts.
             self._encoded += sum(len(text) if text.isascii() else _WEIGHT * len(text) for text in texts)
-            if self._encoded >= self._due:
-                self._load()
+            if self._encoded >= self._due and (lock := _building).acquire(blocking=False):
+                self._start(lock)
         return self._fast or self._words
 
-    def _load(self) -> None:
-        lock = _building
-        if not lock.acquire(blocking=False):
+    def _start(self, lock: threading.Lock) -> None:
+        """Load fastokens, in a thread unless the caller asked for it. Release the lock at the end."""
+        if not self._due:
+            self._load(lock)
             return
+        try:
+            # Not a daemon: a thread within the Rust library must not be stopped when the process ends.
+            threading.Thread(target=self._load, args=[lock], name="renderers: load fastokens").start()
+        except RuntimeError:
+            # The process ends, or has too many threads.
+            lock.release()
+
+    def _load(self, lock: threading.Lock) -> None:
         try:
             if self._fast is None and self._unfit is None:
                 self._fast = fastokens_engine(self._backend, digest=self._digest, isolated=self._isolated)
