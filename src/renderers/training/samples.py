@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from renderers.core.lazy import lazy
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
@@ -92,14 +92,12 @@ def build_training_sample(
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
     conversation = list_messages(messages)
-    roles = [_role(message) for message in conversation]
-    by_message = _message_weights(message_loss_mask, len(roles))
+    by_message = _message_weights(message_loss_mask, len(conversation))
     by_role, by_channel = _split_weights(weights)
     if isinstance(content_sft_roles, str):
         raise ValueError(f"content_sft_roles must be a set of roles, such as {{{content_sft_roles!r}}}, not a string")
-    by_content = frozenset(content_sft_roles or ())
     rendered = renderer.render(conversation, tools=tools)
-    known, runs = _attribution(rendered, messages=len(roles))
+    known, runs = _attribution(rendered, messages=len(conversation))
     if "sampled_mask" not in known and role_to_mask is None:
         raise ValueError(
             "role_to_mask is required: the renderer gives no sampled_mask. "
@@ -107,38 +105,15 @@ def build_training_sample(
         )
     if "channels" not in known and set(by_channel.values()) != {1.0}:
         raise ValueError("weights of channels are not possible: the renderer gives no channels")
-
-    @functools.cache
-    def is_selected(message: int) -> bool:
-        return role_to_mask is None or bool(role_to_mask(conversation[message]))
-
-    def is_trained(run: TokenRun) -> bool:
-        if run.message < 0:
-            return False
-        if "is_content" in known and roles[run.message] in by_content:
-            return run.content
-        return (run.sampled or "sampled_mask" not in known) and is_selected(run.message)
-
-    def weight_of(message: int, channel: Channel) -> float:
-        return by_message[message] * by_role.get(roles[message], 1.0) * by_channel[channel]
-
+    by_content = frozenset(content_sft_roles or ())
+    loss = _Loss(conversation, known, role_to_mask, by_content, by_message, by_role, by_channel)
     ids = list(rendered.token_ids)
-    loss_weights: list[float] = []
-    last_trained = None
-    for run in runs:
-        trained = is_trained(run)
-        weight = weight_of(run.message, run.channel) if trained else 0.0
-        loss_weights += [weight] * (run.end - len(loss_weights))
-        last_trained = ids[run.end - 1] if trained else last_trained
-    if ensure_final_stop and "sampled_mask" in known and roles[-1:] == ["assistant"] and is_selected(len(roles) - 1):
-        stops = renderer.get_stop_token_ids()
-        if not stops:
-            raise ValueError(
-                "ensure_final_stop needs a stop token, and get_stop_token_ids() of the renderer gives none"
-            )
-        if last_trained not in stops:
-            ids.append(stops[0])
-            loss_weights.append(weight_of(len(roles) - 1, Channel.SCAFFOLD))
+    loss_weights = loss.weigh(runs)
+    if ensure_final_stop and loss.samples_last_message():
+        stop = _missing_stop(renderer, ids, runs, is_trained=loss.is_trained)
+        if stop is not None:
+            ids.append(stop)
+            loss_weights.append(loss.weight_of(len(conversation) - 1, Channel.SCAFFOLD))
     media = rendered.multi_modal_data
     media = None if media is None or media.is_empty() else media
     return RenderedTrainingSample(
@@ -148,6 +123,64 @@ def build_training_sample(
         mm_token_type_ids=_type_ids(media, len(ids)),
         loss_weights=loss_weights,
     )
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """Which tokens of a conversation are trained on, and with which weights."""
+
+    messages: list[Any]
+    known: frozenset[str]
+    """The attribution lists that the renderer gives."""
+    role_to_mask: Callable[[Any], bool] | None
+    by_content: frozenset[str]
+    by_message: list[float]
+    by_role: dict[Any, float]
+    by_channel: dict[Channel, float]
+    _selected: dict[int, bool] = field(default_factory=dict)
+
+    roles = lazy[list[Any]](lambda self: [_role(message) for message in self.messages])
+
+    def _selects(self, message: int) -> bool:
+        """Return the result of `role_to_mask`, which is called once per message."""
+        if message not in self._selected:
+            self._selected[message] = self.role_to_mask is None or bool(self.role_to_mask(self.messages[message]))
+        return self._selected[message]
+
+    def is_trained(self, run: TokenRun) -> bool:
+        """Return True if the tokens of a run are trained on."""
+        if run.message < 0:
+            return False
+        if "is_content" in self.known and self.roles[run.message] in self.by_content:
+            return run.content
+        return (run.sampled or "sampled_mask" not in self.known) and self._selects(run.message)
+
+    def weight_of(self, message: int, channel: Channel) -> float:
+        return self.by_message[message] * self.by_role.get(self.roles[message], 1.0) * self.by_channel[channel]
+
+    def weigh(self, runs: Iterable[TokenRun]) -> list[float]:
+        """Return the weight of each token."""
+        weights: list[float] = []
+        for run in runs:
+            weight = self.weight_of(run.message, run.channel) if self.is_trained(run) else 0.0
+            weights += [weight] * (run.end - len(weights))
+        return weights
+
+    def samples_last_message(self) -> bool:
+        """Return True if the last message is one of the assistant that is trained on."""
+        last = len(self.messages) - 1
+        return "sampled_mask" in self.known and self.roles[-1:] == ["assistant"] and self._selects(last)
+
+
+def _missing_stop(
+    renderer: TokenRenderer, ids: list[int], runs: Iterable[TokenRun], *, is_trained: Callable[[TokenRun], bool]
+) -> int | None:
+    """Return the first stop token if the last trained token is not one; None if it is."""
+    stops = renderer.get_stop_token_ids()
+    if not stops:
+        raise ValueError("ensure_final_stop needs a stop token, and get_stop_token_ids() of the renderer gives none")
+    trained = [run for run in runs if is_trained(run)]
+    return None if trained and ids[trained[-1].end - 1] in stops else stops[0]
 
 
 def _attribution(rendered: Any, *, messages: int) -> tuple[frozenset[str], tuple[TokenRun, ...]]:
