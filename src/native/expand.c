@@ -14,7 +14,8 @@ PyObject *native_expand(PyObject *module, PyObject *args)
     Py_ssize_t count = PyTuple_Size(runs), end = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *run = PyTuple_GetItem(runs, at);
-        PyObject *first = PyTuple_Check(run) && column >= 0 && column < PyTuple_Size(run) ? PyTuple_GetItem(run, 0) : NULL;
+        int is_run = PyTuple_Check(run) && column >= 0 && column < PyTuple_Size(run);
+        PyObject *first = is_run ? PyTuple_GetItem(run, 0) : NULL;
         Py_ssize_t next = first != NULL && PyLong_CheckExact(first) ? PyLong_AsSsize_t(first) : -1;
         if (next < end) {
             PyErr_Clear();
