@@ -88,4 +88,5 @@ class TemplateProgram:
         return text in self.template.source
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        return probe_arguments(self.template, (), arguments)
+        probed = probe_arguments(self.template, self.special_tokens, arguments)
+        return tuple(pair for pair in probed if pair[0] in arguments)
