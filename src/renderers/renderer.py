@@ -18,7 +18,7 @@ from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.messages import (
-    extract_message_tool_names,
+    find_tool_names,
     list_messages,
     media_parts,
     normalise_messages,
@@ -167,7 +167,7 @@ class ChatRenderer:
             *encoded,
             injected=injected,
             message_roles=text.roles,
-            message_tool_names=extract_message_tool_names(text.run.messages),
+            message_tool_names=find_tool_names(text.run.messages),
             decode=self.tokenizer.decode,
         )
 
