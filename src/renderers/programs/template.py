@@ -94,5 +94,4 @@ class TemplateProgram:
         return text in self.template.source
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        probed = probe_arguments(self.template, self.special_tokens, arguments)
-        return tuple(pair for pair in probed if pair[0] in arguments)
+        return tuple([pair for pair in self._adapter(arguments).arguments if pair[0] in arguments])
