@@ -44,6 +44,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
+from renderers.configs import CONFIG_CLASSES
 from renderers.settings import resolve_settings
 from tests.support.models import snapshot_of
 
@@ -84,6 +85,23 @@ def test_arguments_take_precedence_over_the_config_and_are_stored_in_it() -> Non
 def test_the_fields_of_a_config_without_a_family_are_kept() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), AutoRendererConfig(content_tokens="refuse"))
     assert renderer.config == DefaultRendererConfig(content_tokens="refuse")
+
+
+@pytest.mark.parametrize("key", RENDERER_REGISTRY)
+def test_a_renderer_without_a_config_equals_one_with_the_default_config(key: str) -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer, configured = (RENDERER_REGISTRY[key](tokenizer, config) for config in (None, CONFIG_CLASSES[key]()))
+    assert renderer == configured
+    assert repr(renderer.chat_template_kwargs) == repr(configured.chat_template_kwargs)
+    assert renderer.config == configured.config == CONFIG_CLASSES[key]()
+    assert renderer == RENDERER_REGISTRY[key](tokenizer, AutoRendererConfig())
+
+
+def test_arguments_that_repeat_the_defaults_make_an_equal_renderer() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    renderer = Qwen3Renderer(tokenizer, chat_template_kwargs={"enable_thinking": True}, content_tokens="template")
+    assert renderer == Qwen3Renderer(tokenizer)
+    assert renderer != Qwen3Renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
 
 
 def test_a_class_can_be_instantiated_without_create_renderer() -> None:

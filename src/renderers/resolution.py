@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ UNREAD_CALLS = "unknown tool-call format: calls are returned as content"
 
 UNPROBED = "the template could not be probed, so completions are returned as content"
 """The start of a conflict that is also logged when the first completion is parsed."""
+
+# These run the template. Renderers of one model share their turn formats, so the results are learned once.
+_check_round_trip = functools.lru_cache(maxsize=64)(check_round_trip)
+_writes_calls = functools.lru_cache(maxsize=64)(writes_calls)
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
 """Where the stop tokens come from."""
@@ -73,7 +78,7 @@ def resolve(
     try:
         grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
         end_text = turns.end_token
-        unread_calls = grammar.tools is None and writes_calls(tool_turns)
+        unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:
         grammar, end_text, probe_error = apply_overrides(Grammar(), parsers), None, error
     # A token that ends a message of a turn with several messages does not end the turn.
@@ -103,7 +108,7 @@ def resolve(
     end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
     if probe_error is None:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
-        differences = check_round_trip(turns, grammar, end_texts)
+        differences = _check_round_trip(turns, grammar, end_texts)
         conflicts += (f"a rendered turn is not parsed back: {difference}" for difference in differences)
     return Resolution(
         family=family,

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from renderers.core.text import compile_alternation
 
+LETTERS = "ab<|-]^["
 
-@given(st.sets(st.text("abc<|", min_size=1, max_size=4), min_size=1, max_size=8), st.text("abc<|", max_size=20))
+
+@given(st.sets(st.text(LETTERS, min_size=1, max_size=4), min_size=1, max_size=8), st.text(LETTERS, max_size=20))
 def test_the_pattern_finds_the_longest_text_at_each_position(texts: set[str], searched: str) -> None:
     flat = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
     tree = compile_alternation(frozenset(texts))
@@ -28,3 +30,12 @@ def test_long_texts_are_matched() -> None:
     assert pattern is not None
     assert all(pattern.fullmatch(text) for text in texts)
     assert not pattern.fullmatch("<image>" * 1999)
+
+
+def test_numbered_texts_have_a_short_pattern() -> None:
+    numbered = frozenset(f"<unused{number}>" for number in range(5000))
+    pattern = compile_alternation(numbered)
+    assert pattern is not None
+    assert len(pattern.pattern) < 200
+    assert all(pattern.fullmatch(text) for text in numbered)
+    assert not any(pattern.search(text) for text in ("<unused>", "<unused5000>", "<unused01>", "unused1"))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers.core.probe_words import PROBE_ARGUMENT
+from renderers.probing.turn_format import ProbeKey, TurnFormat
 from renderers.programs.adapt import adapt_messages
-from renderers.programs.input_formats import probe_arguments
+from renderers.programs.input_formats import AcceptedFormats, probe_arguments
+from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate
+from renderers.templating.written_variables import written_variables
+from tests.support.parity import EACH_ONCE, NOW, TOKENS
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
 PARTS = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
@@ -54,9 +60,9 @@ def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
 
 def test_a_long_text_is_probed_only_if_the_template_needs_it() -> None:
     note = "A note of more than forty characters, which no template compares."
-    needs = ChatTemplate("{{ raise_exception('note?') if not note }}" + STRINGS)
+    needs = ChatTemplate("{{ raise_exception('note?') if not note | trim }}" + STRINGS)
     assert probe_arguments(needs, (), {"note": note}) == (("note", note),)
-    assert probe_arguments(ChatTemplate("{{ note }}" + STRINGS), (), {"note": note, "level": 1}) == ()
+    assert probe_arguments(ChatTemplate("{{ note | upper }}" + STRINGS), (), {"note": note, "level": 1}) == ()
 
 
 def test_a_template_that_writes_the_time_is_probed_at_a_fixed_time() -> None:
@@ -80,7 +86,102 @@ def test_formats_are_probed_for_each_type_of_an_argument(first: Any, second: Any
 @pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)
 def test_needed_texts_are_found_for_each_type_of_an_argument(first: Any, second: Any) -> None:
     note = "A note of more than forty characters, which no template compares."
-    needs = f"{{# {first!r} {second!r} #}}{{{{ raise_exception('note?') if x | string == '{second}' and not note }}}}"
-    template = ChatTemplate(needs + STRINGS)
+    needs = f"raise_exception('note?') if x | string == '{second}' and not note | trim"
+    template = ChatTemplate(f"{{# {first!r} {second!r} #}}{{{{ {needs} }}}}{STRINGS}")
     assert probe_arguments(template, (), {"x": first, "note": note}) == (("x", first),)
-    assert probe_arguments(template, (), {"x": second, "note": note}) == (("x", second), ("note", note))
+    assert probe_arguments(template, (), {"x": second, "note": note}) == (("note", note), ("x", second))
+
+
+ROLES = ("user", "assistant", "tool", "system")
+LEADING = "{% if date %}{{ 'Date: ' + date }}{% endif %}"
+FREE = [
+    LEADING,
+    "{% set day = date or 'today' %}{{ day ~ '.' }}",
+    "{% macro lead() %}{{ date | default('today') }}{% endmacro %}{{ lead() }}",
+    "{{ date if date is defined and date is not none else 'today' }}",
+]
+NOT_FREE = [
+    "{{ 'x' if date == '1 May' }}",
+    "{{ 'x' if 'May' in date }}",
+    "{{ date | upper }}",
+    "{{ date[0] }}",
+    "{{ date.split(' ')[0] }}",
+    "{{ date | length }}",
+    "{% for c in date %}{{ c }}{% endfor %}",
+    "{% set lead %}{{ date }}{% endset %}{{ lead | length }}",
+    "{% macro lead(x) %}{{ x | length }}{% endmacro %}{{ lead(date) }}",
+    "{% macro lead() %}{{ date }}{% endmacro %}{{ 'x' if lead() == '1 May' }}",
+    "{% set day = date %}{{ 'x' if day == '1 May' }}",
+    "{% set ns = namespace(day=date) %}{{ ns.day }}",
+    "{{ ['x', date] | join }}",
+    "{{ {'x': date}.x }}",
+    "{% with day = date %}{{ day }}{% endwith %}",
+    "{% filter upper %}{{ date }}{% endfilter %}",
+]
+
+
+@pytest.mark.parametrize("source", FREE)
+def test_a_text_that_is_only_written_before_the_messages_is_not_probed(source: str) -> None:
+    template = ChatTemplate(source + STRINGS)
+    probed = {probe_arguments(template, (), {"date": date}) for date in ("1 May", "2 May", "A day in May. " * 9)}
+    assert probed == {(("date", PROBE_ARGUMENT),)}
+    assert probe_arguments(template, (), {"date": ""}) == (("date", ""),)
+
+
+@pytest.mark.parametrize("source", NOT_FREE)
+def test_a_text_that_is_used_in_another_way_is_probed(source: str) -> None:
+    assert "date" not in written_variables(source + STRINGS)
+    assert probe_arguments(ChatTemplate(source + STRINGS), (), {"date": "3 May"}) == (("date", "3 May"),)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        STRINGS + "{{ date }}",
+        STRINGS + "{% if add_generation_prompt %}{{ date }}{% endif %}",
+        STRINGS.replace("m.content", "date + m.content"),
+        "{% if tools %}{{ messages[0].content + date }}{% else %}{{ date }}{% endif %}" + STRINGS,
+        "{{ raise_exception('no') }}{{ date }}",
+    ],
+)
+def test_a_text_that_is_written_among_the_messages_is_probed(source: str) -> None:
+    template = ChatTemplate(source)
+    assert probe_arguments(template, (), {"date": "3 May"}) == (("date", "3 May"),)
+
+
+def test_a_text_of_the_source_and_a_special_token_are_probed() -> None:
+    template = ChatTemplate("{{ date | default('today') + bos_token }}" + STRINGS)
+    arguments = {"date": "today", "bos_token": "<s>"}
+    assert probe_arguments(template, (), arguments) == (("bos_token", "<s>"), ("date", "today"))
+
+
+def test_each_text_is_judged_on_its_own_and_the_order_of_arguments_does_not_matter() -> None:
+    template = ChatTemplate("{{ date + name }}" + STRINGS + "{{ name }}")
+    expected = (("date", PROBE_ARGUMENT), ("eos_token", "</s>"), ("name", "Bob"))
+    for arguments in ({"date": "3 May", "name": "Bob"}, {"name": "Bob", "date": "4 May"}):
+        assert probe_arguments(template, (("eos_token", "</s>"),), arguments) == expected
+
+
+def formats_with(program: TemplateProgram, arguments: dict[str, Any]) -> Any:
+    pairs = tuple(sorted(arguments.items()))
+    turns = TurnFormat(ProbeKey(program, pairs, False, NOW, frozenset({"<|im_end|>", "<|eot_id|>"})))
+    accepted = AcceptedFormats(program.template, tuple(sorted({**TOKENS, **arguments}.items())))
+    names = ("text", "parts", "reasoning", "call", "arguments", "arguments as text", "none", "wrapped tool")
+    return (
+        [accepted[role, name] for role in ROLES for name in names],
+        [turns.headers(role) for role in ROLES],
+        turns.end_token,
+        turns.field_delimiters,
+    )
+
+
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
+def test_formats_do_not_depend_on_free_text(path: Path) -> None:
+    template = ChatTemplate(path.read_text(encoding="utf-8"), verify=False)
+    program = TemplateProgram(template, tuple(TOKENS.items()))
+    given = {"messages", "tools", "documents", "add_generation_prompt", "strftime_now", "raise_exception"}
+    arguments = dict.fromkeys(written_variables(template.source) - given, "Some free text")
+    probed = dict(program.probe_arguments(arguments))
+    free = {name: text for name, text in arguments.items() if probed.get(name) == PROBE_ARGUMENT}
+    assert formats_with(program, arguments) == formats_with(program, arguments | dict.fromkeys(free, PROBE_ARGUMENT))
+    assert formats_with(program, arguments) == formats_with(program, arguments | dict.fromkeys(free, "<b>"))

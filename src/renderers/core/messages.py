@@ -113,8 +113,7 @@ _CONVERT: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__
 _EXACT = frozenset({str, int, float, bool, type(None)})
 # A tuple is checked faster than a union, which is built on every call.
 _SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
-_CHECKED_KEYS = frozenset({"name", "tool_call_id", "tool_calls"})
-_SPECIAL_KEYS = _CHECKED_KEYS.union(REASONING_NAMES)
+_ASSISTANT_KEYS = frozenset({"tool_calls", *REASONING_NAMES})
 _MESSAGE = "a dict with a role and a content"
 
 
@@ -173,13 +172,19 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
     >>> extract_message_tool_names([{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}])
     [None, 'search']
     """
-    called: dict[Any, str] = {}
-    names: list[str | None] = []
-    for index, message in enumerate(messages):
+    checked = list(messages)
+    for index, message in enumerate(checked):
         if not _is_mapping(message):
             raise _type_error(_MESSAGE, message, index, ())
-        if type(message.get("content")) is not str or not _CHECKED_KEYS.isdisjoint(message):
-            _check_message(message, index)
+        _check_message(message, index)
+    return find_tool_names(checked)
+
+
+def find_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
+    """Return the result of `extract_message_tool_names` for normalised messages."""
+    called: dict[Any, str] = {}
+    names: list[str | None] = []
+    for message in messages:
         for call in message.get("tool_calls") or ():
             called[call.get("id")] = (call.get("function") or call)["name"]
         is_result = message.get("role") == "tool"
@@ -207,8 +212,9 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
     {1: 'image'}
     """
     content = message.get("content")
-    kinds = enumerate(map(media_kind, content)) if isinstance(content, list) else ()
-    return {number: kind for number, kind in kinds if kind is not None}
+    if not isinstance(content, list):
+        return {}
+    return {number: kind for number, kind in enumerate(map(media_kind, content)) if kind is not None}
 
 
 def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
@@ -251,12 +257,14 @@ def normalise_data(value: Any, *, message: int | None = None, path: Path = ()) -
 
 
 def _is_finished(plain: Any) -> bool:
-    """Return True for a message with text and without reasoning, calls and other keys that are checked."""
+    """Return True for a message with text and without reasoning and calls, which needs no check of its other keys."""
     return (
         type(plain) is dict
         and type(plain.get("content")) is str
         and type(plain.get("role")) is str
-        and _SPECIAL_KEYS.isdisjoint(plain)
+        and _ASSISTANT_KEYS.isdisjoint(plain)
+        and type(plain.get("name", "")) is str
+        and type(plain.get("tool_call_id", "")) is str
     )
 
 
@@ -293,12 +301,20 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
     if not isinstance(calls, _LISTS):
         raise _type_error("a list of tool calls", calls, index, ("tool_calls",))
     for number, call in enumerate(calls):
+        if _is_usual_call(call):
+            continue
         path: Path = ("tool_calls", number)
         if not _is_mapping(call):
             raise _type_error("a dict with a function", call, index, path)
         _check_function(call, index, path)
         if isinstance(call.get("id"), _CONTAINERS):
             raise _type_error("a string", call.get("id"), index, (*path, "id"))
+
+
+def _is_usual_call(call: Any) -> bool:
+    """Return True for a call of exact types with a function, its name, and an id that is text or missing."""
+    function = call.get("function") if type(call) is dict else None
+    return type(function) is dict and type(function.get("name")) is str and type(call.get("id", "")) is str
 
 
 def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:

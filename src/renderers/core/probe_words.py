@@ -23,6 +23,8 @@ PROBE_VALUE = "Probevalue"
 """A value that has to be in the output unchanged. A template that changes its case does not accept its format."""
 PROBE_KEY = "probekey"
 """A key with a value that is not text. If it is in the output, the template serialises the part as data."""
+PROBE_ARGUMENT = "probeargument"
+"""Replaces a template argument that is free text."""
 PROBE_CAPTIONS = ("probebefore", "probeafter")
 """Texts before and after a media part."""
 
@@ -38,6 +40,7 @@ _WORDS_BY_PLACEHOLDER = {
     "{call id}": (PROBE_ID,),
     "{value}": (PROBE_VALUE.lower(),),
     "{key}": (PROBE_KEY,),
+    "{argument}": (PROBE_ARGUMENT,),
 }
 _PLACEHOLDERS = {word: placeholder for placeholder, words in _WORDS_BY_PLACEHOLDER.items() for word in words}
 PROBE_WORDS = tuple(_PLACEHOLDERS)

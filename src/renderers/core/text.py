@@ -62,16 +62,19 @@ def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _alternatives(texts: Iterable[str]) -> str:
-    """Return an expression that shares common prefixes. `re` would try a flat list of thousands one by one."""
+    """Return an expression that shares prefixes and suffixes. `re` would try a flat list of thousands one by one."""
     branches: dict[str, list[str]] = {}
     for text in texts:
         branches.setdefault(text[:1], []).append(text)
     optional = branches.pop("", None) is not None
-    patterns = []
-    for _, branch in sorted(branches.items()):
+    firsts: dict[str, list[str]] = {}
+    for first, branch in sorted(branches.items()):
         # The first and the last text in sorted order share only the prefix that all share.
         shared = common_prefix_length(min(branch), max(branch))
-        patterns.append(re.escape(branch[0][:shared]) + _alternatives(text[shared:] for text in branch))
+        rest = re.escape(branch[0][1:shared]) + _alternatives(text[shared:] for text in branch)
+        firsts.setdefault(rest, []).append(re.escape(first))
+    # Characters with the same rest are a set: a vocabulary may number thousands of unused tokens.
+    patterns = [(first[0] if len(first) == 1 else f"[{''.join(first)}]") + rest for rest, first in firsts.items()]
     if len(patterns) == 1 and not optional:
         return patterns[0]
     return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""

@@ -31,6 +31,7 @@ class InputAdapter:
     """
 
     def __init__(self, template: ChatTemplate, arguments: Arguments) -> None:
+        self.arguments = arguments
         self._source = template.source
         self._formats = AcceptedFormats(template, arguments)
 

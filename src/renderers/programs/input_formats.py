@@ -7,13 +7,23 @@ in the output and is not part of serialised data, or if the output equals that o
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
-from renderers.core.probe_words import PROBE_KEY, PROBE_VALUE
+from renderers.core.probe_words import (
+    PROBE_ARGUMENT,
+    PROBE_CONTENT,
+    PROBE_KEY,
+    PROBE_QUESTION,
+    PROBE_RESULT,
+    PROBE_SYSTEM,
+    PROBE_VALUE,
+)
 from renderers.core.probes import (
     ARGUMENTS,
     ASK,
@@ -21,6 +31,7 @@ from renderers.core.probes import (
     LEAD,
     PROBE_TIME,
     TOOL,
+    chat_message,
     conversations_with,
     reasoning_fields,
     tool_call,
@@ -29,6 +40,7 @@ from renderers.errors import TemplateLimitError
 from renderers.programs.base import REJECTIONS
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import mentions_variable
+from renderers.templating.written_variables import written_variables
 
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
 """Keys of a message that SDKs add with an empty value."""
@@ -37,32 +49,61 @@ TEXT_PART_TYPES = ("input_text", "output_text")
 """The types of text parts in OpenAI's Responses API."""
 
 _LONGEST = 40
-"""A longer string argument is free text. Delimiters and accepted formats do not depend on it."""
+"""A longer string argument is taken for free text, even if it may be tested."""
+_SCALARS = (str, int, float, type(None))
 _NUMBER = "73519"
 _FORMATS_KEPT = 1024
 """How many formats of roles a template's `AcceptedFormats` keeps at most."""
 
 
 def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
-    """Return the arguments to probe a template with: its special tokens, plus the arguments that it mentions.
+    """Return the arguments to probe a template with, by name: its special tokens, and the arguments that it mentions.
 
-    Everything is probed again for each combination of arguments. So lists and objects are left out, and so are long
-    strings unless the template fails without them.
+    Everything is probed again for each combination of arguments. So lists and objects are left out. A text that the
+    template only writes, before all messages, is replaced by a probe word. Other long texts are left out unless the
+    template fails without them.
 
-    >>> template = ChatTemplate("{{ messages[0].content + style }}")
-    >>> probe_arguments(template, (("eos_token", "</s>"),), {"style": "!", "other": 1})
-    (('eos_token', '</s>'), ('style', '!'))
+    >>> template = ChatTemplate("{{ date + messages[0].content + style }}")
+    >>> probe_arguments(template, (("eos_token", "</s>"),), {"style": "!", "date": "1 May", "other": 1})
+    (('date', 'probeargument'), ('eos_token', '</s>'), ('style', '!'))
     """
     scalars = {
         name: value
         for name, value in arguments.items()
-        if isinstance(value, str | int | float | None) and mentions_variable(template.source, name)
+        if isinstance(value, _SCALARS) and mentions_variable(template.source, name)
     }
-    short = {name: value for name, value in scalars.items() if not isinstance(value, str) or len(value) <= _LONGEST}
-    probed = tuple({**dict(special_tokens), **short}.items())
-    if len(short) == len(scalars) or _runs(template.source, template.limits, exact_key(probed)):
-        return probed
-    return tuple({**dict(special_tokens), **scalars}.items())
+    if str not in map(type, scalars.values()):
+        return _sorted_pairs(special_tokens, scalars)
+    probed = scalars | dict.fromkeys(_free_texts(template, special_tokens, scalars), PROBE_ARGUMENT)
+    short = _without_long_texts(probed)
+    pairs = _sorted_pairs(special_tokens, short)
+    if len(short) == len(probed) or _runs(template.source, template.limits, exact_key(pairs)):
+        return pairs
+    return _sorted_pairs(special_tokens, probed)
+
+
+def _sorted_pairs(special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
+    # The order does not matter to a template, so it must not matter to a key.
+    return tuple(sorted({**dict(special_tokens), **arguments}.items(), key=operator.itemgetter(0)))
+
+
+def _without_long_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if not isinstance(value, str) or len(value) <= _LONGEST}
+
+
+def _free_texts(template: ChatTemplate, special_tokens: Arguments, scalars: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the texts that the template only writes, and only before all messages.
+
+    The delimiters of turns and the accepted formats are the same for all such texts that are not empty.
+    """
+    # A text of the source is one of few values, such as "high".
+    unknown = (name for name, value in scalars.items() if isinstance(value, str) and value not in template.source)
+    names = [name for name in unknown if name in written_variables(template.source) and not name.endswith("_token")]
+    if not names:
+        return frozenset()
+    words = {name: f"{PROBE_ARGUMENT}{number}" for number, name in enumerate(sorted(names))}
+    probed = _sorted_pairs(special_tokens, _without_long_texts({**scalars, **words}))
+    return _written_first(template.source, template.limits, exact_key(probed), tuple(words.items()))
 
 
 _Key = tuple[tuple[str, str, Any], ...]
@@ -78,16 +119,35 @@ def _runs(source: str, limits: TemplateLimits, arguments: _Key) -> bool:
         return False
 
 
-def _renderer(
-    source: str, limits: TemplateLimits, arguments: _Key
-) -> Callable[[list[JsonObject], list[JsonObject] | None], str | None]:
+@functools.lru_cache(maxsize=256)
+def _written_first(
+    source: str, limits: TemplateLimits, arguments: _Key, words: tuple[tuple[str, str], ...]
+) -> frozenset[str]:
+    """Return the names of arguments with a word that the template never writes after the text of a message."""
+    render = _renderer(source, limits, arguments)
+    answer, result = chat_message("assistant", PROBE_CONTENT), chat_message("tool", PROBE_RESULT)
+    conversations = [[ASK], [LEAD, ASK], *conversations_with(answer), *conversations_with(result)]
+    try:
+        texts = list(itertools.starmap(render, itertools.product(conversations, (None, [TOOL]), (False, True))))
+    except TemplateLimitError:
+        return frozenset()
+    rendered = [text for text in texts if text is not None]
+    return frozenset(name for name, word in words if rendered and all(_is_first(word, text) for text in rendered))
+
+
+def _is_first(word: str, text: str) -> bool:
+    bodies = [start for body in (PROBE_SYSTEM, PROBE_QUESTION) if (start := text.find(body)) >= 0]
+    return text.rfind(word) < min(bodies, default=0)
+
+
+def _renderer(source: str, limits: TemplateLimits, arguments: _Key) -> Callable[..., str | None]:
     """Return a function that renders messages and tools. It returns None if the template rejects them."""
     template = ChatTemplate(source, limits=limits, verify=False)
     given = {name: value for name, _, value in arguments}
 
-    def render(messages: list[JsonObject], tools: list[JsonObject] | None) -> str | None:
+    def render(messages: list[JsonObject], tools: list[JsonObject] | None, prompt: bool = False) -> str | None:
         try:
-            return template.run(messages, tools=tools, now=PROBE_TIME, **given).text
+            return template.run(messages, tools=tools, add_generation_prompt=prompt, now=PROBE_TIME, **given).text
         except REJECTIONS:
             return None
 

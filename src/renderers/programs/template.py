@@ -22,8 +22,9 @@ from renderers.templating.literals import template_literals
 from renderers.templating.text_edits import edited_fields
 from renderers.templating.text_uses import text_uses
 
-_ADAPTERS_KEPT = 32
-"""How many adapters of a program are kept at least: one for each combination of arguments that is probed."""
+_ADAPTERS_KEPT = 64
+"""How many combinations of arguments have their adapter kept, at least."""
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,12 @@ class TemplateProgram:
         return ProgramRun(trace.text, adapted, lambda: trace)
 
     def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
-        """Return the adapter for some arguments. Those that are free text share one."""
+        """Return the adapter for some arguments. Lists and objects are never probed."""
+        scalars = tuple([(name, type(value), value) for name, value in arguments.items() if type(value) in _SCALARS])
+        return self._adapters.get(scalars, lambda: self._find_adapter(arguments))
+
+    def _find_adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
+        """Return the adapter for the arguments that are probed. All values of a free text share one."""
         probed = probe_arguments(self.template, self.special_tokens, arguments)
         return self._adapters.get(exact_key(probed), lambda: InputAdapter(self.template, probed))
 
@@ -93,4 +99,4 @@ class TemplateProgram:
         return text in self.template.source
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        return probe_arguments(self.template, (), arguments)
+        return tuple([pair for pair in self._adapter(arguments).arguments if pair[0] in arguments])

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.messages import extract_message_tool_names
+from renderers.core.messages import find_tool_names
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
@@ -123,7 +123,7 @@ class RenderedText(LabelledText):
     @property
     def tool_names(self) -> list[str | None]:
         """The name of the tool of each message that is a result, None for other messages."""
-        return extract_message_tool_names(self.run.messages)
+        return find_tool_names(self.run.messages)
 
     @lazy
     def labels(self) -> tuple[LabelledSpan, ...]:

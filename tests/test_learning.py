@@ -1,0 +1,111 @@
+"""Facts about a model are learned once in a process, whatever renders, parses and bridges with it."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from renderers import EXAMPLE_MODEL, ChatRenderer, ChatTemplate, create_renderer, load_tokenizer
+
+LLAMA = "meta-llama/Llama-3.2-1B-Instruct"
+QUESTION = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+MESSAGES = [*QUESTION, {"role": "assistant", "content": "Hello!"}]
+NEXT = [{"role": "user", "content": "More"}]
+
+Runs = Callable[[], int]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """The number of runs of any template since the last call."""
+    runs = [0]
+    run = ChatTemplate.run
+
+    def counting(self: ChatTemplate, *args: Any, **arguments: Any) -> Any:
+        runs[0] += 1
+        return run(self, *args, **arguments)
+
+    def count() -> int:
+        counted, runs[0] = runs[0], 0
+        return counted
+
+    monkeypatch.setattr(ChatTemplate, "run", counting)
+    return count
+
+
+def dated_example(note: str) -> ChatRenderer:
+    """Return a renderer of the example model with a template that is unique, so that no other test has probed it."""
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    lead = f"{{# {note} #}}{{{{ 'Today is ' + date_string if date_string }}}}"
+    return create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+
+
+def use(renderer: ChatRenderer) -> int:
+    """Render, parse and bridge. Return the number of runs of the template that this needs."""
+    renderer.render(MESSAGES)
+    prompt = renderer.render_ids(QUESTION, add_generation_prompt=True)
+    stop = renderer.get_stop_token_ids()[0]
+    completion = [*renderer.tokenizer.encode("Hello!", add_special_tokens=False), stop]
+    assert renderer.parse_response(completion, prompt_ids=prompt).content == "Hello!"
+    renderer.bridge(prompt, completion, NEXT)
+    return 3
+
+
+@contextmanager
+def learning_nothing(counted: Runs) -> Iterator[list[int]]:
+    """Check that the template runs as often as the block says by appending numbers to a list."""
+    needed: list[int] = []
+    counted()
+    yield needed
+    assert counted() <= sum(needed)
+
+
+def check_free_text(renderer: ChatRenderer, counted: Runs, *, renders: int) -> None:
+    renderer.render(MESSAGES, date_string="1 May 2030")
+    with learning_nothing(counted) as needed:
+        for number in range(renders):
+            date = f"{number} days after 1 May 2030" + ", which is a long time" * (number % 3)
+            rendered = renderer.render(MESSAGES, date_string=date)
+            assert renderer.render_ids(MESSAGES, date_string=date) == rendered.token_ids
+            assert date in renderer.tokenizer.decode(rendered.token_ids)
+            needed.append(2)
+
+
+def test_a_text_for_each_sample_triggers_no_learning(counted: Runs) -> None:
+    check_free_text(dated_example("free text"), counted, renders=50)
+
+
+def test_a_date_for_each_sample_of_llama_triggers_no_learning(counted: Runs, hub: object) -> None:
+    renderer = create_renderer(load_tokenizer(LLAMA))
+    check_free_text(renderer, counted, renders=1000)
+    with learning_nothing(counted) as needed:
+        for number in range(20):
+            kwargs = {"date_string": f"{number} June 2031"}
+            create_renderer(renderer.tokenizer, chat_template_kwargs=kwargs).render(MESSAGES)
+            needed.append(1)
+
+
+def check_shared(renderer: ChatRenderer, counted: Runs) -> None:
+    use(renderer)
+    settings, pickled = renderer.settings, pickle.dumps(renderer)
+    with learning_nothing(counted) as needed:
+        needed.append(use(create_renderer(renderer.tokenizer, chat_template=settings.chat_template)))
+        needed.append(use(pickle.loads(pickled)))
+        del renderer
+        gc.collect()
+        # Nothing keeps the first renderer now, so this one is new.
+        needed.append(use(pickle.loads(pickled)))
+
+
+def test_renderers_and_copies_share_what_was_learned(counted: Runs) -> None:
+    check_shared(dated_example("shared"), counted)
+
+
+@pytest.mark.parametrize("name", [LLAMA, "Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air", "openai/gpt-oss-20b"])
+def test_renderers_and_copies_of_real_models_share_what_was_learned(name: str, counted: Runs, hub: object) -> None:
+    check_shared(create_renderer(load_tokenizer(name)), counted)
