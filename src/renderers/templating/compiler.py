@@ -314,6 +314,8 @@ class _Compiler(ExpressionCompiler):
         """Return the code of the items of a loop."""
         if _is_items_call(node.iter):
             return f"loop_pairs(b, {self._code(node.iter.node.node)})"  # type: ignore[attr-defined]
+        if isinstance(node.iter, nodes.Filter) and node.iter.name == "items" and not _has_arguments(node.iter):
+            return f"mapping_pairs({self._code(node.iter.node)})"
         code = self._code(node.iter)
         return code if self._kinds.of(node.iter, self._names) is Kind.MESSAGES else f"iterate(b, {code})"
 
@@ -449,6 +451,11 @@ class _Compiler(ExpressionCompiler):
             reference = variable.python if variable is not None else self._argument(target.name)
             if variable is not None and variable.kind is Kind.NAMESPACE and not target.attr.startswith("_"):
                 self._line(f"{reference}.values[{target.attr!r}] = {code}")
+            elif variable is not None and variable.is_namespace and not target.attr.startswith("_"):
+                value = self._fresh("t")
+                self._line(f"{value} = {code}")
+                self._line(f"if {reference}.__class__ is NamespaceValue: {reference}.values[{target.attr!r}] = {value}")
+                self._line(f"else: set_attribute({reference}, {target.attr!r}, {value})")
             else:
                 self._line(f"set_attribute({reference}, {target.attr!r}, {code})")
         elif isinstance(target, nodes.Name):
@@ -629,7 +636,11 @@ def _is_items_call(node: nodes.Node) -> bool:
     """Return True for `value.items()`."""
     if not isinstance(node, nodes.Call) or not isinstance(node.node, nodes.Getattr) or node.node.attr != "items":
         return False
-    return not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
+    return not _has_arguments(node)
+
+
+def _has_arguments(node: nodes.Call | nodes.Filter) -> bool:
+    return bool(node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
 
 
 def _macro_uses(node: nodes.Macro | nodes.CallBlock) -> list[str]:

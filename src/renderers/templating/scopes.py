@@ -74,7 +74,7 @@ def enter_iteration(outer: Scope, item: Any, output: list[str], current: Scope, 
     Its message is the item, if that is a message. If no enclosing scope has a message, an item that is derived from
     one message counts too. Otherwise it does not: it may be looked up for another message.
     """
-    message = message_index(item)
+    message = message_index(item) if item.__class__ is DataDict else None
     if message is None and outer.owner is None and _message_around(outer) is None:
         message = common_message(item)
     if message is None and not is_assigned:
