@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jinja2
 from jinja2 import Undefined, nodes
 
-from renderers.templating import filters, methods, operators, predicates, scopes, values
+from renderers.templating import filters, methods, operators, predicates, scopes, sections, values
 from renderers.templating.expressions import STATIC_LOOP, ExpressionCompiler, field_of
 from renderers.templating.kinds import Kind, Loop, Names, Variable
 from renderers.templating.limits import Budget
@@ -51,10 +51,18 @@ _RUNTIME: dict[str, Any] = {
     **{f"f_{name}": function for name, function in filters.FILTERS.items()},
     **{f"is_{name}": predicates.PREDICATES[name] for name in predicates.BARE},
     "apply_filter": filters.apply_filter,
+    "recall": sections.recall,
+    "remember": sections.remember,
     "Undefined": Undefined,
     "T": values.FieldText,
     "D": values.DataDict,
 }
+
+
+_FIXED_NAMES = frozenset(
+    {*_RUNTIME, "b", "cur", "dict", "enumerate", "isinstance", "len", "str", "tuple"} - {"apply_filter", "f_random"}
+)
+"""The names in generated code that are the same in all runs, or that do not matter for its output."""
 
 
 class LoopPlace(NamedTuple):
@@ -113,6 +121,8 @@ class _Compiler(ExpressionCompiler):
         self._places: list[LoopPlace] = []
         self._emitting: dict[int, bool] = {}
         """Whether statements emit a text, by the identity of their list."""
+        self._functions: dict[str, list[str]] = {}
+        """The lines of the functions of macros, by the names of the functions and of the variables that hold them."""
         self._head = 0
         self._output = "out"
         self._frames = 0
@@ -302,13 +312,37 @@ class _Compiler(ExpressionCompiler):
             raise jinja2.TemplateAssertionError("Can't assign to special loop variable in for-loop target", node.lineno)
         items = self._loop_items(node)
         if not node.recursive:
+            first_line, first_place = len(self._lines), len(self._places)
             self._write_loop(node, items, "0", None)
+            may_be_tools = isinstance(node.iter, nodes.Name) and self._kinds.of(node.iter, self._names) is None
+            if may_be_tools and self._frames < 2 and not self._in_message_loop:
+                self._keep_section(self._code(node.iter), first_line, first_place)
             return
         function = self._fresh("R")
         with self._indented(f"def {function}(out, items, depth):"), self._state(_output="out", _is_quiet=True):
             self._line("nonlocal cur")
             self._write_loop(node, "iterate(b, items)", "depth", function)
         self._line(f"{function}({self._output}, {items}, 0)")
+
+    def _keep_section(self, items: str, first_line: int, first_place: int) -> None:
+        """Keep the output of a loop for other runs with the same items, if it depends on nothing else."""
+        lines = self._lines[first_line:]
+        allowed = {*_FIXED_NAMES, *self.constants, items, self._output}
+        read = sorted(sections.outside_names(lines, allowed=allowed, functions=self._functions))
+        if not set(read) <= set(self.arguments.values()):
+            return
+        del self._lines[first_line:]
+        key = self._constant(object(), ("section", first_line))
+        found, arguments = self._fresh("k"), "".join(f", {name}" for name in read)
+        self._line(f"{found} = recall({items}, {key}{arguments})")
+        self._line(f"if {found} is not None: {self._output} += {found}")
+        self._line("else:")
+        self._line(f"    {found} = len({self._output})")
+        added = len(self._lines) - first_line
+        self._lines += [f"    {line}" for line in lines]
+        self._line(f"    remember({items}, {key}, {self._output}, {found}, cur{arguments})")
+        for index, (first, last, variables) in enumerate(self._places[first_place:], first_place):
+            self._places[index] = LoopPlace(first + added, last + added, variables)
 
     def _loop_items(self, node: nodes.For) -> str:
         """Return the code of the items of a loop."""
@@ -577,6 +611,8 @@ class _Compiler(ExpressionCompiler):
         if not self._is_soft and self._names.bindings[node.name] == 1:
             variable.macro = function
         self._write_function(node, function)
+        if variable.macro is not None:
+            self._functions[variable.python] = self._functions[function]
         self._line(f"{variable.python} = MacroValue({function}, {node.name!r})")
 
     def _write_function(self, node: nodes.Macro | nodes.CallBlock, function: str) -> None:
@@ -597,6 +633,7 @@ class _Compiler(ExpressionCompiler):
             signature += [*([] if "varargs" in uses else ["*"]), f"p_caller={self._undefined('caller')}"]
         if "kwargs" in uses:
             signature.append("**p_kwargs")
+        first_line = len(self._lines)
         with self._indented(f"def {function}({', '.join(['out', *signature])}):"):
             self._line("nonlocal cur")
             self._line("b.tick()")
@@ -617,6 +654,7 @@ class _Compiler(ExpressionCompiler):
                     self._line(f"if p_{parameter} is MISSING: p_{parameter} = {self._code(default)}")
                 self._begin(names, self._infer(names, node.body, (*parameters, *uses)))
                 self._block(node.body, soft=False)
+        self._functions[function] = self._lines[first_line:]
 
     def _write_Break(self, _: nodes.Node) -> None:
         self._line("break")

@@ -78,11 +78,12 @@ class LazyDict(DataDict):
 
 
 class DataList(list[Any]):
-    """A list that the caller passed, with wrapped items."""
+    """A list that the caller passed, with wrapped items. `_sections` are the outputs of loops over tools."""
 
-    __slots__ = ("_json", "_owner")
+    __slots__ = ("_json", "_owner", "_sections")
     _owner: Owner
     _json: dict[Any, FieldText]
+    _sections: dict[object, list[str]]
 
 
 class LazyList(DataList):
