@@ -173,6 +173,19 @@ def _message_around(scope: Scope | None) -> int | None:
 # ==================
 
 
+def count_written(pieces: Iterable[str]) -> dict[Owner, int]:
+    """Return the fields with text in the output, and the number of their characters. Scopes do not matter for it."""
+    written: dict[Owner, int] = {}
+    for piece in pieces:
+        if piece.__class__ is not str:
+            start = 0
+            for end, owner in () if isinstance(piece, Scope) else runs_of(piece):
+                if owner.__class__ is tuple and owner[1]:
+                    written[owner] = written.get(owner, 0) + end - start
+                start = end
+    return written
+
+
 def settle_spans(
     text: str, pieces: list[str], root: Scope, *, messages: Sequence[DataDict], bos: str
 ) -> tuple[Span, ...]:
