@@ -3,6 +3,7 @@
 # ruff: noqa: N802 - the methods that visit a node have its name
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jinja2
@@ -33,6 +34,33 @@ class LoopPlace(NamedTuple):
     first: int
     last: int
     variables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """All that determines the code of a loop."""
+
+    node: nodes.For
+    loop: Loop
+    names: Names
+    bound: list[str]
+    """The names that the target binds."""
+    read_first: list[str]
+    """The variables that the body may read before it sets them."""
+    item: str
+    """The variable of the item."""
+    outer: str
+    """The variable of the scope around the loop."""
+    is_empty: str
+    """The variable that is True as long as no iteration was completed."""
+    uses: set[str]
+    """The attributes of `loop` that the body uses."""
+    is_lazy: bool
+    """True if the test of the loop is evaluated in each iteration, not beforehand."""
+    is_message: bool
+    """True if the items are messages."""
+    is_quiet: bool
+    """True if the loop emits no text."""
 
 
 class LoopCompiler(StatementCompiler):
@@ -104,10 +132,33 @@ class LoopCompiler(StatementCompiler):
         return code if self._kinds.of(node.iter, self._names) is Kind.MESSAGES else f"iterate(b, {code})"
 
     def _write_loop(self, node: nodes.For, items_code: str, depth: str, recurse: str | None) -> None:
+        plan = self._plan(node, recurse)
+        loop, outer = plan.loop, plan.outer
+        self._line(f"{loop.items} = {items_code}")
+        if node.test is not None and not plan.is_lazy:
+            self._write_selection(plan)
+        if plan.uses & _COUNTED:
+            self._line(f"{loop.count} = len({loop.items})")
+        if loop.value:
+            self._line(f"{loop.value} = LoopValue({loop.items}, {depth}, {recurse})")
+        if not plan.is_quiet:
+            self._line(f"{outer} = cur")
+        if plan.uses and plan.is_lazy:
+            self._line(f"{loop.index} = -1")
+        if node.else_:
+            self._line(f"{plan.is_empty} = True")
+        self._write_iterations(plan)
+        if not plan.is_quiet:
+            self._line(f"if cur is not {outer}: cur = {outer}; {self._output}.append(cur)")
+        if node.else_:
+            with self._indented(f"if {plan.is_empty}:"), self._state(_frames=self._frames + 1):
+                self._write_scope(node.else_)
+
+    def _plan(self, node: nodes.For, recurse: str | None) -> _Plan:
+        """Find out all that determines the code of a loop."""
         number = self._fresh("")
         uses = loop_uses(node.body) | ({""} if recurse else set())
         needs_value = bool(uses - STATIC_LOOP)
-        is_lazy = node.test is not None and not needs_value and not uses & _LOOKAHEAD
         loop = Loop(f"q{number}", f"i{number}", f"n{number}", f"v{number}" if needs_value else None)
         bound = list(names_in_target(node.target))
         names = self._new_names(node.body, bound)
@@ -115,72 +166,70 @@ class LoopCompiler(StatementCompiler):
         item_kind = self._kinds.of_items(node.iter, self._names) if is_inferable else None
         if isinstance(node.target, nodes.Name) and node.target.name not in stored_names(node.body):
             names.variables[node.target.name].kind = item_kind
-        is_message = item_kind is Kind.MESSAGE
-        outer_loop, names.loop = names.loop, loop
+        names.loop = loop
         read_first = self._infer(names, node.body, bound)
         with self._within(names):
-            quiet = self._is_quiet or self._is_quiet_loop(node.body)
-        item = names.variables[node.target.name].python if isinstance(node.target, nodes.Name) else f"e{number}"
-        outer = f"o{number}"
-        self._line(f"{loop.items} = {items_code}")
-        if node.test is not None and not is_lazy:
-            self._write_selection(node, names, loop, item)
-        if uses & _COUNTED:
-            self._line(f"{loop.count} = len({loop.items})")
-        if loop.value:
-            self._line(f"{loop.value} = LoopValue({loop.items}, {depth}, {recurse})")
-        if not quiet:
-            self._line(f"{outer} = cur")
-        counts = bool(uses) and not is_lazy
-        if uses and is_lazy:
-            self._line(f"{loop.index} = -1")
-        if node.else_:
-            self._line(f"z{number} = True")
+            is_quiet = self._is_quiet or self._is_quiet_loop(node.body)
+        return _Plan(
+            node=node,
+            loop=loop,
+            names=names,
+            bound=bound,
+            read_first=read_first,
+            item=names.variables[node.target.name].python if isinstance(node.target, nodes.Name) else f"e{number}",
+            outer=f"o{number}",
+            is_empty=f"z{number}",
+            uses=uses,
+            is_lazy=node.test is not None and not needs_value and not uses & _LOOKAHEAD,
+            is_message=item_kind is Kind.MESSAGE,
+            is_quiet=is_quiet,
+        )
+
+    def _write_iterations(self, plan: _Plan) -> None:
+        """Write the `for` statement of a loop, and note its place."""
+        node, loop, names, item = plan.node, plan.loop, plan.names, plan.item
         first_line = len(self._lines) + 1
         metered = f"metered(b, {loop.items}, {iteration_steps(node.body)})"
+        counts = plan.uses and not plan.is_lazy
         header = f"for {loop.index}, {item} in enumerate({metered}):" if counts else f"for {item} in {metered}:"
         with self._indented(header), self._within(names):
             self._unpack(node.target, item)
-            if is_lazy:
-                names.loop = outer_loop
+            if plan.is_lazy:
+                names.loop = names.parent.loop if names.parent is not None else None
                 self._line(f"if not {self._code(node.test)}: continue")
-                if uses:
+                if plan.uses:
                     self._line(f"{loop.index} += 1")
             names.loop = loop
             if loop.value:
                 self._line(f"{loop.value}.index0 = {loop.index}")
-            self._begin(names, read_first)
-            if names.variables[bound[0]].kind is Kind.MESSAGE:
-                self._read_fields(names.variables[bound[0]], bound[0], node.body)
-            if not quiet and is_message:
-                self._line(f"cur = enter_message({outer}, {item}, {self._output})")
-            elif not quiet:
-                self._write_entry(node, item, outer)
+            self._begin(names, plan.read_first)
+            first = plan.bound[0]
+            if names.variables[first].kind is Kind.MESSAGE:
+                self._read_fields(names.variables[first], first, node.body)
+            self._write_entry(plan)
             with self._state(
                 _frames=self._frames + 1,
-                _is_quiet=quiet,
-                _message_loop=is_message,
-                _in_message_loop=self._in_message_loop or is_message,
+                _is_quiet=plan.is_quiet,
+                _message_loop=plan.is_message,
+                _in_message_loop=self._in_message_loop or plan.is_message,
                 _has_prompt=self._has_prompt or mentions_prompt(node.body),
             ):
                 self._block(node.body, soft=False)
             if node.else_:
                 # As in Jinja, an iteration that `continue` ends does not count.
-                self._line(f"z{number} = False")
-        assigned = tuple(
-            names.variables[name].python
-            for name in (*bound, *stored_names(node.body))
-            if names.variables[name].python != item
-        )
+                self._line(f"{plan.is_empty} = False")
+        variables = [names.variables[name].python for name in (*plan.bound, *stored_names(node.body))]
+        assigned = [variable for variable in variables if variable != item]
         self._places.append(LoopPlace(first_line, len(self._lines), (item, *assigned)))
-        if not quiet:
-            self._line(f"if cur is not {outer}: cur = {outer}; {self._output}.append(cur)")
-        if node.else_:
-            with self._indented(f"if z{number}:"), self._state(_frames=self._frames + 1):
-                self._write_scope(node.else_)
 
-    def _write_entry(self, node: nodes.For, item: str, outer: str) -> None:
-        """Write the code that enters the scope of an iteration over anything but messages."""
+    def _write_entry(self, plan: _Plan) -> None:
+        """Write the code that enters the scope of an iteration."""
+        node, item, outer = plan.node, plan.item, plan.outer
+        if plan.is_quiet:
+            return
+        if plan.is_message:
+            self._line(f"cur = enter_message({outer}, {item}, {self._output})")
+            return
         assigns = any(
             isinstance(statement, nodes.Assign) and self._may_be_message(statement.node)
             for statement in own_statements(node.body)
@@ -195,8 +244,9 @@ class LoopCompiler(StatementCompiler):
             # `continue` may leave a branch for the generation prompt.
             self._line(f"if cur is not {outer}: {enter}")
 
-    def _write_selection(self, node: nodes.For, names: Names, loop: Loop, item: str) -> None:
+    def _write_selection(self, plan: _Plan) -> None:
         """Write a loop that selects the items of `{% for ... if ... %}` beforehand."""
+        node, names, loop, item = plan.node, plan.names, plan.loop, plan.item
         chosen = self._fresh("c")
         self._line(f"{chosen} = []")
         names.loop = self._names.loop
