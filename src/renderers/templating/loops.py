@@ -105,9 +105,13 @@ class LoopCompiler(StatementCompiler):
     def _keep_section(self, items: str, first_line: int, first_place: int) -> None:
         """Keep the output of a loop for other runs with the same items, if it depends on nothing else."""
         lines = self._lines[first_line:]
-        allowed = {*FIXED_NAMES, *self.constants, items, self._output}
-        read = sorted(sections.outside_names(lines, allowed=allowed, functions=self._functions))
-        if not set(read) <= set(self.arguments.values()):
+        read = sections.names_outside(
+            lines,
+            allowed={*FIXED_NAMES, *self.constants, items, self._output},
+            functions=self._functions,
+            arguments=self.arguments.values(),
+        )
+        if read is None:
             return
         del self._lines[first_line:]
         key = self._constant(object(), ("section", first_line))

@@ -7,7 +7,7 @@ is known only at run time.
 
 from __future__ import annotations
 
-import ast
+import symtable
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -58,29 +58,44 @@ def _are_undefined(arguments: Sequence[Any]) -> bool:
     return all(argument.__class__ is Undefined for argument in arguments)
 
 
-def outside_names(
-    lines: Sequence[str], *, allowed: Collection[str], functions: Mapping[str, Sequence[str]]
-) -> set[str]:
-    """Return the names that generated code reads, but does not set, and that are neither allowed nor functions.
+def names_outside(
+    lines: Sequence[str],
+    *,
+    allowed: Collection[str],
+    functions: Mapping[str, Sequence[str]],
+    arguments: Collection[str],
+) -> list[str] | None:
+    """Return the arguments that generated code reads; None if it reads anything else that it does not set.
 
     Names that the functions read count too.
 
-    >>> sorted(outside_names(["x = f(a)", "y = x"], allowed={"a"}, functions={"f": ["def f(n):", "    n + other"]}))
+    >>> functions = {"f": ["def f(n):", "    return n + other"]}
+    >>> names_outside([" x = f(a)"], allowed={"a"}, functions=functions, arguments={"other", "another"})
     ['other']
+    >>> names_outside([" x = f(a)"], allowed={"a"}, functions=functions, arguments={}) is None
+    True
     """
     found: set[str] = set()
     seen = set(allowed)
     pending = [lines]
     while pending:
-        loaded: set[str] = set()
-        stored: set[str] = set()
-        for node in ast.walk(ast.parse(textwrap.dedent("\n".join(pending.pop())))):
-            if isinstance(node, ast.Name):
-                (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
-            elif isinstance(node, ast.arg):
-                stored.add(node.arg)
-        new = loaded - stored - seen
+        new = _read_names(pending.pop()) - seen
+        if not new <= functions.keys() | set(arguments):
+            return None
         seen |= new
         pending += [functions[name] for name in new if name in functions]
         found |= new - functions.keys()
-    return found
+    return sorted(found)
+
+
+def _read_names(lines: Sequence[str]) -> set[str]:
+    """Return the names that code reads and does not set."""
+    code = textwrap.indent(textwrap.dedent("\n".join(lines)), " ")
+    tables = symtable.symtable(f"def code(cur):\n{code}", "", "exec").get_children()
+    names: set[str] = set()
+    while tables:
+        table = tables.pop()
+        assert isinstance(table, symtable.Function)
+        names.update(table.get_globals())
+        tables += table.get_children()
+    return names
