@@ -254,8 +254,8 @@ def _strftime_now(time: datetime.datetime, budget: Budget, format: str) -> str: 
 
 
 def _wrapped_messages(messages: Any) -> list[DataDict]:
-    is_iterable = messages.__class__ is list or isinstance(messages, Iterable)
-    if not is_iterable or isinstance(messages, str | bytes | Mapping):
+    is_list = messages.__class__ is list
+    if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
     wrapped: list[DataDict] = []
     try:
