@@ -255,6 +255,38 @@ def test_a_trace_can_be_pickled() -> None:
 
 
 # ==================
+# Written fields
+# ==================
+
+FIELDS = [
+    "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{{ m.content }}{% endfor %}",
+    "{{ messages[0].content ~ '-' ~ messages[1].content }}{{ tools | tojson }}{{ messages[0].missing }}",
+    "{% macro f(m) %}[{{ m.content | upper }}]{% endmacro %}{% for m in messages %}{{ f(m) ~ '' }}{% endfor %}",
+    "{% for m in messages %}{{ m.tool_calls | default([]) | tojson }}{{ m | tojson }}{{ m }}{{ m.empty }}{% endfor %}",
+    "{% set x %}{% for m in messages %}{{ m.content }}{% endfor %}{% endset %}{{ x[1:] }}",
+]
+
+
+@pytest.mark.parametrize("source", FIELDS)
+def test_written_fields_are_those_of_the_spans(source: str) -> None:
+    messages: list[dict[str, Any]] = [{**USER, "empty": ""}, ASSISTANT, {**TOOL, "content": " R R "}]
+    trace = ChatTemplate(source).run(messages, tools=[{"name": "f"}])
+    expected: dict[Any, int] = {}
+    for span in trace.spans:
+        if span.path:
+            expected[span.message, span.path] = expected.get((span.message, span.path), 0) + span.end - span.start
+    assert trace.written_fields() == expected != {}
+    whole = trace.truncate(len(trace.text))
+    assert whole.written_fields() == expected
+    assert sum(trace.truncate(3).written_fields().values()) <= 3
+
+
+def test_a_field_of_no_text_is_written_and_a_field_that_is_not_reached_is_not() -> None:
+    trace = ChatTemplate("{{ messages[0].content }}").run([{"role": "user", "content": ""}])
+    assert trace.written_fields() == {(0, ("content",)): 0}
+
+
+# ==================
 # The twins in C
 # ==================
 

@@ -17,6 +17,7 @@ from renderers.templating.operators import (
     item,
     iterate,
     make_safe,
+    mapping_pairs,
     modulo,
     need_text,
     own_attribute,
@@ -32,6 +33,7 @@ from renderers.templating.sandbox import ChatEnvironment
 from renderers.templating.sizes import ITEM, depth_of, longest_text, size_of_sum, size_of_text
 from renderers.templating.tojson import to_json
 from renderers.templating.values import (
+    DataDict,
     FieldText,
     GroupValue,
     coarse_text,
@@ -157,11 +159,7 @@ def _list(budget: Budget, value: Any) -> list[Any]:
 
 
 def _items(_: Budget, value: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(value, Undefined):
-        return
-    if not isinstance(value, dict):
-        raise TypeError("Can only get item pairs from a mapping.")
-    yield from pairs_of(value)
+    yield from mapping_pairs(value)
 
 
 def _first(budget: Budget, value: Any) -> Any:
@@ -316,6 +314,21 @@ def _stock(name: str) -> Callable[..., Any]:
     return apply
 
 
+_sort_pairs = _stock("dictsort")
+
+
+def _dictsort(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
+    if args or kwargs or not isinstance(value, DataDict):
+        return _sort_pairs(budget, value, *args, **kwargs)
+    pairs = pairs_of(value)
+    budget.tick(len(pairs))
+    return sorted(pairs, key=_lower_name)
+
+
+def _lower_name(pair: tuple[str, Any]) -> str:
+    return pair[0].lower()
+
+
 def _lazily(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
     """Return a filter that does nothing before its first item is read."""
 
@@ -340,6 +353,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("default", "d"), _default),
     "list": _list,
     "items": _items,
+    "dictsort": _dictsort,
     "first": _first,
     "last": _last,
     "reverse": _reverse,
@@ -351,7 +365,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "attr": _attr,
     "sum": _sum,
     **{name: _stock_text(name) for name in _TEXT_FILTERS},
-    **{name: _stock(name) for name in "abs dictsort float groupby int max min random round sort wordcount".split()},
+    **{name: _stock(name) for name in "abs float groupby int max min random round sort wordcount".split()},
     **{name: _lazily(_stock(name)) for name in _LAZY_FILTERS},
 }
 """Every filter of Jinja."""

@@ -439,6 +439,9 @@ def text_of(budget: Budget, scope: Scope | None, write: Callable[..., None], /, 
 
 def collect_output(budget: Budget, pieces: list[str], scope: Scope | None) -> str:
     """Return the output of a macro or a block as one text, and charge it."""
+    if len(pieces) == 1 and pieces[0].__class__ is FieldText:
+        # The text was charged when it was made.
+        return pieces[0]
     size = sum(map(len, pieces))
     if size > LARGE:
         budget.charge(size)

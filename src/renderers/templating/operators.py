@@ -334,6 +334,15 @@ def pairs_of(value: Any) -> list[tuple[Any, Any]]:
     return list(value.items())
 
 
+def mapping_pairs(value: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a loop over `value | items`."""
+    if isinstance(value, Undefined):
+        return []
+    if not isinstance(value, dict):
+        raise TypeError("Can only get item pairs from a mapping.")
+    return pairs_of(value)
+
+
 def loop_pairs(budget: Budget, value: Any) -> Sequence[Any]:
     """Return the items of a loop over `value.items()`."""
     if isinstance(value, dict):

@@ -74,7 +74,7 @@ def enter_iteration(outer: Scope, item: Any, output: list[str], current: Scope, 
     Its message is the item, if that is a message. If no enclosing scope has a message, an item that is derived from
     one message counts too. Otherwise it does not: it may be looked up for another message.
     """
-    message = message_index(item)
+    message = message_index(item) if item.__class__ is DataDict else None
     if message is None and outer.owner is None and _message_around(outer) is None:
         message = common_message(item)
     if message is None and not is_assigned:
@@ -171,6 +171,19 @@ def _message_around(scope: Scope | None) -> int | None:
 # ==================
 # The end of a run
 # ==================
+
+
+def count_written(pieces: Iterable[str]) -> dict[Owner, int]:
+    """Return the fields with text in the output, and the number of their characters. Scopes do not matter for it."""
+    written: dict[Owner, int] = {}
+    for piece in pieces:
+        if piece.__class__ is not str:
+            start = 0
+            for end, owner in () if isinstance(piece, Scope) else runs_of(piece):
+                if owner.__class__ is tuple and owner[1]:
+                    written[owner] = written.get(owner, 0) + end - start
+                start = end
+    return written
 
 
 def settle_spans(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from renderers.templating.values import DictView, NamespaceValue, plain
@@ -68,6 +68,9 @@ def weight(value: Any) -> tuple[int, int]:
     >>> weight([pair, pair])
     (7, 6)
     """
+    parts = _parts(value)
+    if _TEMPLATE_CONTAINERS.isdisjoint(map(type, parts)) and is_template_container(value):
+        return 1 + len(parts), 1 + len(parts)
     visited = 0
 
     def combine(weights: list[int]) -> int:
@@ -187,7 +190,7 @@ def _fold(
     return measured[id(value)]
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _parts(value: Any) -> Sequence[Any]:
     """Return the direct contents of a container."""
     if isinstance(value, NamespaceValue):
         value = value.values

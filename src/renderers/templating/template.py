@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 
 from renderers.core.lazy import lazy
-from renderers.core.spans import Span, Trace
+from renderers.core.spans import Path, Span, Trace
 from renderers.core.text import describe_type
 from renderers.core.tool_list import ToolList
 from renderers.errors import (
@@ -30,7 +30,7 @@ from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import root_scope, settle_spans
+from renderers.templating.scopes import count_written, root_scope, settle_spans
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
@@ -56,15 +56,37 @@ _FUNCTIONS = {name: FunctionValue(name, call) for name, call in GLOBAL_FUNCTIONS
 class TemplateRun(Trace):
     """The trace of a template run. Its spans are computed on first access."""
 
-    def __init__(self, text: str, compute_spans: Callable[[], tuple[Span, ...]]) -> None:
+    def __init__(
+        self, text: str, compute_spans: Callable[[], tuple[Span, ...]], pieces: Sequence[str] | None = None
+    ) -> None:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "_compute_spans", compute_spans)
+        object.__setattr__(self, "_pieces", pieces)
 
     @lazy
     def spans(self) -> tuple[Span, ...]:
         """The spans of the text."""
         spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
         return spans
+
+    def written_fields(self) -> dict[tuple[int, Path], int]:
+        """Return the fields that were written, and the number of their characters. No spans are computed for it.
+
+        A field is a message and a path, as in spans. The message is -1 for tools and other arguments. A field that
+        rendered to nothing has 0 characters, and a field that was not reached is missing.
+
+        >>> template = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+        >>> template.run([{"role": "user", "content": "Hi"}]).written_fields()
+        {(0, ('content',)): 2}
+        """
+        pieces: Sequence[str] | None = vars(self)["_pieces"]
+        if pieces is not None:
+            return count_written(pieces)
+        written: dict[tuple[int, Path], int] = {}
+        for start, end, message, path in self.spans:
+            if path:
+                written[message, path] = written.get((message, path), 0) + end - start
+        return written
 
     def truncate(self, end: int) -> TemplateRun:
         return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans)
@@ -162,7 +184,8 @@ class ChatTemplate:
         text = "".join(pieces)
         bos = variables.get("bos_token")
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        return TemplateRun(text, functools.partial(settle_spans, text, pieces, root, messages=messages, bos=leading))
+        compute_spans = functools.partial(settle_spans, text, pieces, root, messages=messages, bos=leading)
+        return TemplateRun(text, compute_spans, pieces)
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
@@ -232,8 +255,8 @@ def _strftime_now(time: datetime.datetime, budget: Budget, format: str) -> str: 
 
 
 def _wrapped_messages(messages: Any) -> list[DataDict]:
-    is_iterable = messages.__class__ is list or isinstance(messages, Iterable)
-    if not is_iterable or isinstance(messages, str | bytes | Mapping):
+    is_list = messages.__class__ is list
+    if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
     wrapped: list[DataDict] = []
     try:

@@ -78,11 +78,12 @@ class LazyDict(DataDict):
 
 
 class DataList(list[Any]):
-    """A list that the caller passed, with wrapped items."""
+    """A list that the caller passed, with wrapped items. `_sections` are the outputs of loops over tools."""
 
-    __slots__ = ("_json", "_owner")
+    __slots__ = ("_json", "_owner", "_sections")
     _owner: Owner
     _json: dict[Any, FieldText]
+    _sections: dict[object, list[str]]
 
 
 class LazyList(DataList):
@@ -287,7 +288,9 @@ def open_data(value: Any) -> Any:
 def key_text(data: DataDict, key: str) -> FieldText:
     """Return a key of a dict as a text of its field."""
     message, path = data._owner
-    return field_text(key, (message, (*path, key)))
+    text = _new_text(FieldText, key)
+    text._owner = (message, (*path, key))
+    return text
 
 
 def _plain_key(key: Any, owner: Owner) -> str:
@@ -461,18 +464,24 @@ def common_owner(value: Any) -> Owner | None:
     return next(iter(owners))[0], tuple(keys[0] for keys in same)
 
 
+_OWNED: frozenset[Any] = frozenset({FieldText, FieldInt, FieldFloat, DataDict, LazyDict, DataList, LazyList})
+_OWNED_OR_SCALAR = _OWNED | _SCALARS
+
+
 def common_message(value: Any) -> int | None:
     """Return the index of the message that a value is derived from; None for no message, or for several.
 
     >>> common_message(("city", field_text("Paris", (2, ("tool_calls",)))))
     2
     """
-    kind = value.__class__
-    if kind is FieldText or kind is DataDict or kind is LazyDict:
-        owner: Owner = value._owner
-        return owner[0] if owner[0] >= 0 else None
     found: int | None = None
-    for message, _ in owners_in(value):
+    parts: tuple[Any, ...] = value if value.__class__ is tuple else (value,)
+    owners: Iterable[Owner]
+    if _OWNED_OR_SCALAR.issuperset(map(type, parts)):
+        owners = [part._owner for part in parts if part.__class__ in _OWNED]
+    else:
+        owners = owners_in(value)
+    for message, _ in owners:
         if message >= 0:
             if found is not None and message != found:
                 return None
