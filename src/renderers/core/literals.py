@@ -71,14 +71,16 @@ class TemplateLiterals(NamedTuple):
             while place >= 0:
                 found.append((place, place + len(literal)))
                 place = text.find(literal, place + 1)
-        endings, beginnings = _partial_literals(self.within) if partial else (None, None)
-        longest = max(map(len, self.within), default=0)
-        start = endings.match(text) if endings else None
-        end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
-        if start is not None:
-            found.append(start.span())
-        if end is not None:
-            found.append((len(text) - end.end(), len(text)))
+        if partial:
+            longest, endings, beginnings = _partial_literals(self.within)
+            start = endings.match(text) if endings else None
+            end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
+            if start is not None:
+                found.append(start.span())
+            if end is not None:
+                found.append((len(text) - end.end(), len(text)))
+        if not found:
+            return found
         runs: list[tuple[int, int]] = []
         for first, last in sorted(found):
             if runs and first < runs[-1][1]:
@@ -90,7 +92,7 @@ class TemplateLiterals(NamedTuple):
     def is_part(self, text: str) -> bool:
         """Return True if a text is a part of a literal, beside whitespace around it."""
         body = text.strip()
-        return bool(body) and any(body in literal for literal in self.within)
+        return bool(body) and any(len(literal) >= len(body) and body in literal for literal in self.within)
 
     def with_texts(self, texts: frozenset[str]) -> TemplateLiterals:
         """Return the literals with other texts that the template may compare with, such as its arguments.
@@ -104,9 +106,13 @@ class TemplateLiterals(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _partial_literals(literals: frozenset[str]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-    """Return patterns for the ends of literals, and for their beginnings in reverse. Whitespace does not count."""
+def _partial_literals(literals: frozenset[str]) -> tuple[int, re.Pattern[str] | None, re.Pattern[str] | None]:
+    """Return the longest length, and patterns for the ends of literals and, in reverse, for their beginnings.
+
+    Whitespace does not count.
+    """
     ends = {literal[size:] for literal in literals for size in range(1, len(literal))}
     starts = {literal[:size] for literal in literals for size in range(1, len(literal))}
     reverse = frozenset(text[::-1] for text in starts if text.strip())
-    return compile_alternation(frozenset(text for text in ends if text.strip())), compile_alternation(reverse)
+    longest = max(map(len, literals), default=0)
+    return longest, compile_alternation(frozenset(text for text in ends if text.strip())), compile_alternation(reverse)
