@@ -164,10 +164,15 @@ def _has_runs(literals: TemplateLiterals, reduced: str, partial: bool) -> bool:
 def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
     body, whole = piece.strip(), rules.literals.whole
     if not body:
-        return _REPEATED_SPACE.sub(r"\1", piece)
+        return _collapse(piece)
     kept = body if len(body) <= rules.uses.short_length or (whole and body in whole) else word
     if len(body) == len(piece):
         return kept
     start = len(piece) - len(piece.lstrip())
     before, after = piece[:start], piece[start + len(body) :]
-    return _REPEATED_SPACE.sub(r"\1", before) + kept + _REPEATED_SPACE.sub(r"\1", after)
+    return _collapse(before) + kept + _collapse(after)
+
+
+def _collapse(space: str) -> str:
+    """Return whitespace with one character of each run of equal ones."""
+    return _REPEATED_SPACE.sub(r"\1", space) if len(space) > 1 else space

@@ -56,26 +56,31 @@ def read_suffix(followed: RenderedTurn) -> list[SuffixPiece]:
 
 def label_suffix(pieces: Sequence[SuffixPiece], *, lead: str) -> tuple[Trace, list[LabelledSpan]]:
     """Return the trace and the labels of a suffix with the text `lead` before it, which the template wrote."""
-    labels, end = [], 0
-    if lead:
-        pieces = [SuffixPiece(lead, -1, (), Channel.SCAFFOLD, content=False), *pieces]
+    end = len(lead)
+    spans = [Span(0, end, -1, ())] if lead else []
+    labels = [LabelledSpan(0, end, -1, (), Channel.SCAFFOLD, False, False)] if lead else []
     for text, message, path, channel, content in pieces:
         start, end = end, end + len(text)
-        labels.append(LabelledSpan(start, end, message, path, channel, sampled=False, content=content))
-    return Trace("".join([piece.text for piece in pieces]), tuple([Span(*label[:4]) for label in labels])), labels
+        spans.append(Span(start, end, message, path))
+        labels.append(LabelledSpan(start, end, message, path, channel, False, content))
+    return Trace("".join([lead, *(piece.text for piece in pieces)]), tuple(spans)), labels
 
 
-def text_size(value: Any) -> int:
-    """Return the number of characters in the texts of JSON data.
+def text_size(messages: Sequence[JsonObject]) -> int:
+    """Return the number of characters in the texts of messages.
 
-    >>> text_size([{"role": "user", "content": "Hi"}])
+    >>> text_size([{"role": "user", "content": [{"text": "Hi"}]}])
     6
     """
+    return sum([_size_of(value) for message in messages for value in message.values()])
+
+
+def _size_of(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(text_size, value.values()))
-    return sum(map(text_size, value)) if isinstance(value, list) else 0
+        return sum(map(_size_of, value.values()))
+    return sum(map(_size_of, value)) if isinstance(value, list) else 0
 
 
 class _Place(NamedTuple):
@@ -102,7 +107,7 @@ class SuffixPlan(NamedTuple):
         for piece, source, edit in self.places:
             if edit is not None:
                 value = _value_at(make_turn() if source < 0 else new[source], piece.path)
-                piece = piece._replace(text=edit(value))
+                piece = SuffixPiece(edit(value), *piece[1:])
             pieces.append(piece)
         return pieces
 
