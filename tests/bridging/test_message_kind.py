@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from renderers.bridging.message_kind import FieldRules, classify_call, classify_content, classify_message
+from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.core.completions import CalledTool
 from renderers.core.literals import PLAIN_USES, TemplateLiterals
 
@@ -16,7 +16,7 @@ FIELDS = frozenset({"urgent", "meta", "level"})
 
 def kind(content: Any = "one", *, fields: frozenset[str] | None = FIELDS, **other: Any) -> dict[str, Any]:
     rules = FieldRules(fields, LITERALS)
-    return classify_message({"role": "user", "content": content, **other}, rules, {})
+    return classify_message({"role": "user", "content": content, **other}, rules, ProbeWords())
 
 
 def keys(*kinds: dict[str, Any]) -> int:
@@ -35,7 +35,7 @@ def test_free_text_matters_only_if_a_test_of_the_template_can_match_it() -> None
 @pytest.mark.parametrize("word", ["t", "probe", "0", "text0"])
 def test_a_literal_that_a_probe_word_contains_keeps_the_text(word: str) -> None:
     rules = FieldRules(FIELDS, TemplateLiterals(frozenset({word}), frozenset()))
-    assert classify_message({"role": "user", "content": "HI!"}, rules, {})["content"] == "HI!"
+    assert classify_message({"role": "user", "content": "HI!"}, rules, ProbeWords())["content"] == "HI!"
 
 
 def test_a_part_of_a_literal_at_an_end_of_a_text_is_kept() -> None:
@@ -58,13 +58,13 @@ def test_an_exact_field_stays_as_it_is() -> None:
     rules = FieldRules(FIELDS, LITERALS, uses)
     for content in ("some text", [{"type": "text", "text": "some text"}], {"n": 200}, 42):
         message = {"role": "user", "content": content}
-        assert classify_message(message, rules, {}) == message
+        assert classify_message(message, rules, ProbeWords()) == message
     assert classify_content("some text", rules) == "some text"
 
 
 def test_short_texts_and_ids_keep_their_lengths_if_these_are_tested() -> None:
     rules = FieldRules(FIELDS, LITERALS, PLAIN_USES._replace(short_length=2, id_lengths=True))
-    message = classify_message({"role": "tool", "content": "ok", "tool_call_id": "call_12345678"}, rules, {})
+    message = classify_message({"role": "tool", "content": "ok", "tool_call_id": "call_12345678"}, rules, ProbeWords())
     assert message["content"] == "ok"
     assert len(message["tool_call_id"]) == len("call_12345678")
     assert message["tool_call_id"] != "call_12345678"
@@ -96,7 +96,7 @@ def test_a_field_that_the_template_cannot_read_does_not_matter() -> None:
 
 def test_equal_texts_stay_equal_and_different_texts_stay_different() -> None:
     rules = FieldRules(FIELDS, LITERALS)
-    words: dict[str, str] = {}
+    words = ProbeWords()
     call = classify_call(CalledTool("c1", "get"), rules, words)
     first, second = (
         classify_message({"role": "tool", "content": "R", "tool_call_id": number, "name": "get"}, rules, words)

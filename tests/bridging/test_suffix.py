@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from renderers import (
@@ -99,6 +99,7 @@ BODIES = [
 def test_a_plan_gives_what_a_run_gives(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(body, thinking_retention="all")
 
+    @settings(deadline=None)
     @given(TEXTS, TEXTS, st.sampled_from(["user", "tool"]))
     @example("The fox, again.", "fox", "tool")
     @example("x  x", "x", "user")

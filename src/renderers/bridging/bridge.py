@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +26,9 @@ from renderers.bridging.suffix import (
     LARGEST_PLANNED,
     SuffixPiece,
     SuffixPlan,
-    label_suffix,
     plan_suffix,
     read_suffix,
+    suffix_text,
     text_size,
 )
 from renderers.core.completions import CompletionState, Region
@@ -124,10 +123,10 @@ def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | N
     return None
 
 
-def _has_known_ids(ids: list[Any], count: int, texts: Mapping[int, str]) -> bool:
-    """Return True if the first `count` ids are ids of the vocabulary. No text has any other id."""
+def _has_known_ids(ids: list[Any], texts: Mapping[int, str]) -> bool:
+    """Return True if all ids are ids of the vocabulary. No text has any other id."""
     try:
-        numbers = {*array("I", ids[:count])}
+        numbers = {*array("I", ids)}
     except Exception:
         # An object that is not an id may raise anything when it is converted.
         return False
@@ -183,21 +182,24 @@ class Extension:
             if isinstance(suffix, BridgeRefusal):
                 return suffix
             suffixes.append(suffix)
-        if len({suffix.text for suffix in suffixes}) > 1:
+        if len(suffixes) > 1 and len({suffix.text for suffix in suffixes}) > 1:
             calls, other = (quote_short(suffix.text) for suffix in suffixes)
             detail = f"the template adds {calls} if the turn consists of calls alone, else {other}"
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         first = suffixes[0]
         if not first.begins_with_stop and not self._keeps_last_token(first.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
-        evidence = tuple(item for suffix in suffixes for item in suffix.evidence)
+        evidence = sum([suffix.evidence for suffix in suffixes], ())
+        ids, tokens = self._join_tokens(first)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
-        unchanged = complete and all(item.change is None for item in evidence)
-        ids, tokens = self._join_tokens(first)
-        # The rollout is taken from the copy of its ids: the caller may change the lists.
         before, texts = len(self.prior.prompt) + len(self.prior.completion), self.context.tokenizer.vocab.token_texts
-        matches = functools.partial(_has_known_ids, ids, before, texts) if unchanged else bool
+
+        def matches() -> bool:
+            # The rollout is taken from the copy of its ids: the caller may change the lists.
+            unchanged = complete and all(item.change is None for item in evidence)
+            return unchanged and _has_known_ids(ids[:before], texts)
+
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
     @property
@@ -324,13 +326,12 @@ class Extension:
         """Return all ids of the extended rollout, and the same ids with their attribution."""
         prior = self.prior
         # The tokens after a special token do not depend on the text before it.
-        text = label_suffix(suffix.pieces, lead=suffix.lead, settings=self.context.pipeline.settings)
+        text = suffix_text(suffix.pieces, lead=suffix.lead, settings=self.context.pipeline.settings)
         encoded = text.encoded
         first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
         # The sum of two lists has exactly the right size, so a long prompt is copied only once.
-        new_ids = [*prior.completion, *encoded.ids[first:]]
-        all_ids = prior.prompt + new_ids
+        all_ids = prior.prompt + (prior.completion + encoded.ids[first:].tolist())
         moved = before - first
 
         # A result gets its name from the message or from the model's call.

@@ -8,6 +8,7 @@ the structure of lists and objects, and fields that the template uses in other w
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -41,8 +42,26 @@ class FieldRules(NamedTuple):
         return self.fields is None or field in self.fields or field in _ALWAYS_READ
 
 
-ProbeWords = dict[str, str]
-"""The probe words that replace texts: equal texts get the same word, so that comparisons of texts stay."""
+class ProbeWords:
+    """The probe words that replace texts: equal texts get the same word, so that comparisons of texts stay."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, str] = {}
+        self._reduced: dict[str, str] = {}
+
+    def word_for(self, text: str, prefix: str, digits: int = 1) -> str:
+        """Return the word for a text. The first place where the text occurs decides the form of the word."""
+        word = self._words.get(text)
+        if word is None:
+            word = self._words[text] = f"{prefix}{len(self._words):0{digits}}"
+        return word
+
+    def reduce(self, text: str, rules: FieldRules) -> str:
+        """Return a text with its word in place of all text between literals. Equal texts are reduced once."""
+        reduced = self._reduced.get(text)
+        if reduced is None:
+            reduced = self._reduced[text] = reduce_text(text, rules, self.word_for(text, PROBE_TEXT))
+        return reduced
 
 
 def classify_message(message: JsonObject, rules: FieldRules, words: ProbeWords) -> JsonObject:
@@ -96,16 +115,16 @@ def _sample_value(
 
 def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) -> str:
     """Return a text that the template treats alike: the text itself if it is one of a small set."""
-    if text.strip() in rules.literals.whole or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
+    # A set is only searched after its text is hashed, which takes long for a long text.
+    whole = rules.literals.whole
+    if (whole and text.strip() in whole) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
         return text
     if field in ("tool_call_id", "id"):
         digits = len(text) - len(PROBE_ID) if rules.uses.id_lengths else 2
         if digits < 2 or rules.literals.may_match(text):
             return text
-        # The first place where a text occurs decides the form of its word.
-        return words.setdefault(text, f"{PROBE_ID}{len(words):0{digits}}")
-    word = words.setdefault(text, f"{PROBE_TEXT}{len(words)}")
-    return reduce_text(text, rules, word)
+        return words.word_for(text, PROBE_ID, digits)
+    return words.reduce(text, rules)
 
 
 def reduce_text(text: str, rules: FieldRules, word: str) -> str:
@@ -122,6 +141,9 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     if uses.joins_texts and literals.is_part(text):
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
+    if not runs:
+        reduced = _reduce_piece(text, rules, word)
+        return text if _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
     before = 0
     for start, end in (*runs, (len(text), len(text))):
@@ -134,11 +156,23 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     return reduced if is_alike else text
 
 
+@functools.lru_cache(maxsize=4096)
+def _has_runs(literals: TemplateLiterals, reduced: str, partial: bool) -> bool:
+    return bool(literals.find_runs(reduced, partial=partial))
+
+
 def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
-    body = piece.strip()
+    body, whole = piece.strip(), rules.literals.whole
     if not body:
-        return _REPEATED_SPACE.sub(r"\1", piece)
+        return _collapse(piece)
+    kept = body if len(body) <= rules.uses.short_length or (whole and body in whole) else word
+    if len(body) == len(piece):
+        return kept
     start = len(piece) - len(piece.lstrip())
     before, after = piece[:start], piece[start + len(body) :]
-    kept = body if len(body) <= rules.uses.short_length or body in rules.literals.whole else word
-    return _REPEATED_SPACE.sub(r"\1", before) + kept + _REPEATED_SPACE.sub(r"\1", after)
+    return _collapse(before) + kept + _collapse(after)
+
+
+def _collapse(space: str) -> str:
+    """Return whitespace with one character of each run of equal ones."""
+    return _REPEATED_SPACE.sub(r"\1", space) if len(space) > 1 else space

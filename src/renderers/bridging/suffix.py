@@ -18,6 +18,7 @@ from renderers.bridging.proofs import Outcome, Sample, classify_sample, find_fau
 from renderers.bridging.sample_histories import substitute_turn
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_ID, PROBE_TEXT
 from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
 from renderers.programs.base import REJECTIONS
@@ -58,37 +59,51 @@ def read_suffix(followed: RenderedTurn) -> list[SuffixPiece]:
 
 @dataclass(frozen=True)
 class SuffixText(LabelledText):
-    """The text of a suffix with its labels."""
+    """The text of a suffix. Its trace and labels are computed on first access."""
 
     settings: PipelineSettings
-    trace: Trace
-    labels: tuple[LabelledSpan, ...]
+    pieces: Sequence[SuffixPiece]
     tool_names: ClassVar[tuple[str, ...]] = ()
 
+    text = lazy[str](lambda self: "".join([piece.text for piece in self.pieces]))
 
-def label_suffix(pieces: Sequence[SuffixPiece], *, lead: str, settings: PipelineSettings) -> SuffixText:
+    @lazy
+    def labels(self) -> tuple[LabelledSpan, ...]:
+        """The pieces with their places."""
+        labels, end = [], 0
+        for text, message, path, channel, content in self.pieces:
+            start, end = end, end + len(text)
+            labels.append(LabelledSpan(start, end, message, path, channel, False, content))
+        return tuple(labels)
+
+    @lazy
+    def trace(self) -> Trace:
+        """The text with the origin of every character."""
+        return Trace(self.text, tuple([Span(*label[:4]) for label in self.labels]))
+
+
+def suffix_text(pieces: Sequence[SuffixPiece], *, lead: str, settings: PipelineSettings) -> SuffixText:
     """Return the text of a suffix with the text `lead` before it, which the template wrote."""
-    labels, end = [], 0
     if lead:
         pieces = [SuffixPiece(lead, -1, (), Channel.SCAFFOLD, content=False), *pieces]
-    for text, message, path, channel, content in pieces:
-        start, end = end, end + len(text)
-        labels.append(LabelledSpan(start, end, message, path, channel, sampled=False, content=content))
-    trace = Trace("".join([piece.text for piece in pieces]), tuple([Span(*label[:4]) for label in labels]))
-    return SuffixText(settings, trace, tuple(labels))
+    return SuffixText(settings, pieces)
 
 
-def text_size(value: Any) -> int:
-    """Return the number of characters in the texts of JSON data.
+def text_size(messages: Sequence[JsonObject]) -> int:
+    """Return the number of characters in the texts of messages.
 
-    >>> text_size([{"role": "user", "content": "Hi"}])
+    >>> text_size([{"role": "user", "content": [{"text": "Hi"}]}])
     6
     """
+    return sum([_size_of(value) for message in messages for value in message.values()])
+
+
+def _size_of(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(text_size, value.values()))
-    return sum(map(text_size, value)) if isinstance(value, list) else 0
+        return sum(map(_size_of, value.values()))
+    return sum(map(_size_of, value)) if isinstance(value, list) else 0
 
 
 class _Place(NamedTuple):
@@ -115,7 +130,7 @@ class SuffixPlan(NamedTuple):
         for piece, source, edit in self.places:
             if edit is not None:
                 value = _value_at(make_turn() if source < 0 else new[source], piece.path)
-                piece = piece._replace(text=edit(value))
+                piece = SuffixPiece(edit(value), *piece[1:])
             pieces.append(piece)
         return pieces
 
