@@ -85,4 +85,5 @@ class CallReader:
         self._emitter.events.append(ToolCallEnd(len(self.calls) - 1, call, *tokens))
 
     def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
+        # The number changes if the calls of the prompt are forgotten.
         return ToolCallDelta(len(self.calls), text, start, end)

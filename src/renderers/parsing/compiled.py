@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from renderers.core.bounded_table import BoundedTable
 from renderers.core.completions import ContentDelta, ReasoningDelta, Region
 from renderers.core.text import compile_alternation
 from renderers.parsing.buffer import MarkerSet
@@ -17,6 +18,7 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
 _TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
+_KEPT_PREFILLS = 64
 
 
 class CompiledGrammar:
@@ -51,6 +53,8 @@ class CompiledGrammar:
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
         self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
         self.stop_markers = MarkerSet.of(*stops)
+        self.prefills = BoundedTable[Pieces | None](keep=_KEPT_PREFILLS)
+        """The beginnings of turns in prompts, by the ids at the end of the prompt."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()

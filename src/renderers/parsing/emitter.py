@@ -126,7 +126,18 @@ class Emitter:
             if not byte_text.isascii():
                 text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            self._emit_part(text_end)
+            part = byte_text[start:text_end]
+            text = part if part.isascii() else self._decode(part)
+            if self.region is _REASONING:
+                self.has_reasoning = True
+            if field.captured is not None:
+                field.captured.append((part, text))
+            if start < buffer.completion_start:
+                # All of the text is captured, but the event has only the completion's part.
+                text = self._decode(part[buffer.completion_start - start :])
+            first, last = self.advance_to(text_end)
+            if last:
+                self.events.append(field.make_event(text, first, last))
         if marker or closed is not None:
             buffer.position = end + len(marker)
             self._markers_pending = True
@@ -154,23 +165,6 @@ class Emitter:
         if start > buffer.position:
             self.read_markers_to(start)
         return True
-
-    def _emit_part(self, end: int) -> None:
-        """Emit text of the field up to a position."""
-        buffer, field = self._buffer, self._field
-        start = buffer.position
-        part = buffer.byte_text[start:end]
-        text = part if part.isascii() else self._decode(part)
-        if self.region is _REASONING:
-            self.has_reasoning = True
-        if field.captured is not None:
-            field.captured.append((part, text))
-        if start < buffer.completion_start:
-            # All of the text is captured, but the event has only the completion's part.
-            text = self._decode(part[buffer.completion_start - start :])
-        first, last = self.advance_to(end)
-        if last:
-            self.events.append(field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""

@@ -57,7 +57,7 @@ class HarmonyScanner(Scanner):
         """Read a header. A turn that begins with text and has no header is content."""
         buffer, markers = self.buffer, self._markers
         limit = buffer.position + LONGEST_HEADER
-        match = buffer.find(markers.header_end)
+        match = buffer.find(markers.header_end, end=limit)
         if match is not None and match[0] + len(match[1]) > limit:
             match = None
         if match is not None and match[1] == markers.message:

@@ -84,13 +84,13 @@ class PieceTable:
 
     Threads can share it: the texts of ids never move, and adding an id twice changes nothing.
 
-    >>> table = PieceTable(PieceTexts({0: "Hel", 1: "lo"}, {}))
+    >>> table = PieceTable({0: "Hel", 1: "lo"}, {1: "p"})
     >>> table.join([0, 1]).byte_text, table.join([-1]) is None
-    ('Hello', True)
+    ('Help', True)
     """
 
-    def __init__(self, texts: PieceTexts) -> None:
-        self._texts = texts
+    def __init__(self, texts: Mapping[int, str], overrides: Mapping[int, str]) -> None:
+        self._texts, self._overrides = texts, overrides
         self._entries = bytearray(_SMALLEST_TABLE * _ENTRY)
         self._long_texts = bytearray()
 
@@ -110,11 +110,11 @@ class PieceTable:
 
     def _add(self, missing: list[Any]) -> None:
         """Add ids, up to the first one that cannot have an entry."""
-        entries, texts = self._entries, self._texts
+        entries, texts, overrides = self._entries, self._texts, self._overrides
         for number in missing:
             if type(number) is not int or not 0 <= number < _LARGEST_TABLE:
                 return
-            text, at = texts[number], number * _ENTRY
+            text, at = overrides.get(number) or texts[number], number * _ENTRY
             if at >= len(entries):
                 if text == UNKNOWN:
                     return
@@ -128,12 +128,15 @@ class PieceTable:
 
     def _entry_of(self, text: str) -> bytes | None:
         """Return the entry for a text. None if there is none."""
-        try:
-            data = text.encode("latin-1")
-        except UnicodeEncodeError:
-            return None
-        if not text.isascii() and MARKER_CHARACTERS.search(text):
-            return _MARKER + data if len(data) == 1 else None
+        if text.isascii():
+            data = text.encode()
+        else:
+            try:
+                data = text.encode("latin-1")
+            except UnicodeEncodeError:
+                return None
+            if MARKER_CHARACTERS.search(text):
+                return _MARKER + data if len(data) == 1 else None
         if len(data) < _ENTRY:
             return _LENGTHS[len(data)] + data
         self._long_texts += data

@@ -110,7 +110,8 @@ class Scanner(abc.ABC):
         self.begin(self._after_stop, _TEXT_AFTER_STOP)
 
     def _after_stop(self, final: bool) -> bool:
-        self.emitter.emit_text_to(len(self.buffer.byte_text), closed=NO_EDGES if final else None)
+        if self.buffer.position < len(self.buffer.byte_text):
+            self.emitter.emit_text_to(len(self.buffer.byte_text), closed=NO_EDGES if final else None)
         return False
 
 
