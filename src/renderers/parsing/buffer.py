@@ -34,7 +34,7 @@ class MarkerSet(NamedTuple):
         return cls(unique, tokens, texts, frozenset(text[:size] for text in texts for size in range(1, len(text))))
 
     def occurs_in(self, text: str) -> bool:
-        return any(marker in text for marker in self.markers)
+        return any(map(text.__contains__, self.markers))
 
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
@@ -125,6 +125,10 @@ class InputBuffer:
     @property
     def is_empty(self) -> bool:
         return not (self._starts or self.deferred)
+
+    def skip_token(self) -> None:
+        """Count a token that was read without the buffer, which must be empty."""
+        self._first_token += 1
 
     def find(self, marker_set: MarkerSet, start: int | None = None, *, end: int = _NOWHERE) -> tuple[int, str] | None:
         """Return the first marker of a set and its position, from `start` or else from `position` on.

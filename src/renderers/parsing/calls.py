@@ -60,7 +60,9 @@ class CallReader:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
         self._first_token, self._captured = self._buffer.token_at(start), [(prefix, "")]
         self._emitter.read_markers_to(end)
-        self._emitter.enter_field(Field(self._make_delta, _CALL, captured=self._captured))
+        self._emitter.enter_field(
+            Field(self._make_delta, _CALL, captured=self._captured, plain=self._compiled.plain_in_calls)
+        )
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.

@@ -14,6 +14,7 @@ from renderers.core.completions import ContentDelta, MarkerToken, ParseEvent, Re
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
+from renderers.parsing.plain import PlainTokens
 
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
@@ -36,6 +37,8 @@ class Field(NamedTuple):
     """The edges that the end of the field can have."""
     captured: list[tuple[str, str]] | None = None
     """A list to which all text of the field is appended, as byte text and decoded."""
+    plain: PlainTokens | None = None
+    """The tokens to emit at once if they arrive one by one."""
 
 
 _CONTENT = Field(ContentDelta)
@@ -79,6 +82,22 @@ class Emitter:
         # A field can refer to the scanner: without this the scanner lives until garbage is collected.
         self._field = _CONTENT
         return self.take_events()
+
+    @property
+    def plain(self) -> PlainTokens | None:
+        """The tokens that can be emitted at once, if everything before them was emitted. None if there are none."""
+        if self._lead or self._left or (self.region is _REASONING and not self.has_reasoning):
+            return None
+        return self._field.plain
+
+    def emit_plain(self, texts: tuple[str, str]) -> ParseEvent:
+        """Emit a plain token that is not in the buffer, which must be empty. Return its event."""
+        field, number = self._field, self._emitted_to
+        self._emitted_to = number + 1
+        self._buffer.skip_token()
+        if field.captured is not None:
+            field.captured.append(texts)
+        return field.make_event(texts[1], number, number + 1)
 
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""

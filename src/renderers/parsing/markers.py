@@ -57,6 +57,8 @@ class MarkerText:
     """
 
     def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
+        # Keeps the tokenizer alive: compiled grammars are found by its id.
+        self._tokenizer = tokenizer
         texts = tokenizer.token_texts
         marker_ids = [tokenizer.added_tokens[text] for text in markers if text in tokenizer.added_tokens]
         ids = dict.fromkeys([*(token_id for token_id in stops if token_id >= 0), *marker_ids])
@@ -90,6 +92,11 @@ class MarkerText:
 
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """The byte text of each id, looked up when first needed."""
+        return self._piece_texts
 
     def pieces(self, ids: list[Any], first: int = 0) -> Pieces:
         """Return the byte text of ids, from a position of the input on. An id that is not a token becomes `UNKNOWN`."""

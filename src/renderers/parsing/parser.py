@@ -58,7 +58,13 @@ class ResponseParser:
         Raises:
             ValueError: The parser is closed.
         """
-        events = self._scanner.feed(self._pieces(as_ids(token_ids)))
+        ids = as_ids(token_ids)
+        if len(ids) == 1:
+            event = self._scanner.feed_plain(ids[0])
+            if event is not None:
+                self._events.append(event)
+                return [event]
+        events = self._scanner.feed(self._pieces(ids))
         self._events += events
         return events
 
@@ -87,8 +93,9 @@ class ResponseParser:
     @property
     def state(self) -> CompletionState:
         """The state at the end of the tokens so far."""
-        # Scans the end of the prompt, if nothing was fed yet.
-        self._scanner.feed(NO_PIECES)
+        if self._response is None:
+            # Scans the end of the prompt, if nothing was fed yet.
+            self._scanner.feed(NO_PIECES)
         return self._scanner.state
 
 
