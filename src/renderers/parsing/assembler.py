@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from renderers.core.completions import (
     CompletionState,
     ContentDelta,
+    MarkerToken,
     ParsedPart,
     ParsedResponse,
     ParsedToolCall,
@@ -21,6 +22,8 @@ from renderers.core.completions import (
 
 # Attributes of enum classes are slow in Python 3.11.
 _MARKER, _REASONING = Region.MARKER, Region.REASONING
+_new = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor takes."""
 _REGIONS = {
     ReasoningDelta: Region.REASONING,
     ContentDelta: Region.CONTENT,
@@ -44,7 +47,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
             event_region = _REGIONS.get(kind, _MARKER)
             if event_region is not region:
                 if start < end:
-                    parts.append(ParsedPart(region, start, end))
+                    parts.append(_new(ParsedPart, (region, start, end)))
                 region, start = event_region, event.start
             end = event.end
         if kind is ContentDelta:
@@ -53,14 +56,14 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
             reasoning.append(event.text)  # type: ignore[union-attr]
         elif kind is ToolCallEnd:
             calls.append(event.call)  # type: ignore[union-attr]
-        elif isinstance(event, SkippedTextEvent):
+        elif kind is not MarkerToken and isinstance(event, SkippedTextEvent):
             # Adjacent text with the same reason is joined.
             if skipped and skipped[-1][-1].reason == event.reason and skipped[-1][-1].end == event.start:
                 skipped[-1].append(event)
             else:
                 skipped.append([event])
     if start < end:
-        parts.append(ParsedPart(region, start, end))
+        parts.append(_new(ParsedPart, (region, start, end)))
     # Arguments by position: names take as long as everything else that the constructor does.
     return ParsedResponse(
         "".join(content),

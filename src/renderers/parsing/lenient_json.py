@@ -23,6 +23,8 @@ _SPACE = " \t\n\r"
 _NO_SPACE = re.compile(f"[^{_SPACE}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_FIRST_CHARACTERS = frozenset('{["-0123456789tfnIN')
+"""The characters that a value can begin with."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -40,11 +42,11 @@ def read_json(text: str) -> Any:
     {'code': 'a\nb'}
     """
     if is_shallow(text):
-        # If the value is not valid, the code below finds the reason.
-        try:
-            return _decode(text.strip(_SPACE), 0)
-        except JsonError:
-            pass
+        stripped = text.lstrip(_SPACE)
+        start = len(text) - len(stripped)
+        if stripped[:1] not in _FIRST_CHARACTERS:
+            raise JsonError(f"has no value at character {start}")
+        return _decode(stripped.rstrip(_SPACE), start)
     value, end = read_json_prefix(text, 0)
     after = _skip_space(text, end)
     if after < len(text):

@@ -18,7 +18,7 @@ MARKER_CHARACTERS = re.compile(f"[{UNKNOWN}{''.join(FREE)}]")
 # The entries of the table in C: see `src/native/join.c`.
 _ENTRY = 16
 _MARKER, _LONG = b"\xfe", b"\xff"
-_LENGTHS = [bytes([length + 1]) for length in range(_ENTRY)]
+_SIZES = [bytes([size + 1]) for size in range(_ENTRY)]
 _LARGEST_TABLE = 2**20
 _SMALLEST_TABLE = 2**12
 
@@ -119,26 +119,23 @@ class PieceTable:
                 if text == UNKNOWN:
                     return
                 entries.extend(bytes(max(len(entries), at + _ENTRY - len(entries))))
-            if entries[at]:
+            elif entries[at]:
                 continue
-            entry = self._entry_of(text)
+            entry = _SIZES[len(text)] + text.encode() if text.isascii() and len(text) < _ENTRY else self._entry_of(text)
             if entry is None:
                 return
             entries[at : at + len(entry)] = entry
 
     def _entry_of(self, text: str) -> bytes | None:
-        """Return the entry for a text. None if there is none."""
-        if text.isascii():
-            data = text.encode()
-        else:
-            try:
-                data = text.encode("latin-1")
-            except UnicodeEncodeError:
-                return None
-            if MARKER_CHARACTERS.search(text):
-                return _MARKER + data if len(data) == 1 else None
+        """Return the entry for a text that is not a short one in ASCII. None if there is none."""
+        try:
+            data = text.encode("latin-1")
+        except UnicodeEncodeError:
+            return None
+        if MARKER_CHARACTERS.search(text):
+            return _MARKER + data if len(data) == 1 else None
         if len(data) < _ENTRY:
-            return _LENGTHS[len(data)] + data
+            return _SIZES[len(data)] + data
         self._long_texts += data
         # Another thread may have added a text as well, so this one is not always at the end.
         place = array("I", [self._long_texts.find(data), len(data)])

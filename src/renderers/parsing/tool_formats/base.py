@@ -104,7 +104,7 @@ def named_call(
     """Return a call, or a call with the status `MISSING_NAME` if the name is empty."""
     if not name:
         name, status, call_id = None, MISSING_NAME, None
-    return ParsedToolCall("", name, arguments, status=status, id=call_id)
+    return ParsedToolCall("", name, arguments, None, status, call_id)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:

@@ -160,11 +160,14 @@ def _translated(token: str) -> str:
 
 def text_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> Callable[[int], str | None]:
     """Return a function that returns the byte text of an id of a byte-level vocabulary."""
-    added_texts = {number: to_byte_text(text) for text, number in added.items()}
+    added_texts = {number: to_byte_text(text) for text, number in added.items() if text}
+    id_to_token = backend.id_to_token
 
     def text_of(number: int) -> str | None:
-        token = backend.id_to_token(number)
-        return added_texts.get(number) or (None if token is None else _translated(token))
+        if number in added_texts:
+            return added_texts[number]
+        token = id_to_token(number)
+        return None if token is None else _translated(token)
 
     return text_of
 
