@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from renderers import EMBEDDED, load_tokenizer
+import weakref
+
+from renderers import EMBEDDED, DefaultRendererConfig, create_renderer, load_tokenizer
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
 from renderers.parsing.grammar import Grammar, ReasoningFormat
 from renderers.parsing.tool_formats import TOOL_FORMATS
@@ -30,6 +32,18 @@ def test_each_state_has_its_markers() -> None:
     assert {*compiled.reasoning_markers.markers} == ends | {mark("<|think|>"), "<no token>"}
     assert {*compiled.open_reasoning_markers.markers} == {*compiled.reasoning_markers.markers, mark("<|call|>")}
     assert compiled.header == mark("<|turn|>") + "assistant\n"
+
+
+def test_renderers_of_a_model_share_their_compiled_grammar() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    first, second = (
+        create_renderer(tokenizer),
+        create_renderer(tokenizer, DefaultRendererConfig(tool_parser="qwen_xml")),
+    )
+    assert first._compiled_grammar is create_renderer(load_tokenizer(EMBEDDED))._compiled_grammar
+    assert first._compiled_grammar is not second._compiled_grammar
+    compiled = weakref.ref(compile_grammar(GRAMMAR, tokenizer.vocab, stops=[1]))
+    assert compiled() is None
 
 
 def test_markers_of_completions_take_one_byte() -> None:

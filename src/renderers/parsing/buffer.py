@@ -34,7 +34,7 @@ class MarkerSet(NamedTuple):
         return cls(unique, tokens, texts, frozenset(text[:size] for text in texts for size in range(1, len(text))))
 
     def occurs_in(self, text: str) -> bool:
-        return any(marker in text for marker in self.markers)
+        return any(map(text.__contains__, self.markers))
 
     def partial_suffix_length(self, text: str, start: int) -> int:
         """Return how many characters at the end of a text, from `start` on, are the beginning of a marker."""
@@ -62,8 +62,8 @@ class InputBuffer:
         self._first_token = -len(prefill.starts)
         # The position of the text in the whole input.
         self._offset = 0
-        # The next occurrence of each text, and of each set of tokens, that was searched for.
-        self._occurrences: dict[str | frozenset[str], int] = {}
+        # The next occurrence of each text that was searched for.
+        self._occurrences: dict[str, int] = {}
         self.deferred: list[Pieces] = []
         """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
@@ -126,39 +126,38 @@ class InputBuffer:
     def is_empty(self) -> bool:
         return not (self._starts or self.deferred)
 
-    def find(self, marker_set: MarkerSet, start: int | None = None) -> tuple[int, str] | None:
+    def skip_token(self) -> None:
+        """Count a token that was read without the buffer, which must be empty."""
+        self._first_token += 1
+
+    def find(self, marker_set: MarkerSet, start: int | None = None, *, end: int = _NOWHERE) -> tuple[int, str] | None:
         """Return the first marker of a set and its position, from `start` or else from `position` on.
 
-        Of two markers at the same position the longer one is returned. Occurrences are remembered, so that
-        finding all markers takes one pass over the input for each text and one for all tokens. Searches for the
-        same set must go forward.
+        Of two markers at the same position the longer one is returned. A marker at `end` or after it may be left
+        out. Occurrences of texts are remembered, so that finding all of them takes one pass over the input for each.
         """
         start = self.position if start is None else start
-        byte_text, occurrences = self.byte_text, self._occurrences
+        byte_text, marks, offset = self.byte_text, self._marks, self._offset
         first, first_marker = _NOWHERE, ""
-        if self._marks:
-            first = occurrences.get(marker_set.tokens, -1)
-            if first < start:
-                first = occurrences[marker_set.tokens] = self._find_token(marker_set.tokens, start)
-            first_marker = byte_text[first] if first < _NOWHERE else ""
+        if marks:
+            tokens = marker_set.tokens
+            for index in range(bisect_left(marks, start + offset), len(marks)):
+                position = marks[index] - offset
+                if byte_text[position] in tokens:
+                    first, first_marker = position, byte_text[position]
+                    break
+                if position >= end:
+                    break
         for marker in marker_set.texts:
-            position = occurrences.get(marker, -1)
+            position = self._occurrences.get(marker, -1)
             if position < start:
                 position = byte_text.find(marker, start)
                 if position < 0:
                     position = _NOWHERE
-                occurrences[marker] = position
+                self._occurrences[marker] = position
             if position < first:
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
-
-    def _find_token(self, tokens: frozenset[str], start: int) -> int:
-        byte_text, marks, offset = self.byte_text, self._marks, self._offset
-        for index in range(bisect_left(marks, start + offset), len(marks)):
-            position = marks[index] - offset
-            if byte_text[position] in tokens:
-                return position
-        return _NOWHERE
 
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""

@@ -60,7 +60,8 @@ class CallReader:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
         self._first_token, self._captured = self._buffer.token_at(start), [(prefix, "")]
         self._emitter.read_markers_to(end)
-        self._emitter.enter_field(Field(self._make_delta, _CALL, captured=self._captured))
+        field = Field(self._make_delta, _CALL, "", "", (), self._captured, self._compiled.plain_in_calls)
+        self._emitter.enter_field(field)
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
@@ -79,10 +80,12 @@ class CallReader:
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
-        tokens = self._emitter.advance_to(end)
-        call.token_span = max(first_token, 0), max(tokens[1], self._buffer.token_at(span_end) if span_end else 0)
+        start, last = self._emitter.advance_to(end)
+        span_last = max(last, self._buffer.token_at(span_end)) if span_end else last
+        call.token_span = first_token if first_token > 0 else 0, span_last
+        self._emitter.events.append(ToolCallEnd(len(self.calls), call, start, last))
         self.calls.append(CalledTool(call.id, call.name))
-        self._emitter.events.append(ToolCallEnd(len(self.calls) - 1, call, *tokens))
 
     def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
+        # The number changes if the calls of the prompt are forgotten.
         return ToolCallDelta(len(self.calls), text, start, end)

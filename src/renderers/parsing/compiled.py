@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
+from renderers.core.bounded_table import BoundedTable
 from renderers.core.completions import ContentDelta, ReasoningDelta, Region
 from renderers.core.text import compile_alternation
 from renderers.parsing.buffer import MarkerSet
@@ -11,12 +13,15 @@ from renderers.parsing.emitter import Field, skipped_because
 from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
 from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.plain import PlainTokens
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
 _TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
+_KEPT_PREFILLS = 64
+_COMPILED: WeakValueDictionary[tuple[Grammar, int, tuple[int, ...]], CompiledGrammar] = WeakValueDictionary()
 
 
 class CompiledGrammar:
@@ -51,15 +56,24 @@ class CompiledGrammar:
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
         self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
         self.stop_markers = MarkerSet.of(*stops)
+        self.prefills = BoundedTable[Pieces | None](keep=_KEPT_PREFILLS)
+        """The beginnings of turns in prompts, by the ids at the end of the prompt."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
         self._ends = MarkerSet.of(*stops, self.call_end, self.section_end, *inner)
         """The markers that can end a call or the turn."""
-        edges, left = self.reasoning.edges, grammar.content.left
-        self.reasoning_field = Field(ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,))
-        self.content = Field(ContentDelta, Region.CONTENT, ends=(grammar.content, grammar.content_before_calls))
+        texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
+        plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))
+        self.reasoning_field = Field(
+            ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,), plain=plain
+        )
+        ends = grammar.content, grammar.content_before_calls
+        plain = PlainTokens(texts, markers=self.content_markers, ends=ends)
+        self.content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
         """Content without padding before it."""
+        self.plain_in_calls = PlainTokens(texts, markers=MarkerSet.of(*self.call_markers.markers, *self._ends.markers))
+        """The plain tokens of calls, and of all messages of a turn with several."""
         self.first_content = self.content._replace(lead=grammar.lead, left=left)
         self.answer = self.content._replace(lead=self.reasoning.after, left=left)
         self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
@@ -79,9 +93,18 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
 
 
 def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
-    """Compile a grammar for a tokenizer and for the ids of the stop tokens."""
-    reserved = compile_alternation(tokenizer.reserved_texts)
-    header = sorted({*reserved.findall(grammar.header)}) if reserved else []
-    # The markers within a turn come first: the first ones get the shortest representation.
-    marker_text = MarkerText(tokenizer, markers=[*sorted(markers_within(grammar)), *header], stops=sorted(stops))
-    return CompiledGrammar(grammar, marker_text)
+    """Compile a grammar for a tokenizer and for the ids of the stop tokens.
+
+    The result is shared by everything in the process that uses the same tokenizer, with the token texts in it.
+    """
+    stop_ids = sorted(stops)
+    # A compiled grammar keeps its tokenizer alive, so no other tokenizer has the same id.
+    key = grammar, id(tokenizer), tuple(stop_ids)
+    compiled = _COMPILED.get(key)
+    if compiled is None:
+        reserved = compile_alternation(tokenizer.reserved_texts)
+        header = sorted({*reserved.findall(grammar.header)}) if reserved else []
+        # The markers within a turn come first: the first ones get the shortest representation.
+        marker_text = MarkerText(tokenizer, markers=[*sorted(markers_within(grammar)), *header], stops=stop_ids)
+        compiled = _COMPILED.setdefault(key, CompiledGrammar(grammar, marker_text))
+    return compiled

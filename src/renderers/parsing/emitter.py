@@ -14,12 +14,15 @@ from renderers.core.completions import ContentDelta, MarkerToken, ParseEvent, Re
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
+from renderers.parsing.plain import PlainTokens
 
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
 
 # Attributes of enum classes are slow in Python 3.11.
 _START, _REASONING = Region.START, Region.REASONING
+_new = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor takes."""
 
 
 class Field(NamedTuple):
@@ -36,6 +39,8 @@ class Field(NamedTuple):
     """The edges that the end of the field can have."""
     captured: list[tuple[str, str]] | None = None
     """A list to which all text of the field is appended, as byte text and decoded."""
+    plain: PlainTokens | None = None
+    """The tokens to emit at once if they arrive one by one."""
 
 
 _CONTENT = Field(ContentDelta)
@@ -80,6 +85,22 @@ class Emitter:
         self._field = _CONTENT
         return self.take_events()
 
+    @property
+    def plain(self) -> PlainTokens | None:
+        """The tokens that can be emitted at once, if everything before them was emitted. None if there are none."""
+        if self._lead or self._left or (self.region is _REASONING and not self.has_reasoning):
+            return None
+        return self._field.plain
+
+    def emit_plain(self, texts: tuple[str, str]) -> ParseEvent:
+        """Emit a plain token that is not in the buffer, which must be empty. Return its event."""
+        field, number = self._field, self._emitted_to
+        self._emitted_to = number + 1
+        self._buffer.skip_token()
+        if field.captured is not None:
+            field.captured.append(texts)
+        return field.make_event(texts[1], number, number + 1)
+
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""
         buffer = self._buffer
@@ -96,7 +117,7 @@ class Emitter:
         start, end = self._emitted_to, self._buffer.token_at(self._buffer.position)
         if end > start:
             if end > 0:
-                self.events.append(MarkerToken(start if start > 0 else 0, end))
+                self.events.append(_new(MarkerToken, (start if start > 0 else 0, end)))
             self._emitted_to = end
 
     def read_markers_to(self, position: int) -> None:
@@ -112,6 +133,10 @@ class Emitter:
         marker at that position, to be read as well.
         """
         buffer, field = self._buffer, self._field
+        if closed is not None and end == buffer.position:
+            buffer.position = end + len(marker)
+            self._markers_pending = True
+            return
         byte_text = buffer.byte_text
         if (self._lead or self._left) and not self._read_padding(end, whole=flush or closed is not None):
             return
@@ -126,7 +151,18 @@ class Emitter:
             if not byte_text.isascii():
                 text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            self._emit_part(text_end)
+            part = byte_text[start:text_end]
+            text = part if part.isascii() else self._decode(part)
+            if self.region is _REASONING:
+                self.has_reasoning = True
+            if field.captured is not None:
+                field.captured.append((part, text))
+            if start < buffer.completion_start:
+                # All of the text is captured, but the event has only the completion's part.
+                text = self._decode(part[buffer.completion_start - start :])
+            first, last = self.advance_to(text_end)
+            if last:
+                self.events.append(field.make_event(text, first, last))
         if marker or closed is not None:
             buffer.position = end + len(marker)
             self._markers_pending = True
@@ -154,23 +190,6 @@ class Emitter:
         if start > buffer.position:
             self.read_markers_to(start)
         return True
-
-    def _emit_part(self, end: int) -> None:
-        """Emit text of the field up to a position."""
-        buffer, field = self._buffer, self._field
-        start = buffer.position
-        part = buffer.byte_text[start:end]
-        text = part if part.isascii() else self._decode(part)
-        if self.region is _REASONING:
-            self.has_reasoning = True
-        if field.captured is not None:
-            field.captured.append((part, text))
-        if start < buffer.completion_start:
-            # All of the text is captured, but the event has only the completion's part.
-            text = self._decode(part[buffer.completion_start - start :])
-        first, last = self.advance_to(end)
-        if last:
-            self.events.append(field.make_event(text, first, last))
 
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""

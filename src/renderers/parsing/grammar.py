@@ -41,8 +41,11 @@ class Edges:
 
     def sure_in(self, text: str, start: int, end: int) -> int:
         """Return the end of the text that belongs to the field, whether the field ends at `end` or goes on."""
+        kept_back = self.right + self.trail
+        if start >= end or text[end - 1] not in kept_back:
+            return end
         most = len(self.trail) + (MOST_TRIMMED if self.right else 0)
-        return _trimmed_end(self.right + self.trail, text, max(start, end - most), end) if most else end
+        return _trimmed_end(kept_back, text, max(start, end - most), end)
 
 
 NO_EDGES = Edges()

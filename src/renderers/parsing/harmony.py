@@ -19,6 +19,7 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
 _START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
+_HEADER = Field(ContentDelta, _START)
 _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 LONGEST_HEADER = 1024
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
@@ -57,7 +58,7 @@ class HarmonyScanner(Scanner):
         """Read a header. A turn that begins with text and has no header is content."""
         buffer, markers = self.buffer, self._markers
         limit = buffer.position + LONGEST_HEADER
-        match = buffer.find(markers.header_end)
+        match = buffer.find(markers.header_end, end=limit)
         if match is not None and match[0] + len(match[1]) > limit:
             match = None
         if match is not None and match[1] == markers.message:
@@ -100,7 +101,7 @@ class HarmonyScanner(Scanner):
             self.calls.end(end)
         elif in_call:
             self.calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
-        emitter.region, self.current = _START, self.in_start
+        self.begin(self.in_start, _HEADER)
         if stops:
             self.stop_at(marker, position)
         elif ends:
@@ -141,7 +142,7 @@ class HarmonyScanner(Scanner):
             self._nonempty_regions.add(region)
             return make_event(separator.pop() + text if separator else text, start, end)
 
-        self.begin(self._in_body, Field(make_joined_event, region))
+        self.begin(self._in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_calls))
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""

@@ -23,6 +23,8 @@ _SPACE = " \t\n\r"
 _NO_SPACE = re.compile(f"[^{_SPACE}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_FIRST_CHARACTERS = frozenset('{["-0123456789tfnIN')
+"""The characters that a value can begin with."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -39,12 +41,12 @@ def read_json(text: str) -> Any:
     >>> read_json(' {"code": "a\nb"} ')
     {'code': 'a\nb'}
     """
-    if text.count("{") + text.count("[") <= MAX_JSON_DEPTH:
-        # The value cannot be nested too deep. If it is not valid, the code below finds the reason.
-        try:
-            return _decode(text.strip(_SPACE), 0)
-        except JsonError:
-            pass
+    if is_shallow(text):
+        stripped = text.lstrip(_SPACE)
+        start = len(text) - len(stripped)
+        if stripped[:1] not in _FIRST_CHARACTERS:
+            raise JsonError(f"has no value at character {start}")
+        return _decode(stripped.rstrip(_SPACE), start)
     value, end = read_json_prefix(text, 0)
     after = _skip_space(text, end)
     if after < len(text):
@@ -52,10 +54,16 @@ def read_json(text: str) -> Any:
     return value
 
 
-def read_json_prefix(text: str, position: int) -> tuple[Any, int]:
+def is_shallow(text: str) -> bool:
+    """Return True if no value in a text can be nested too deep, because it has few brackets."""
+    return text.count("{") + text.count("[") <= MAX_JSON_DEPTH
+
+
+def read_json_prefix(text: str, position: int, *, shallow: bool = False) -> tuple[Any, int]:
     """Parse the JSON value at a position, or after whitespace there. Return it and its end.
 
-    The text after the value is not examined, so parsing consecutive values takes linear time in total.
+    The text after the value is not examined, so parsing consecutive values takes linear time in total. `shallow` is
+    the result of `is_shallow` for the whole text, if it is known. It saves counting brackets.
 
     Raises:
         JsonError: There is no value at that position, or it is broken.
@@ -64,6 +72,15 @@ def read_json_prefix(text: str, position: int) -> tuple[Any, int]:
     ({'a': 1}, 8)
     """
     start = _skip_space(text, position)
+    if shallow:
+        # If the value is not valid, the code below finds the reason.
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except ValueError:
+            pass
+        else:
+            _reject_surrogates(text[start:end], value)
+            return value, end
     end = _end_of(text, start)
     # The decoder gets only the value: on an error it counts the lines of all its input.
     return _decode(text[start:end], start), end
@@ -97,13 +114,18 @@ def _decode(piece: str, start: int) -> Any:
         raise JsonError("has an integer with too many digits") from None
     if end < len(piece):
         raise JsonError(f"goes on after the value, at character {start + end}")
+    _reject_surrogates(piece, value)
+    return value
+
+
+def _reject_surrogates(piece: str, value: Any) -> None:
+    """Raise if a string in a value, decoded from a text, has no UTF-8 form."""
     searched = piece
     if "\\u" in piece and _SURROGATE_ESCAPE.search(piece):
         # Two escapes can form a character, so the decoded strings are searched.
         searched += json.dumps(value, ensure_ascii=False)
     if not searched.isascii() and _SURROGATE.search(searched):
         raise JsonError("has a string with a lone surrogate, which has no UTF-8 form")
-    return value
 
 
 def _skip_space(text: str, position: int) -> int:

@@ -35,7 +35,7 @@ class BareCallScanner(MarkerScanner):
             start += len(self._python_tag)
         # An id that is not a token can be anywhere, and is not part of the text.
         text = byte_text[start:end].replace(UNKNOWN, " ")
-        bare_calls = find_calls(text, self.calls.schemas.names or (), decode=compiled.marker_text.decode)
+        bare_calls = find_calls(text, self.calls.schemas, decode=compiled.marker_text.decode)
         if bare_calls is None:
             self.begin_content(compiled.first_content)
             return True

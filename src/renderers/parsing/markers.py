@@ -57,6 +57,8 @@ class MarkerText:
     """
 
     def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
+        # Keeps the tokenizer alive: compiled grammars are found by its id.
+        self._tokenizer = tokenizer
         texts = tokenizer.token_texts
         marker_ids = [tokenizer.added_tokens[text] for text in markers if text in tokenizer.added_tokens]
         ids = dict.fromkeys([*(token_id for token_id in stops if token_id >= 0), *marker_ids])
@@ -68,20 +70,21 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
+        self._marks = _Marks(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
-        self._table = PieceTable(self._piece_texts) if COMPILED else None
+        self._table = PieceTable(texts, characters) if COMPILED else None
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
         """Return a marker as it occurs in byte text."""
-        return self._characters.get(text) or to_byte_text(text)
+        return self._marks[text]
 
     def mark_all(self, text: str) -> str:
         """Return a text that contains markers as it occurs in byte text."""
         pattern = compile_alternation(frozenset(self._characters))
         parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
-        return "".join(map(self.mark, parts))
+        return "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
 
     def is_token(self, text: str) -> bool:
         """Return True if a marker is found by its id."""
@@ -89,6 +92,11 @@ class MarkerText:
 
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """The byte text of each id, looked up when first needed."""
+        return self._piece_texts
 
     def pieces(self, ids: list[Any], first: int = 0) -> Pieces:
         """Return the byte text of ids, from a position of the input on. An id that is not a token becomes `UNKNOWN`."""
@@ -109,6 +117,14 @@ class MarkerText:
                     return "".join(map(self.decode, byte_text.split(character)))
                 byte_text = byte_text.replace(character, text)
         return from_byte_text(byte_text)
+
+
+class _Marks(dict[str, str]):
+    """Markers as they occur in byte text. Those that are not tokens are converted when first needed."""
+
+    def __missing__(self, marker: str) -> str:
+        self[marker] = mark = to_byte_text(marker)
+        return mark
 
 
 def _as_int(value: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -57,7 +58,13 @@ class ResponseParser:
         Raises:
             ValueError: The parser is closed.
         """
-        events = self._scanner.feed(self._pieces(as_ids(token_ids)))
+        ids = as_ids(token_ids)
+        if len(ids) == 1:
+            event = self._scanner.feed_plain(ids[0])
+            if event is not None:
+                self._events.append(event)
+                return [event]
+        events = self._scanner.feed(self._pieces(ids))
         self._events += events
         return events
 
@@ -86,8 +93,9 @@ class ResponseParser:
     @property
     def state(self) -> CompletionState:
         """The state at the end of the tokens so far."""
-        # Scans the end of the prompt, if nothing was fed yet.
-        self._scanner.feed(NO_PIECES)
+        if self._response is None:
+            # Scans the end of the prompt, if nothing was fed yet.
+            self._scanner.feed(NO_PIECES)
         return self._scanner.state
 
 
@@ -101,11 +109,22 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
 
     It may include the end of that turn and everything that follows it.
     """
-    header = compiled.header
-    for size in (_HEADER_SEARCH_TOKENS, len(prompt_ids)) if header else ():
-        byte_text = compiled.marker_text.pieces(prompt_ids[-size:]).byte_text
-        start = byte_text.rfind(header)
-        if start >= 0:
-            prefill = byte_text[start + len(header) :]
-            return Pieces.of(split_at_marker_tokens(prefill)) if prefill else NO_PIECES
-    return NO_PIECES
+    last_ids = prompt_ids[-_HEADER_SEARCH_TOKENS:]
+    try:
+        key = array("I", last_ids).tobytes()
+    except Exception:
+        # An object that is not a number can raise anything.
+        prefill = _prefill_in(compiled, last_ids)
+    else:
+        prefill = compiled.prefills.get(key, lambda: _prefill_in(compiled, last_ids))
+    if prefill is None:
+        prefill = _prefill_in(compiled, prompt_ids)
+    return NO_PIECES if prefill is None else prefill
+
+
+def _prefill_in(compiled: CompiledGrammar, ids: list[Any]) -> Pieces | None:
+    """Return the pieces after the last header in some ids. None if there is no header."""
+    if not compiled.header:
+        return None
+    _, header, prefill = compiled.marker_text.pieces(ids).byte_text.rpartition(compiled.header)
+    return Pieces.of(split_at_marker_tokens(prefill)) if header else None

@@ -18,7 +18,7 @@ MARKER_CHARACTERS = re.compile(f"[{UNKNOWN}{''.join(FREE)}]")
 # The entries of the table in C: see `src/native/join.c`.
 _ENTRY = 16
 _MARKER, _LONG = b"\xfe", b"\xff"
-_LENGTHS = [bytes([length + 1]) for length in range(_ENTRY)]
+_SIZES = [bytes([size + 1]) for size in range(_ENTRY)]
 _LARGEST_TABLE = 2**20
 _SMALLEST_TABLE = 2**12
 
@@ -84,13 +84,13 @@ class PieceTable:
 
     Threads can share it: the texts of ids never move, and adding an id twice changes nothing.
 
-    >>> table = PieceTable(PieceTexts({0: "Hel", 1: "lo"}, {}))
+    >>> table = PieceTable({0: "Hel", 1: "lo"}, {1: "p"})
     >>> table.join([0, 1]).byte_text, table.join([-1]) is None
-    ('Hello', True)
+    ('Help', True)
     """
 
-    def __init__(self, texts: PieceTexts) -> None:
-        self._texts = texts
+    def __init__(self, texts: Mapping[int, str], overrides: Mapping[int, str]) -> None:
+        self._texts, self._overrides = texts, overrides
         self._entries = bytearray(_SMALLEST_TABLE * _ENTRY)
         self._long_texts = bytearray()
 
@@ -110,32 +110,32 @@ class PieceTable:
 
     def _add(self, missing: list[Any]) -> None:
         """Add ids, up to the first one that cannot have an entry."""
-        entries, texts = self._entries, self._texts
+        entries, texts, overrides = self._entries, self._texts, self._overrides
         for number in missing:
             if type(number) is not int or not 0 <= number < _LARGEST_TABLE:
                 return
-            text, at = texts[number], number * _ENTRY
+            text, at = overrides.get(number) or texts[number], number * _ENTRY
             if at >= len(entries):
                 if text == UNKNOWN:
                     return
                 entries.extend(bytes(max(len(entries), at + _ENTRY - len(entries))))
-            if entries[at]:
+            elif entries[at]:
                 continue
-            entry = self._entry_of(text)
+            entry = _SIZES[len(text)] + text.encode() if text.isascii() and len(text) < _ENTRY else self._entry_of(text)
             if entry is None:
                 return
             entries[at : at + len(entry)] = entry
 
     def _entry_of(self, text: str) -> bytes | None:
-        """Return the entry for a text. None if there is none."""
+        """Return the entry for a text that is not a short one in ASCII. None if there is none."""
         try:
             data = text.encode("latin-1")
         except UnicodeEncodeError:
             return None
-        if not text.isascii() and MARKER_CHARACTERS.search(text):
+        if MARKER_CHARACTERS.search(text):
             return _MARKER + data if len(data) == 1 else None
         if len(data) < _ENTRY:
-            return _LENGTHS[len(data)] + data
+            return _SIZES[len(data)] + data
         self._long_texts += data
         # Another thread may have added a text as well, so this one is not always at the end.
         place = array("I", [self._long_texts.find(data), len(data)])

@@ -23,6 +23,7 @@ from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field, skipped_because
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.plain import PlainTokens
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _TEXT_AFTER_STOP = Field(skipped_because("after the stop token"))
@@ -43,6 +44,7 @@ class Scanner(abc.ABC):
         self.opened_reasoning = False
         """True if a marker opened reasoning, even if no reasoning follows it."""
         self.stop_token_id: int | None = None
+        self._plain: PlainTokens | None = None
 
     @abc.abstractmethod
     def in_start(self, final: bool) -> bool:
@@ -65,7 +67,15 @@ class Scanner(abc.ABC):
             if not self.buffer.deferred:
                 self.emitter.emit_markers()
                 self.buffer.discard_read()
+        self._plain = self.emitter.plain if self.buffer.is_empty else None
         return self.emitter.take_events()
+
+    def feed_plain(self, token_id: Any) -> ParseEvent | None:
+        """Scan a single token if it is plain text in the current field. Return its event; None if it is not."""
+        if self._plain is None or type(token_id) is not int:
+            return None
+        texts = self._plain[token_id]
+        return None if texts is None else self.emitter.emit_plain(texts)
 
     def close(self, pieces: Pieces = NO_PIECES) -> list[ParseEvent]:
         """Scan the last tokens and everything that was kept back. Return the last events."""
@@ -74,7 +84,7 @@ class Scanner(abc.ABC):
         while self.current(True):
             pass
         # The state refers to this scanner, as fields can.
-        self.current = _finished
+        self.current, self._plain = _finished, None
         return self.emitter.close()
 
     def begin(self, state: State, field: Field) -> None:
@@ -110,7 +120,8 @@ class Scanner(abc.ABC):
         self.begin(self._after_stop, _TEXT_AFTER_STOP)
 
     def _after_stop(self, final: bool) -> bool:
-        self.emitter.emit_text_to(len(self.buffer.byte_text), closed=NO_EDGES if final else None)
+        if self.buffer.position < len(self.buffer.byte_text):
+            self.emitter.emit_text_to(len(self.buffer.byte_text), closed=NO_EDGES if final else None)
         return False
 
 

@@ -113,6 +113,10 @@ class ToolSchemas:
         """The names of the tools. None if there is no list of tools."""
         return None if self._tools is None else self._roots.keys()
 
+    def __contains__(self, name: object) -> bool:
+        """Return True if there is a tool of that name."""
+        return name in self._roots
+
     @property
     def _roots(self) -> dict[str, Mapping[str, Any]]:
         """The schema of the parameters of each tool, by the tool's name."""

@@ -88,6 +88,18 @@ def test_a_token_with_other_characters_than_byte_symbols_has_the_text_that_it_de
     assert texts[ord("a")] == "a"
 
 
+@given(st.text(st.sampled_from(module.BYTE_SYMBOLS)) | st.text(st.sampled_from([*module.BYTE_SYMBOLS, *"\0 \n\xad你"])))
+def test_byte_symbols_are_translated_to_bytes_unless_other_characters_are_among_them(token: str) -> None:
+    numbers = {symbol: byte for byte, symbol in enumerate(module.BYTE_SYMBOLS)}
+    data = [numbers.get(character, -1) for character in token]
+    expected = to_byte_text(token)
+    if -1 not in data:
+        # Bytes that UTF-8 never has stand for markers.
+        expected = "".join("\xff" if byte in (0xC0, 0xC1, *range(0xF5, 0x100)) else chr(byte) for byte in data)
+    backend = Tokenizer(BPE(vocab={token: 0}, merges=[]))
+    assert module.text_of_bytes(backend, {})(0) == expected
+
+
 class Letters:
     """A tokenizer of a caller's own: one token for each letter."""
 

@@ -29,21 +29,13 @@ class Payload(NamedTuple):
     decode: Callable[[str], str]
     schemas: ToolSchemas
 
-    def find(
-        self, marker: str, start: int = 0, end: int | None = None, *, last: bool = False
-    ) -> tuple[int, int] | None:
-        """Return the span of the first or the last occurrence of a marker. None if there is none."""
-        mark = self.mark(marker)
-        position = (self.byte_text.rfind if last else self.byte_text.find)(mark, start, end)
-        return (position, position + len(mark)) if position >= 0 else None
-
     def partition(self, marker: str) -> tuple[str, str] | None:
         """Return the text before and after the first occurrence of a marker. None if there is none."""
-        span = self.find(marker)
-        return (self.text(0, span[0]), self.text(span[1])) if span else None
+        before, found, after = self.byte_text.partition(self.mark(marker))
+        return (self.decode(before), self.decode(after)) if found else None
 
-    def text(self, start: int = 0, end: int | None = None) -> str:
-        return self.decode(self.byte_text[start:end])
+    def text(self) -> str:
+        return self.decode(self.byte_text)
 
 
 class TurnLayout(enum.StrEnum):
@@ -112,7 +104,7 @@ def named_call(
     """Return a call, or a call with the status `MISSING_NAME` if the name is empty."""
     if not name:
         name, status, call_id = None, MISSING_NAME, None
-    return ParsedToolCall("", name, arguments, status=status, id=call_id)
+    return ParsedToolCall("", name, arguments, None, status, call_id)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
@@ -160,6 +152,11 @@ class Tags(NamedTuple):
     unnamed: ToolCallParseStatus = MALFORMED
     """The status of a call with an empty name."""
 
+    def marked(self, mark: Callable[[str], str]) -> Tags:
+        """Return the markup as it occurs in byte text."""
+        function, key_open, key_end, close, end, padding, unnamed = self
+        return Tags(mark(function), mark(key_open), mark(key_end), mark(close), mark(end), mark(padding), unnamed)
+
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """Parse a call with tagged values.
@@ -167,43 +164,51 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     A value ends at the last closing marker before the next value or before the end, so it can contain
     the text of that marker. A value without a closing marker ends at the next value.
     """
-    function = payload.find(tags.function)
-    name_end = payload.find(tags.key_end, function[1]) if function else None
-    if not function or not name_end:
+    byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
+    function = byte_text.find(marks.function)
+    name_start = function + len(marks.function)
+    name_end = byte_text.find(marks.key_end, name_start) if function >= 0 else -1
+    if name_end < 0:
         return failed_call(MALFORMED)
-    name = payload.text(function[1], name_end[0]).strip()
+    name = decode(byte_text[name_start:name_end]).strip()
     if not name:
         return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
-    outside, start, well_formed = [payload.byte_text[: function[0]]], name_end[1], True
-    opening = payload.find(tags.open, start)
-    while opening:
-        outside.append(payload.byte_text[start : opening[0]])
-        key_end = payload.find(tags.key_end, opening[1])
-        if key_end is None:
+    start = name_end + len(marks.key_end)
+    outside, well_formed = [byte_text[:function]], True
+    opening = byte_text.find(marks.open, start)
+    while opening >= 0:
+        outside.append(byte_text[start:opening])
+        key_start = opening + len(marks.open)
+        key_end = byte_text.find(marks.key_end, key_start)
+        if key_end < 0:
             well_formed = False
             break
-        following = payload.find(tags.open, key_end[1])
-        bound = following[0] if following else len(payload.byte_text)
-        closing = _find_closing(payload, key_end[1], bound, tags)
-        value = payload.text(key_end[1], closing[0] if closing else bound)
+        value_start = key_end + len(marks.key_end)
+        opening = byte_text.find(marks.open, value_start)
+        bound = opening if opening >= 0 else len(byte_text)
+        closing = _find_closing(byte_text, value_start, bound, marks)
+        value = decode(byte_text[value_start : bound if closing < 0 else closing])
         value = value.removeprefix(tags.padding).removesuffix(tags.padding)
-        pairs.append((payload.text(opening[1], key_end[0]).strip(), value))
-        well_formed, start = well_formed and closing is not None, closing[1] if closing else bound
-        opening = following
-    outside.append(payload.byte_text[start:].replace(payload.mark(tags.end), "", 1))
+        pairs.append((decode(byte_text[key_start:key_end]).strip(), value))
+        well_formed = well_formed and closing >= 0
+        start = bound if closing < 0 else closing + len(marks.close)
+    outside.append(byte_text[start:].replace(marks.end, "", 1))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
 
-def _find_closing(payload: Payload, start: int, bound: int, tags: Tags) -> tuple[int, int] | None:
-    """Return the span of the marker that closes the value from `start` on. Another value begins at `bound`."""
-    first = payload.find(tags.close, start, bound)
-    if first is None:
-        return None
-    ended = payload.find(tags.end, first[1], bound) if tags.end else None
-    closing = payload.find(tags.close, first[0], ended[0] if ended else bound, last=True)
-    padding = tags.padding
-    if closing and padding and payload.byte_text.startswith(padding, start):
-        padded = payload.find(padding + tags.close, closing[0] - len(padding), bound)
-        return (padded[0] + len(padding), padded[1]) if padded else closing
+def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:
+    """Return the position of the marker that closes the value from `start` on. Another value begins at `bound`.
+
+    It is -1 if there is none.
+    """
+    first = byte_text.find(marks.close, start, bound)
+    if first < 0:
+        return -1
+    ended = byte_text.find(marks.end, first + len(marks.close), bound) if marks.end else -1
+    closing = byte_text.rfind(marks.close, first, bound if ended < 0 else ended)
+    padding = marks.padding
+    if closing >= 0 and padding and byte_text.startswith(padding, start):
+        padded = byte_text.find(padding + marks.close, closing - len(padding), bound)
+        return closing if padded < 0 else padded + len(padding)
     return closing

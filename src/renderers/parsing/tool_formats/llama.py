@@ -13,7 +13,7 @@ from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.lenient_json import JsonError, read_json_prefix
+from renderers.parsing.lenient_json import JsonError, is_shallow, read_json_prefix
 from renderers.parsing.tool_formats.base import (
     INVALID,
     OK,
@@ -45,7 +45,7 @@ class BareCalls(NamedTuple):
 
 def _parse(text: str) -> ParsedToolCall:
     try:
-        value, _ = read_json_prefix(text, 0)
+        value, _ = read_json_prefix(text, 0, shallow=is_shallow(text))
         return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
         start = _CALL_START.match(text)
@@ -68,11 +68,12 @@ def find_calls(
     (BareCalls(spans=[(0, 19)], broken=True), None)
     """
     spans: list[tuple[int, int]] = []
+    shallow = is_shallow(byte_text)
     separator = _BEFORE.match(byte_text)
     while separator:
         start = separator.end()
         try:
-            value, end = read_json_prefix(byte_text, start)
+            value, end = read_json_prefix(byte_text, start, shallow=shallow)
         except JsonError:
             value, end = None, len(byte_text)
         has_arguments = name_of(value) and any(key in value for key in _ARGUMENTS)

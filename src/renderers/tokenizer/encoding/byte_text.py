@@ -34,7 +34,6 @@ UNKNOWN, *_FREE = map(chr, _NO_TEXT[:-1])
 FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
 """The characters that are free to represent tokens. Those up to U+00FF come first: they take half the memory."""
 
-_BYTES = {ord(symbol): 0xFF if byte in _NO_TEXT else byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
 _NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
 _SYMBOL_CODEC = codecs.charmap_build("\0" + "".join(BYTE_SYMBOLS[1:]))
 """Encodes byte symbols to bytes. CPython has a fast codec only for tables that begin with NUL."""
@@ -146,20 +145,29 @@ def _symbols_by_id(backend: Tokenizer) -> list[str | None]:
 
 
 def _translated(token: str) -> str:
-    spaced = token.replace(BYTE_SYMBOLS[0x20], " ")
-    if spaced.isascii() and spaced.isprintable() and " " not in token:
-        # The symbols of all other bytes in it are the same characters.
-        return spaced
-    return token.translate(_BYTES) if _BYTES.keys() >= set(map(ord, token)) else to_byte_text(token)
+    if token.isascii():
+        # The symbols of printable characters are themselves, and all others are not symbols.
+        return token
+    if "\0" not in token:
+        try:
+            data, _ = codecs.charmap_encode(token.replace(BYTE_SYMBOLS[0], "\0"), "strict", _SYMBOL_CODEC)
+            return data.translate(_NORMAL_BYTES).decode("latin-1")
+        except UnicodeEncodeError:
+            pass
+    # A token with characters that are not byte symbols is its own text.
+    return to_byte_text(token)
 
 
 def text_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> Callable[[int], str | None]:
     """Return a function that returns the byte text of an id of a byte-level vocabulary."""
-    added_texts = {number: to_byte_text(text) for text, number in added.items()}
+    added_texts = {number: to_byte_text(text) for text, number in added.items() if text}
+    id_to_token = backend.id_to_token
 
     def text_of(number: int) -> str | None:
-        token = backend.id_to_token(number)
-        return added_texts.get(number) or (None if token is None else _translated(token))
+        if number in added_texts:
+            return added_texts[number]
+        token = id_to_token(number)
+        return None if token is None else _translated(token)
 
     return text_of
 
