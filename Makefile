@@ -44,6 +44,14 @@ else
 endif
 	@touch $@ $(VENV)/.package
 
+$(VENV)/.bench: pyproject.toml $(VENV)/.test | $(BIN)/python
+ifdef UV
+	uv pip install --quiet --python $(BIN)/python --group bench
+else
+	$(BIN)/python -m pip install --quiet --group bench
+endif
+	@touch $@
+
 demo: $(VENV)/.package
 	$(BIN)/renderers demo
 
@@ -66,13 +74,9 @@ stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
-# make bench   benchmark loading, rendering, parsing and bridging against transformers and peers
-bench: $(VENV)/.test
-	$(REAL) $(BIN)/python -m benchmarks.load
-	$(REAL) $(BIN)/python -m benchmarks.template_run
-	$(REAL) $(BIN)/python -m benchmarks.render
-	$(REAL) $(BIN)/python -m benchmarks.parse
-	$(REAL) $(BIN)/python -m benchmarks.bridge
+# make bench   benchmark against peers, and write docs/benchmarks.md, its tables and its plot
+bench: $(VENV)/.bench
+	$(REAL) $(BIN)/python -m benchmarks
 
 # make parity  compare every available template with transformers, in all combinations
 parity: $(VENV)/.test
