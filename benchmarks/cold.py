@@ -12,6 +12,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -87,15 +88,14 @@ def measure(options: Options) -> Section:
                 )
     header = ["model", "up to the", "library", "CPU seconds", "seconds", "peak MiB", "MiB after"]
     title = "Cold processes: medians, with the range of the CPU time"
-    imports = [
-        OtherRow(f"{name}, ms", ANY, str(_import_time(code, rounds=options.rounds))) for name, code in IMPORTS.items()
-    ]
+    imports = [[name, str(_import_time(code, rounds=options.rounds))] for name, code in IMPORTS.items()]
     tables = [
         Table(title=title, header=header, rows=rows),
         _ratio_table(summary),
-        Table(title="CPU time of imports", header=["import", "ms"], rows=[[row.name, row.value] for row in imports]),
+        Table(title="CPU time of imports", header=["import", "ms"], rows=imports),
     ]
-    return Section(title="Cold processes", text=TEXT, tables=tables, summary=summary, others=imports)
+    others = [OtherRow(f"{name}, ms", ANY, time) for name, time in imports]
+    return Section(title="Cold processes", text=TEXT, tables=tables, summary=summary, others=others)
 
 
 def _ratio_table(summary: Sequence[SummaryRow]) -> Table:
@@ -129,18 +129,18 @@ def _run(entry: Entry, python: str, model: Model, step: str, chat: Any, ids: lis
     source = "" if entry.peer else str(ROOT / "src")
     # -I keeps this directory and PYTHON* variables from changing the imports.
     command = [python, "-I", "-c", code, source, model.name, json.dumps(chat), json.dumps(ids)]
-    start = time.perf_counter()
-    with subprocess.Popen(
-        command, env=child_environment(**ONE_THREAD), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        first_line = process.stdout.readline()
-        wall = time.perf_counter() - start
-        rest, errors = process.communicate()
-    if process.returncode or first_line != "done\n":
-        raise SystemExit(
-            f"{entry.label} failed on {model.name} ({process.returncode}): {first_line}{rest}{errors[-500:]}"
-        )
+    environment = child_environment(**ONE_THREAD)
+    with tempfile.TemporaryFile("w+") as errors:
+        start = time.perf_counter()
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+            assert process.stdout is not None
+            first_line = process.stdout.readline()
+            wall = time.perf_counter() - start
+            rest = process.stdout.read()
+        errors.seek(0)
+        if process.returncode or first_line != "done\n":
+            output = f"{first_line}{rest}{errors.read()[-1_000:]}"
+            raise SystemExit(f"{entry.label} failed on {model.name} (exit status {process.returncode}): {output}")
     return Run(wall=wall, **json.loads(rest))
 
 

@@ -28,8 +28,8 @@ from benchmarks.report import OtherRow, Section, Table
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 
 TICK = 0.001
-LONG_CHATS = 10
-ADDITIONS_PER_CHAT = 3_000
+LONG_CHATS = 50
+ADDITIONS_PER_CHAT = 5_000
 
 TEXT = """\
 "two processes" and "two threads" divide the chats per second of two by those of one, by wall time. The control is a
@@ -86,7 +86,7 @@ def _rounds(model: Model, options: Options) -> list[Round]:
 
 def _round(first: Connection, second: Connection, options: Options, seed: int) -> Round:
     # Enough work that the start of a process or thread does not matter.
-    count = 2 * options.items
+    count = 10 * options.items
     one, two = [first], [first, second]
     # Renders and controls alternate, because the speed of a shared machine changes.
     render_one = _seconds(one, "render", f"{seed} one", count)

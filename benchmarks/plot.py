@@ -17,6 +17,7 @@ WORKLOADS = {
     "d": "bridge every turn",
 }
 """The workloads of the plot, and their names there."""
+TICKS = (1, 2, 5, 10, 20, 50, 100, 1_000)
 
 
 def draw(bars: Sequence[Bar], path: Path) -> None:
@@ -40,9 +41,13 @@ def draw(bars: Sequence[Bar], path: Path) -> None:
             error_kw={"elinewidth": 0.8},
             label=model,
         )
+    axes.set_xscale("log")
+    axes.set_xticks(TICKS, list(map(str, TICKS)))
+    axes.minorticks_off()
+    axes.grid(axis="x", linewidth=0.3)
     axes.set_yticks(list(places.values()), list(WORKLOADS.values()))
     axes.invert_yaxis()
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel(f"times as fast as {OLD.label} by CPU time: median, lowest and highest of the rounds")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside upper center", ncols=4, fontsize="small")
     figure.savefig(path, dpi=120)

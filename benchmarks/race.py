@@ -189,7 +189,7 @@ def race(model: Model, workloads: Sequence[Workload], *, rounds: int) -> list[Re
         for seed in range(-1, rounds):
             for workload, result in zip(workloads, results, strict=True):
                 items = workload.make(f"{workload.label} {seed}")
-                _run_round(workers, workload, items, result, counted=seed >= 0)
+                _run_round(workers, workload, items, result, seed=seed)
     return results
 
 
@@ -199,7 +199,7 @@ def race_from_start(model: Model, workloads: Sequence[Workload], *, rounds: int)
     for seed in range(rounds):
         for workload, result in zip(workloads, results, strict=True):
             with _workers(model, [workload]) as workers:
-                _run_round(workers, workload, workload.make(f"{workload.label} {seed}"), result, counted=True)
+                _run_round(workers, workload, workload.make(f"{workload.label} {seed}"), result, seed=seed)
     return results
 
 
@@ -212,12 +212,16 @@ def _workers(model: Model, workloads: Sequence[Workload]) -> Iterator[dict[Entry
 
 
 def _run_round(
-    workers: Mapping[Entry, Worker], workload: Workload, items: list[Item], result: Result, *, counted: bool
+    workers: Mapping[Entry, Worker], workload: Workload, items: list[Item], result: Result, *, seed: int
 ) -> None:
-    """Run the items with all contestants, and add the answers to the result. Drop a contestant that fails."""
+    """Run the items with all contestants, and add the answers to the result. Drop a contestant that fails.
+
+    A negative seed is a warm-up. Each round has another order.
+    """
     answers: dict[Entry, Answer] = {}
-    # Ours goes first, because the others are compared with it.
-    for entry in sorted(workload.entries & workers.keys(), key=lambda entry: (entry != OURS, entry.label)):
+    order = sorted(workload.entries & workers.keys(), key=lambda entry: entry.label)
+    turn = seed % len(order)
+    for entry in order[turn:] + order[:turn]:
         if entry.label in result.failures:
             continue
         try:
@@ -229,8 +233,8 @@ def _run_round(
         if entry != OURS and OURS in answers and workload.task not in entry.not_compared:
             same = map(operator.eq, answer.digests, answers[OURS].digests)
             result.same.setdefault(entry.label, []).extend(same)
-        if counted:
+        if seed >= 0:
             result.answers.setdefault(entry.label, []).append(answer)
-    if counted:
+    if seed >= 0:
         result.items = len(items)
         result.tokens.append(sum(item["tokens"] for item in items))

@@ -94,7 +94,7 @@ def _main_workloads(model: Model, options: Options) -> Iterator[Workload]:
             yield Workload(
                 label=label,
                 task="render_prompt",
-                make=partial(_prompts, items, characters=characters, count=max(1, 200 * options.items // characters)),
+                make=partial(_prompts, items, characters=characters, count=max(1, 2_000 * options.items // characters)),
                 entries=frozenset({OURS, TML_ENTRY, OLD}),
             )
 
