@@ -17,8 +17,9 @@ class Options:
     first_items: int = 2_000
     """The chats of a new process."""
     most_messages: int = 10_000
-    most_tokens: int = 1_000_000
+    """The messages of the longest conversation, of about 110 tokens each."""
+    longest_completion: int = 100_000
 
 
-QUICK = Options(rounds=2, items=20, turns=10, first_items=50, most_messages=100, most_tokens=50_000)
+QUICK = Options(rounds=2, items=20, turns=10, first_items=50, most_messages=100, longest_completion=10_000)
 """For development: the numbers mean nothing."""

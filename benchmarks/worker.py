@@ -15,6 +15,7 @@ import hashlib
 import json
 import sys
 import time
+from array import array
 from typing import Any
 
 from benchmarks.contestants import CONTESTANTS, Model, Steps
@@ -53,8 +54,12 @@ def _measure(steps: Steps, items: list[Any]) -> dict[str, Any]:
 
 
 def _digest(output: Any) -> str:
-    text = json.dumps(output, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:
+        data = array("q", output).tobytes()
+    except TypeError:
+        # Not ids.
+        data = json.dumps(output, sort_keys=True).encode()
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -48,8 +48,10 @@ class Items:
     def chat(self, chat: Chat) -> Item:
         """Return a chat with its finished text and the number of its tokens."""
         text = self.renderer.trace(chat["messages"], tools=chat["tools"]).text
-        tokens = len(self.renderer.render_ids(chat["messages"], tools=chat["tools"]))
-        return {**chat, "text": text, "tokens": tokens}
+        return {**chat, "text": text, "tokens": self.token_count(chat)}
+
+    def token_count(self, chat: Chat) -> int:
+        return len(self.renderer.render_ids(chat["messages"], tools=chat["tools"]))
 
     def long_chats(self, seed: str, *, turns: int, script: str = ASCII) -> list[Item]:
         """Return the item of `a`."""
@@ -60,11 +62,12 @@ class Items:
         return [self.chat(short_chat(f"{seed} {number}", script=script)) for number in range(count)]
 
     def growing_chat(self, seed: str, *, turns: int, script: str = ASCII) -> list[Item]:
-        """Return a conversation of `a`. Its tokens are those of the prompts of all turns."""
+        """Return a conversation of `a`. Its tokens are about those of the prompts of all turns."""
         chat = agentic_chat(seed, turns=turns, script=script)
-        ends = [index for index, message in enumerate(chat["messages"]) if message["role"] == "assistant"]
-        prompts = (self.renderer.render_ids(chat["messages"][:end], tools=chat["tools"]) for end in ends)
-        return [{**chat, "tokens": sum(map(len, prompts))}]
+        rendered = self.renderer.render(chat["messages"], tools=chat["tools"])
+        spans = zip(chat["messages"], rendered.message_token_spans(), strict=True)
+        starts = [span[0] for message, span in spans if message["role"] == "assistant" and span is not None]
+        return [{**chat, "tokens": sum(starts)}]
 
     # ==================
     # Completions
