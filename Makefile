@@ -44,6 +44,14 @@ else
 endif
 	@touch $@ $(VENV)/.package
 
+$(VENV)/.bench: pyproject.toml $(VENV)/.test | $(BIN)/python
+ifdef UV
+	uv pip install --quiet --python $(BIN)/python --group bench
+else
+	$(BIN)/python -m pip install --quiet --group bench
+endif
+	@touch $@
+
 demo: $(VENV)/.package
 	$(BIN)/renderers demo
 
@@ -59,20 +67,17 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  stress loading of damaged files (SECONDS=60), encoding (TEXTS=5000000), parsing (CASES=10000000) and bridging (BRIDGES=1000000)
+# make stress  stress loading of damaged files (SECONDS=60), encoding (TEXTS=5000000), templates (CHATS=2000000), parsing (CASES=10000000) and bridging (BRIDGES=1000000)
 stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 	$(REAL) $(BIN)/python -m tests.stress_encoding --cases $(or $(TEXTS),5000000)
+	$(REAL) $(BIN)/python -m tests.stress_templates --cases $(or $(CHATS),2000000)
 	$(REAL) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 
-# make bench   benchmark loading, rendering, parsing and bridging against transformers and peers
-bench: $(VENV)/.test
-	$(REAL) $(BIN)/python -m benchmarks.load
-	$(REAL) $(BIN)/python -m benchmarks.template_run
-	$(REAL) $(BIN)/python -m benchmarks.render
-	$(REAL) $(BIN)/python -m benchmarks.parse
-	$(REAL) $(BIN)/python -m benchmarks.bridge
+# make bench   benchmark against peers, and write docs/benchmarks.md, its tables and its plot
+bench: $(VENV)/.bench
+	$(REAL) $(BIN)/python -m benchmarks
 
 # make parity  compare every available template with transformers, in all combinations
 parity: $(VENV)/.test

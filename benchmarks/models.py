@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import importlib.util
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,13 @@ QWEN_PATTERN = (
 )
 
 
+SHORT_NAMES = {
+    "meta-llama/Llama-3.2-1B-Instruct": "Llama-3.2",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "Nemotron-3-Nano",
+    "google/gemma-4-31B-it": "Gemma-4",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A repository name or directory, and its `tokenizer.json`."""
@@ -27,7 +36,7 @@ class Model:
 
     @property
     def label(self) -> str:
-        return Path(self.name).name
+        return SHORT_NAMES.get(self.name, Path(self.name).name)
 
     @property
     def folder(self) -> Path:
@@ -35,15 +44,31 @@ class Model:
         return self.vocabulary.parent
 
 
-def available_models() -> list[Model]:
-    """Return the models to measure. Print a note if they are not the real ones."""
-    return _real_models() if HUB_AT_HAND else _stand_in_models()
+QWEN, GLM = MAIN = ("Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air")
+MORE = (
+    "meta-llama/Llama-3.2-1B-Instruct",
+    "MiniMaxAI/MiniMax-M2",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "deepseek-ai/DeepSeek-V3.1",
+    "google/gemma-4-31B-it",
+)
 
 
-def _real_models() -> list[Model]:
+@functools.cache
+def main_models() -> list[Model]:
+    """Return the two models that all workloads are measured with. Print a note if they are not the real ones."""
+    return _real_models(MAIN) if HUB_AT_HAND else _stand_in_models()
+
+
+@functools.cache
+def more_models() -> list[Model]:
+    """Return the other models, if they are available."""
+    return _real_models(MORE) if HUB_AT_HAND else []
+
+
+def _real_models(names: Sequence[str]) -> list[Model]:
     """Return real models, unpacked into the cache."""
     unpack_hub()
-    names = ("Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air")
     return [Model(name=name, vocabulary=snapshot_of(name) / "tokenizer.json") for name in names]
 
 

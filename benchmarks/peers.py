@@ -6,12 +6,12 @@ speed have the same versions there as in ours.
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -47,6 +47,9 @@ TML = Peer(
     wheels="https://download.pytorch.org/whl/cpu/torch/",
 )
 
+TOKENIZERS = f"tokenizers {version('tokenizers')}"
+TRANSFORMERS = f"transformers {version('transformers')}"
+
 MEMORY = """
 import json, resource
 try:
@@ -63,6 +66,7 @@ alone. On macOS `ru_maxrss` is in bytes.
 """
 
 
+@functools.cache
 def find_python(peer: Peer) -> str | None:
     """Return the interpreter of the environment of a peer; None if it cannot be created, with the reason printed."""
     home = CACHE.parent / "peers" / peer.requirement.replace("==", "-")
@@ -102,9 +106,9 @@ def child_environment(**settings: str) -> dict[str, str]:
     return {**kept, **common, **settings}
 
 
-def facts(*, rounds: int) -> Iterator[str]:
-    """Yield the facts that the numbers depend on."""
-    packages = ", ".join(f"{package} {version(package)}" for package in ("renderers", *SAME_VERSIONS))
-    compiled = "built" if COMPILED else "not built"
-    yield f"Counted rounds: {rounds}. The part in C is {compiled}. Python {platform.python_version()}, {packages}."
-    yield f"{platform.system()} {platform.machine()}, CPUs: {os.cpu_count()}, load average: {os.getloadavg()[0]:.1f}."
+def facts() -> str:
+    """Return the facts that the numbers depend on, as a sentence."""
+    packages = ", ".join(f"{package} {version(package)}" for package in (*SAME_VERSIONS, "jinja2", "fastokens"))
+    compiled = "with" if COMPILED else "without"
+    machine = f"{platform.system()} {platform.machine()} with {os.cpu_count()} CPUs"
+    return f"Measured on {machine}, Python {platform.python_version()}, {packages}, {compiled} the C extension."

@@ -1,207 +1,156 @@
-"""Races: contestants run the same workloads in turn. The rules of all races, and their scores.
+"""Races: contestants run the same items in turn, round by round, and each round gives one ratio.
 
-Every contestant is a process with one thread that reports its CPU time. Each round starts new processes, so that no
-cache survives it. After a warm-up that is not counted the contestants take turns, part by part. Each part counts with
-its fastest round, because noise only adds time. The score is the sum of all parts.
+Every contestant is a process with one thread that reports its CPU time. In each round every contestant runs every
+workload, with items that no process has seen before. The outputs of a warm-up and of all rounds are compared with ours.
+The result is the median of the ratios of all rounds, with the smallest and the largest.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
 import operator
+import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contestants import Item
 from benchmarks.models import Model
-from benchmarks.peers import Peer, child_environment, find_python
-from benchmarks.worker import Item
+from benchmarks.peers import OLD_RELEASE, TML, TOKENIZERS, TRANSFORMERS, Peer, child_environment, find_python
 
 ROOT = Path(__file__).resolve().parent.parent
-ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
-RULES = f"One thread for all: {', '.join(f'{name}={value}' for name, value in ONE_THREAD.items())}."
+ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 START = """
 import runpy, sys
-_, root, module, *sys.argv[1:] = sys.argv
-sys.path.append(root)
-runpy.run_module(module, run_name="__main__")
+_, ours, root, *sys.argv[1:] = sys.argv
+sys.path[:] = [*filter(None, [ours]), *sys.path, root]
+runpy.run_module("benchmarks.worker", run_name="__main__")
 """
-"""Run a module of ours in an isolated interpreter. Our root comes last, so that packages of a peer take precedence."""
+"""Run a worker in an isolated interpreter: with our sources first, or with the packages of a peer first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
-    """A contestant: the task of its worker, and the interpreter to start."""
+class Entry:
+    """A contestant in a race: its name in tables, its function in `benchmarks.contestants`, and its environment."""
 
     label: str
-    task: str
-    python: str = sys.executable
-    gives_text: bool = False
+    contestant: str
+    peer: Peer | None = None
+    """The peer that has an environment of its own; None for ours."""
+    not_compared: frozenset[str] = frozenset()
+    """The tasks with outputs of another kind than ours."""
+
+    @property
+    def python(self) -> str | None:
+        """The interpreter to start; None if the environment cannot be created."""
+        return sys.executable if self.peer is None else find_python(self.peer)
+
+
+OURS = Entry(label="this package", contestant="ours")
+WITHOUT_C = Entry(label="without C", contestant="ours_without_c")
+OLD = Entry(label=OLD_RELEASE.label, contestant="old_release", peer=OLD_RELEASE)
+RAW = Entry(label=TOKENIZERS, contestant="raw_tokenizers", not_compared=frozenset({"parse"}))
+AUTO = Entry(label=TRANSFORMERS, contestant="transformers")
+TML_ENTRY = Entry(label=TML.label, contestant="tml", peer=TML)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Items in parts, and other items for the warm-up."""
+    """A task, and a function that makes new items for each seed. An item has the number of its `tokens`."""
 
     label: str
-    warm_up: list[Item]
-    parts: list[list[Item]]
+    task: str
+    make: Callable[[str], list[Item]]
+    entries: frozenset[Entry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The CPU seconds of a contestant, and its output for each item."""
+    """The CPU seconds of a contestant for all items and for the first, and a digest of each output."""
 
     seconds: float
-    outputs: list[Any]
+    first: float
+    digests: list[str]
 
 
-Answers = Mapping[Contestant, Answer]
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The median of values, and their range."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(statistics.median(values), min(values), max(values))
+
+    def __str__(self) -> str:
+        return f"{number(self.median)} ({number(self.low)}–{number(self.high)})"
+
+
+def number(value: float) -> str:
+    """Return a value with about three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 @dataclass(slots=True, kw_only=True)
-class Part:
-    """The results of a contestant for a part of a workload, over all rounds so far."""
+class Result:
+    """The rounds of a workload."""
 
-    items: int
-    tokens: int
-    seconds: float = math.inf
-    """The CPU time of the fastest round."""
-    same: int | None
-    """The number of items with the expected output in every round; None if there is no expectation."""
+    model: str
+    workload: str
+    items: int = 0
+    """The number of items of a round."""
+    tokens: list[int] = field(default_factory=list)
+    """The number of tokens of each round."""
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    """The answers of all rounds, by the name of the contestant."""
+    same: dict[str, list[bool]] = field(default_factory=dict)
+    """Whether each output was equal to ours, by the name of the contestant."""
+    failures: dict[str, str] = field(default_factory=dict)
 
-    def add(self, answer: Answer, *, expected: list[Any] | None) -> None:
-        """Add a round."""
-        self.seconds = min(self.seconds, answer.seconds)
-        if self.same is not None and expected is not None:
-            self.same = min(self.same, sum(map(operator.eq, answer.outputs, expected)))
+    def seconds(self, label: str) -> float:
+        """Return the median CPU seconds of a round."""
+        return statistics.median(answer.seconds for answer in self.answers[label])
 
+    def first(self, label: str) -> float:
+        """Return the median CPU seconds of the first item of a round."""
+        return statistics.median(answer.first for answer in self.answers[label])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """The results of a contestant for a workload."""
+    def ratio(self, over: str, under: str = OURS.label, *, of: str = "seconds") -> Spread:
+        """Return the time of a contestant divided by that of another, round by round."""
+        read: Callable[[Answer], float] = operator.attrgetter(of)
+        pairs = zip(self.answers[over], self.answers[under], strict=True)
+        return Spread.of([read(left) / read(right) for left, right in pairs])
 
-    parts: dict[int, Part] = field(default_factory=dict)
-
-    @property
-    def items(self) -> int:
-        return sum(part.items for part in self.parts.values())
-
-    @property
-    def tokens(self) -> int:
-        return sum(part.tokens for part in self.parts.values())
-
-    @property
-    def seconds(self) -> float:
-        return sum(part.seconds for part in self.parts.values())
-
-    @property
-    def speed(self) -> float:
-        """Tokens per second of CPU time."""
-        return self.tokens / self.seconds
-
-    @property
-    def agreement(self) -> str:
-        """The number of items with the expected output, as a table cell."""
-        same = [part.same for part in self.parts.values() if part.same is not None]
-        return f"{sum(same):,} of {self.items:,}" if len(same) == len(self.parts) else "–"
-
-
-Place = tuple[Model, str]
-Scores = dict[Place, dict[Contestant, Score]]
-"""Scores by model and workload."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Race:
-    """The contestants and settings of a race.
-
-    Outputs are compared with those of `ours`. A contestant that gives text is compared with `leader`, which runs before
-    all others. Its outputs are the `text` of the items of the others.
-    """
-
-    worker: str
-    """The module that the processes of the contestants run."""
-    contestants: Sequence[Contestant]
-    rounds: int
-    ours: Contestant
-    leader: Contestant | None = None
-    needed: Collection[Contestant] = ()
-    """The contestants that must not fail; the others are skipped when they fail."""
-    count_tokens: Callable[[Sequence[Item], Answers], int]
-
-    def run(self, model: Model, workloads: Sequence[Workload]) -> Scores:
-        """Run all workloads of a model with all contestants, round by round.
-
-        Raises:
-            WorkerError: A needed contestant failed.
-        """
-        scores: Scores = {(model, load.label): {entry: Score() for entry in self.contestants} for load in workloads}
-        active = list(self.contestants)
-        for _ in range(self.rounds):
-            with contextlib.ExitStack() as stack:
-                workers = {entry: stack.enter_context(Worker(model, entry, module=self.worker)) for entry in active}
-                for load in workloads:
-                    self._run_part(workers, load.warm_up)
-                for load in workloads:
-                    for number, items in enumerate(load.parts):
-                        self._count(scores[model, load.label], number, items, self._run_part(workers, items))
-                active = list(workers)
-        return {place: {entry: row[entry] for entry in active} for place, row in scores.items()}
-
-    def _run_part(self, workers: dict[Contestant, Worker], items: Sequence[Item]) -> Answers:
-        """Run the same items with all workers, one after the other. Remove a worker that fails."""
-        answers = {}
-        for entry in sorted(workers, key=lambda entry: entry != self.leader):
-            try:
-                answers[entry] = workers[entry].measure(items)
-            except WorkerError as error:
-                if entry in self.needed:
-                    raise
-                print(f"Skipped: {error}\n")
-                del workers[entry]
-            else:
-                if entry == self.leader:
-                    items = [{**item, "text": text} for item, text in zip(items, answers[entry].outputs, strict=True)]
-        return answers
-
-    def _count(self, row: Mapping[Contestant, Score], number: int, items: Sequence[Item], answers: Answers) -> None:
-        """Add the answers for a part of a workload to the scores."""
-        tokens = self.count_tokens(items, answers)
-        for entry, answer in answers.items():
-            reference = self.leader if entry.gives_text else self.ours
-            expected = answers[reference].outputs if reference and reference in answers and reference != entry else None
-            same = None if expected is None else len(expected)
-            blank = Part(items=len(items), tokens=tokens, same=same)
-            row[entry].parts.setdefault(number, blank).add(answer, expected=expected)
+    def agreement(self, label: str) -> str:
+        """Return the number of outputs that were equal to ours, as a table cell."""
+        same = self.same.get(label, [])
+        return f"{sum(same):,} of {len(same):,}" if same else "–"
 
 
 class WorkerError(Exception):
     """A contestant failed."""
 
-    def __init__(self, label: str, reason: str) -> None:
-        super().__init__(f"{label}: {reason}")
-        self.reason = reason
-
 
 class Worker:
-    """The process of a contestant, which loads a model and then waits for items."""
+    """The process of a contestant, which loads a model at the first request."""
 
-    def __init__(self, model: Model, contestant: Contestant, *, module: str) -> None:
-        self._label = f"{contestant.label} on {model.label}"
+    def __init__(self, model: Model, entry: Entry, python: str) -> None:
         # -I keeps this directory and PYTHON* variables from changing the imports.
-        start = [contestant.python, "-I", "-c", START, str(ROOT), module]
+        command = [python, "-I", "-c", START, "" if entry.peer else str(ROOT / "src"), str(ROOT)]
         self._process = subprocess.Popen(
-            [*start, contestant.task, model.name, str(model.vocabulary)],
+            [*command, entry.contestant, model.name, str(model.vocabulary)],
             env=child_environment(**ONE_THREAD),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
 
@@ -212,7 +161,7 @@ class Worker:
         self._process.kill()
         self._process.communicate()
 
-    def measure(self, items: Sequence[Item]) -> Answer:
+    def run(self, task: str, items: Sequence[Any]) -> Answer:
         """Run items and return the answer.
 
         Raises:
@@ -220,38 +169,72 @@ class Worker:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        # A process that failed reads no more, but its answer is still in the pipe.
+        # A process that ended reads no more, but its answer is still in the pipe.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(items) + "\n")
+            self._process.stdin.write(json.dumps({"task": task, "items": items}) + "\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         answer = json.loads(line) if line else {"error": f"ended with exit status {self._process.wait()}"}
         if "error" in answer:
-            raise WorkerError(self._label, answer["error"])
+            raise WorkerError(answer["error"])
         return Answer(**answer)
 
 
-def peers_as(task: str, *peers: Peer) -> list[Contestant]:
-    """Return the peers as contestants in a task, except those without an environment."""
-    interpreters = {peer: find_python(peer) for peer in peers}
-    return [Contestant(label=peer.label, task=task, python=python) for peer, python in interpreters.items() if python]
+def race(model: Model, workloads: Sequence[Workload], *, rounds: int) -> list[Result]:
+    """Run all workloads in the steady state: processes that have loaded the fast engine and have run every workload."""
+    results = [Result(model=model.label, workload=workload.label) for workload in workloads]
+    with _workers(model, workloads) as workers:
+        for entry in {OURS, WITHOUT_C} & workers.keys():
+            workers[entry].run("load_engine", [None])
+        for seed in range(-1, rounds):
+            for workload, result in zip(workloads, results, strict=True):
+                items = workload.make(f"{workload.label} {seed}")
+                _run_round(workers, workload, items, result, seed=seed)
+    return results
 
 
-def cut_into_parts(items: list[Item], *, size: int) -> list[list[Item]]:
-    """Return the items in parts of `size`; the last may be smaller."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
+def race_from_start(model: Model, workloads: Sequence[Workload], *, rounds: int) -> list[Result]:
+    """Run each workload in new processes that have loaded the model and done nothing else."""
+    results = [Result(model=model.label, workload=workload.label) for workload in workloads]
+    for seed in range(rounds):
+        for workload, result in zip(workloads, results, strict=True):
+            with _workers(model, [workload]) as workers:
+                _run_round(workers, workload, workload.make(f"{workload.label} {seed}"), result, seed=seed)
+    return results
 
 
-def speed_ratios(scores: Scores, over: str, under: str) -> dict[Place, float]:
-    """Return the speed of a contestant relative to another, by label, for each workload that both ran."""
-    ratios = {}
-    for place, row in scores.items():
-        speeds = {entry.label: score.speed for entry, score in row.items()}
-        if over in speeds and under in speeds:
-            ratios[place] = speeds[over] / speeds[under]
-    return ratios
+@contextlib.contextmanager
+def _workers(model: Model, workloads: Sequence[Workload]) -> Iterator[dict[Entry, Worker]]:
+    """Start a process for each contestant of the workloads."""
+    entries = {entry: entry.python for workload in workloads for entry in workload.entries}
+    with contextlib.ExitStack() as stack:
+        yield {entry: stack.enter_context(Worker(model, entry, python)) for entry, python in entries.items() if python}
 
 
-def show_ratios(ratios: Mapping[Place, float]) -> str:
-    """Return the ratios as a line."""
-    return ", ".join(f"{model.label} {load} {ratio:.2f}" for (model, load), ratio in ratios.items()) or "not measured"
+def _run_round(
+    workers: Mapping[Entry, Worker], workload: Workload, items: list[Item], result: Result, *, seed: int
+) -> None:
+    """Run the items with all contestants, and add the answers to the result. Drop a contestant that fails.
+
+    A negative seed is a warm-up. Each round has another order.
+    """
+    answers: dict[Entry, Answer] = {}
+    order = sorted(workload.entries & workers.keys(), key=lambda entry: entry.label)
+    turn = seed % len(order)
+    for entry in order[turn:] + order[:turn]:
+        if entry.label in result.failures:
+            continue
+        try:
+            answers[entry] = workers[entry].run(workload.task, items)
+        except WorkerError as error:
+            result.failures[entry.label] = str(error)
+            result.answers.pop(entry.label, None)
+    for entry, answer in answers.items():
+        if entry != OURS and OURS in answers and workload.task not in entry.not_compared:
+            same = map(operator.eq, answer.digests, answers[OURS].digests)
+            result.same.setdefault(entry.label, []).extend(same)
+        if seed >= 0:
+            result.answers.setdefault(entry.label, []).append(answer)
+    if seed >= 0:
+        result.items = len(items)
+        result.tokens.append(sum(item["tokens"] for item in items))

@@ -1,8 +1,9 @@
-"""The main loop of all workers.
+"""The process of a contestant: load a model, then answer requests line by line.
 
-A worker is started with the name of a contestant, a model and the path of its `tokenizer.json`. It reads lines of JSON
-from standard input, each a list of items. It answers each with a line: the CPU seconds of the process for these items,
-and the output for each. After a failure the answer is the error, and the process ends.
+    python -m benchmarks.worker CONTESTANT MODEL VOCABULARY
+
+A request is a line of JSON: a task and its items. The answer is a line of JSON: the CPU seconds of the process for all
+items, those for the first item, and a digest of each output. If a task fails, the answer is the error.
 
 Workers also run in the environments of other packages, so this file imports only the standard library.
 """
@@ -10,62 +11,56 @@ Workers also run in the environments of other packages, so this file imports onl
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from array import array
+from typing import Any
 
-Item = dict[str, Any]
-"""An item of a workload, as JSON data."""
+from benchmarks.contestants import CONTESTANTS, Model, Steps
 
 
-class Model(NamedTuple):
-    """The model to load: a repository name or directory, and the path of its `tokenizer.json`."""
-
-    name: str
-    vocabulary: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
-    """The functions that a contestant applies to an item. Only `run` is measured."""
-
-    run: Callable[[Any], Any]
-    prepare: Callable[[Item], Any] = lambda item: item
-    """Return the argument of `run`."""
-    finish: Callable[[Any, Any], Any] = lambda prepared, output: output  # noqa: ARG005
-    """Return the output as JSON data, from the argument and the result of `run`."""
-
-
-def load_renderer(model: Model) -> Any:
-    """Return a renderer of the `renderers` package in this environment: this release or release 0.1."""
-    from renderers import create_renderer
-    from renderers.base import load_tokenizer
-
-    return create_renderer(load_tokenizer(model.name))
-
-
-def serve(contestants: Mapping[str, Callable[[Model], Steps]]) -> None:
-    """Answer line by line, as the contestant on the command line."""
+def main() -> None:
+    """Answer requests as the contestant on the command line."""
     contestant, *model = sys.argv[1:]
     # Keeps the output of libraries apart from the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
-    try:
-        steps = contestants[contestant](Model(*model))
-        for line in sys.stdin:
-            print(json.dumps(_measure(steps, json.loads(line))), file=answers, flush=True)
-    except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers, flush=True)
+    tasks: Any = None
+    for line in sys.stdin:
+        try:
+            tasks = tasks or CONTESTANTS[contestant](Model(*model))
+            request = json.loads(line)
+            answer = _measure(tasks[request["task"]], request["items"])
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
-def _measure(steps: Steps, items: list[Item]) -> dict[str, Any]:
-    """Run the items one after the other."""
+def _measure(steps: Steps, items: list[Any]) -> dict[str, Any]:
+    """Run the items one after the other. Only `run` is measured."""
     prepared = [steps.prepare(item) for item in items]
-    # Keeps earlier garbage out of the measurement.
+    # Keeps earlier garbage, and the traversal of the items, out of the measurement.
     gc.collect()
+    gc.freeze()
     start = time.process_time()
-    outputs = [steps.run(argument) for argument in prepared]
+    outputs = [steps.run(argument) for argument in prepared[:1]]
+    first = time.process_time() - start
+    outputs += [steps.run(argument) for argument in prepared[1:]]
     seconds = time.process_time() - start
-    return {"seconds": seconds, "outputs": list(map(steps.finish, prepared, outputs))}
+    gc.unfreeze()
+    digests = [_digest(steps.finish(*pair)) for pair in zip(prepared, outputs, strict=True)]
+    return {"seconds": seconds, "first": first, "digests": digests}
+
+
+def _digest(output: Any) -> str:
+    try:
+        data = array("q", output).tobytes()
+    except TypeError:
+        # Not ids.
+        data = json.dumps(output, sort_keys=True).encode()
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    main()

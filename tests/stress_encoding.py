@@ -1,42 +1,84 @@
-"""Encode millions of random texts with fastokens and with tokenizers: every text that is taken has the same ids.
+"""Encode millions of random texts with every engine and with tokenizers: ids and owners of tokens must be equal.
 
     python -m tests.stress_encoding --cases 5000000
 
 Texts are random mixtures of tokens of the vocabulary, added tokens and parts of them, hand-written edge cases, source
-code, runs of one character, and characters of all planes of Unicode.
+code, runs of one character, and characters of all planes of Unicode. Every text goes to fastokens. One in eight is
+also cut into messages and rendered, with each value of `bpe_engine` in turn: the ids must be those of `tokenizers` for
+the whole text, and each token must belong to the message of its first character, by the offsets of `tokenizers`.
 """
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
+import json
 import random
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from renderers import EMBEDDED, load_tokenizer
+from tokenizers import Tokenizer
+
+from renderers import (
+    EMBEDDED,
+    ChatRenderer,
+    DefaultRendererConfig,
+    RenderedTokens,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.core.text import compile_alternation
-from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError, fastokens_engine
+from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
 from tests.support.sources import Task, spread
 from tests.support.stress_report import run_long_form
 
-__all__ = ["run", "stress"]
+__all__ = ["problem_of", "run", "stress"]
 
 BATCH = 500
+RENDERED = 8
+"""One of this many texts is also rendered."""
+TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
+ROLES = ("user", "assistant")
 PLANES = ((0x20, 0x7F), (0x80, 0x24F), (0x250, 0x2FFF), (0x3000, 0x9FFF), (0xA000, 0xD7FF), (0xE000, 0xFFFF))
 ASTRAL = ((0x10000, 0x1FAFF), (0x1F300, 0x1FAFF), (0x20000, 0x2FFFF), (0xE0000, 0x10FFFF))
 
 
+class Subject(NamedTuple):
+    """A vocabulary, everything that encodes with it, and the reference."""
+
+    vocab: Vocab
+    fast: FastokensEngine
+    never: re.Pattern[str] | None
+    """Matches the special tokens at which text is cut before an engine gets it."""
+    renderers: tuple[ChatRenderer, ...]
+    """One for each value of `bpe_engine`."""
+    truth: Tokenizer
+
+
 @functools.lru_cache(maxsize=1)
-def _subject(name: str) -> tuple[Vocab, FastokensEngine, re.Pattern[str] | None]:
-    vocab = load_tokenizer(name).vocab
-    engine = fastokens_engine(vocab.backend, digest=vocab.digest, isolated=vocab.isolated_texts)
-    return vocab, engine, compile_alternation(vocab.isolated_texts)
+def _subject(name: str) -> Subject:
+    tokenizers = [load_tokenizer(name, bpe_engine=engine) for engine in ("tokenizers", "fastokens")]
+    renderers = [create_renderer(each, DefaultRendererConfig(), chat_template=TEMPLATE) for each in tokenizers]
+    vocab = tokenizers[-1].vocab
+    fast = vocab.engines.engine_for([])
+    if not isinstance(fast, FastokensEngine):
+        raise UnfitEngineError(vocab.engines.status.reason)
+    return Subject(
+        vocab,
+        fast,
+        compile_alternation(vocab.isolated_texts),
+        tuple(renderers),
+        # The post-processor would leave out spaces of offsets.
+        Tokenizer.from_str(json.dumps({**json.loads(vocab.backend.to_str()), "post_processor": None})),
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -71,27 +113,61 @@ def run(task: Task) -> Counter[str]:
     started = time.process_time()
     counts: Counter[str] = Counter()
     try:
-        vocab, engine, never = _subject(name)
+        subject = _subject(name)
     except UnfitEngineError as error:
         return Counter({f"WRONG: {name}: {error}": 1})
     chance = random.Random(f"{name} {seed}")
-    size = vocab.backend.get_vocab_size(with_added_tokens=False)
+    backend = subject.vocab.backend
+    size = backend.get_vocab_size(with_added_tokens=False)
     ids = [[chance.randrange(size)] for _ in range(500)]
-    words = [text for text in vocab.backend.decode_batch(ids) if "\ufffd" not in text]
-    added = sorted(vocab.added_tokens)
+    words = [text for text in backend.decode_batch(ids) if "\ufffd" not in text]
+    added = sorted(subject.vocab.added_tokens)
     for start in range(0, cases, BATCH):
         texts = [_random_text(chance, words, added) for _ in range(min(BATCH, cases - start))]
         counts["texts"] += len(texts)
-        texts = [text for text in texts if never is None or never.search(text) is None]
-        taken = [text for text in texts if engine.takes(text)]
-        counts["to tokenizers"] += len(texts) - len(taken)
-        due = vocab.backend.encode_batch_fast(taken, add_special_tokens=False)
-        for text, found, encoding in zip(taken, engine.encode(taken).split(), due, strict=True):
-            counts["tokens"] += len(found)
-            if found.tolist() != encoding.ids:
-                counts[f"WRONG: {name}: {text!a}"] += 1
+        wrong = _encode(subject, texts, counts) + _render(subject, texts[::RENDERED], chance, counts)
+        counts.update(f"WRONG: {name}, seed {seed}: {problem}" for problem in wrong)
     counts["milliseconds"] += round(1_000 * (time.process_time() - started))
     return counts
+
+
+def _encode(subject: Subject, texts: Sequence[str], counts: Counter[str]) -> list[str]:
+    """Encode the texts that fastokens takes. Return a description of each that has other ids than with tokenizers."""
+    texts = [text for text in texts if subject.never is None or subject.never.search(text) is None]
+    taken = [text for text in texts if subject.fast.takes(text)]
+    due = [each.ids for each in subject.vocab.backend.encode_batch_fast(taken, add_special_tokens=False)]
+    found = [each.tolist() for each in subject.fast.encode(taken).split()]
+    counts["to tokenizers"] += len(texts) - len(taken)
+    counts["tokens"] += sum(map(len, found))
+    return [f"fastokens: {text!a}" for text, own, other in zip(taken, found, due, strict=True) if own != other]
+
+
+def _render(subject: Subject, texts: Sequence[str], chance: random.Random, counts: Counter[str]) -> list[str]:
+    """Render the texts, each cut into messages. Return a description of each with wrong ids or owners."""
+    wrong = []
+    for text, renderer in zip(texts, itertools.cycle(subject.renderers), strict=False):
+        cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(4)))
+        parts = [text[start:end] for start, end in itertools.pairwise((0, *cuts, len(text)))]
+        messages = [{"role": role, "content": part} for role, part in zip(itertools.cycle(ROLES), parts, strict=False)]
+        problem = problem_of(renderer.render(messages), parts, subject.truth)
+        counts["rendered"] += 1
+        if problem is not None:
+            wrong.append(f"{renderer.tokenizer.bpe_engine.name}: {problem}: {parts!a}")
+    return wrong
+
+
+def problem_of(rendered: RenderedTokens, parts: Sequence[str], truth: Tokenizer) -> str | None:
+    """Return a description of an error in the ids or owners of concatenated messages; None if they are right."""
+    encoding = truth.encode("".join(parts), add_special_tokens=False)
+    if list(rendered.token_ids) != encoding.ids:
+        return "the ids differ"
+    ends = [0, *(run.end for run in rendered.runs)]
+    if ends[-1] != len(encoding.ids) or any(start >= end for start, end in itertools.pairwise(ends)):
+        return "the runs do not tile"
+    borders = list(itertools.accumulate(map(len, parts)))
+    if list(rendered.message_indices) != [bisect.bisect_right(borders, start) for start, _ in encoding.offsets]:
+        return "a token belongs to another message than its first character"
+    return None
 
 
 def stress(
@@ -103,7 +179,7 @@ def stress(
 
 def main() -> int:
     """Run the long form and print a table. Return 1 if ids differed."""
-    columns = ["tokens", "to tokenizers"]
+    columns = ["tokens", "to tokenizers", "rendered"]
     return run_long_form(stress, description=__doc__, cases=5_000_000, what="texts", columns=lambda _: columns)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tokenizers import Tokenizer
 
 from renderers import EMBEDDED
-from tests.stress_encoding import run
+from renderers.core.spans import Channel
+from renderers.core.tokens import RenderedTokens, TokenRun
+from tests.stress_encoding import problem_of, run
 from tests.support.sources import wrong_in
 
 pytest.importorskip("fastokens", reason="fastokens is an extra")
@@ -16,6 +19,7 @@ def test_every_text_has_the_ids_of_tokenizers(name: str) -> None:
     counts = run((name, 0, 3_000))
     assert wrong_in(counts) == []
     assert counts["texts"] == 3_000
+    assert counts["rendered"] > 300
     assert counts["to tokenizers"] < 300
 
 
@@ -24,3 +28,22 @@ def test_every_text_has_the_ids_of_a_real_tokenizer(name: str, hub: object) -> N
     counts = run((name, 0, 2_000))
     assert wrong_in(counts) == []
     assert counts["to tokenizers"] < 200
+
+
+@pytest.mark.parametrize(
+    ("ids", "runs", "problem"),
+    [
+        ([39, 72, 0], [(2, 0), (3, 1)], None),
+        ([39, 72, 1], [(2, 0), (3, 1)], "the ids differ"),
+        ([39, 72, 0], [(2, 0)], "the runs do not tile"),
+        ([39, 72, 0], [(2, 0), (2, 1), (3, 1)], "the runs do not tile"),
+        ([39, 72, 0], [(1, 0), (3, 1)], "a token belongs to another message than its first character"),
+    ],
+)
+def test_errors_in_rendered_messages_are_found(
+    ids: list[int], runs: list[tuple[int, int]], problem: str | None
+) -> None:
+    truth = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    token_runs = [TokenRun(end, message, Channel.CONTENT, False, True) for end, message in runs]
+    rendered = RenderedTokens.of_runs(ids, token_runs, message_roles=["user"] * 2, message_tool_names=[None] * 2)
+    assert problem_of(rendered, ["Hi", "!"], truth) == problem

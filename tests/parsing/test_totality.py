@@ -284,7 +284,7 @@ def test_calls_are_counted_from_the_first_that_ends_in_the_completion(renderer: 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 @pytest.mark.parametrize("marks", [True, False], ids=["tokens", "bytes"])
 def test_the_number_of_calls_is_linear_in_repetitions(key: str, marks: bool) -> None:
-    """`benchmarks.linearity` measures the time."""
+    """`benchmarks.growth` measures the time."""
     reader = reader_of_bytes(grammar_of(key), marks=marks)
     words = [*markers_within(grammar_of(key)), "\n", " ", "é", "{", '{"name": "a"};', "<", '"']
     opened = "".join(pair[0] for pair in (TOOL_FORMATS[key].section, TOOL_FORMATS[key].call) if pair)

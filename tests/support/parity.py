@@ -38,6 +38,7 @@ __all__ = [
     "NOW",
     "OF_MODELS",
     "PLAIN_TOOL",
+    "REQUIRED",
     "SWITCHES",
     "TEMPLATES",
     "TOKENS",
