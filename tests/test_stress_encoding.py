@@ -7,9 +7,10 @@ from tokenizers import Tokenizer
 
 from renderers import EMBEDDED
 from renderers.core.spans import Channel
-from renderers.core.tokens import RenderedTokens, TokenRun
+from renderers.core.tokens import TokenRun
 from tests.stress_encoding import problem_of, run
 from tests.support.sources import wrong_in
+from tests.support.tokens import tokens_of_runs
 
 pytest.importorskip("fastokens", reason="fastokens is an extra")
 
@@ -45,5 +46,5 @@ def test_errors_in_rendered_messages_are_found(
 ) -> None:
     truth = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
     token_runs = [TokenRun(end, message, Channel.CONTENT, False, True) for end, message in runs]
-    rendered = RenderedTokens.of_runs(ids, token_runs, message_roles=["user"] * 2, message_tool_names=[None] * 2)
+    rendered = tokens_of_runs(ids, token_runs, message_roles=["user"] * 2, message_tool_names=[None] * 2)
     assert problem_of(rendered, ["Hi", "!"], truth) == problem
