@@ -268,7 +268,11 @@ def _wrap_plain(value: Any, owner: Owner) -> Any:
 def _wrap_contents(container: Any, message: int, path: Path, _: tuple[type, ...]) -> None:
     """Wrap the values of a dict, or the items of a list, in place. Those that are wrapped stay as they are."""
     for key, item in container.items() if isinstance(container, dict) else enumerate(container):
-        container[key] = _wrap_plain(item, (message, (*path, key)))
+        if item.__class__ is str:
+            container[key] = text = _new_text(FieldText, item)
+            text._owner = (message, (*path, key))
+        elif item is not None:
+            container[key] = _wrap_plain(item, (message, (*path, key)))
 
 
 _TYPES = (FieldText, FieldInt, FieldFloat, LazyDict, LazyList)
