@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.chats import Chat, agentic_chat, short_chat
-from benchmarks.contestants import load_engine
+from benchmarks.contestants import warm_up
 from benchmarks.models import Model, main_models
 from benchmarks.options import Options
 from benchmarks.race import Spread
@@ -151,7 +151,7 @@ def _process(model: Model) -> Iterator[Connection]:
 def _serve(connection: Connection, folder: str) -> None:
     """Prepare each request, wait for the signal, run it, and send the result."""
     renderer = create_renderer(load_tokenizer(folder))
-    load_engine(renderer)
+    warm_up(renderer)
     connection.send("loaded")
     while request := connection.recv():
         task, *arguments = request

@@ -65,7 +65,7 @@ def ours(model: Model) -> Tasks:
     bridging = functools.cache(lambda: create_renderer(tokenizer, thinking_retention=RETENTION))
     return {
         **renderer_tasks(renderer, bridging, lists=False),
-        "load_engine": Steps(run=lambda _: load_engine(renderer)),
+        "warm_up": Steps(run=lambda _: warm_up(renderer)),
         "render_lists": Steps(run=lambda chat: read_lists(render(renderer, chat)), finish=first_list),
         "render_ids": Steps(run=lambda chat: renderer.render_ids(chat["messages"], tools=chat["tools"])),
         "stream": Steps(run=lambda item: stream(renderer, item), finish=comparable),
@@ -112,8 +112,12 @@ def renderer_tasks(renderer: Any, bridging: Callable[[], Any], *, lists: bool) -
     }
 
 
-def load_engine(renderer: Any) -> str:
-    """Render until the fast engine is loaded, as in a process that runs on. Return the name of the engine."""
+def warm_up(renderer: Any) -> str:
+    """Bring our renderer to the steady state of a process that runs on. Return the name of the engine.
+
+    Render until the fast engine is loaded, and parse every token, so that all tables are filled.
+    """
+    renderer.parse_response([*range(len(renderer.tokenizer))] * 2)
     for number in range(20_000):
         if renderer.tokenizer.bpe_engine.name == "fastokens":
             break

@@ -185,7 +185,7 @@ def race(model: Model, workloads: Sequence[Workload], *, rounds: int) -> list[Re
     results = [Result(model=model.label, workload=workload.label) for workload in workloads]
     with _workers(model, workloads) as workers:
         for entry in {OURS, WITHOUT_C} & workers.keys():
-            workers[entry].run("load_engine", [None])
+            workers[entry].run("warm_up", [None])
         for seed in range(-1, rounds):
             for workload, result in zip(workloads, results, strict=True):
                 items = workload.make(f"{workload.label} {seed}")
