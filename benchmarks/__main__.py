@@ -2,8 +2,8 @@
 
     python -m benchmarks [section ...] [--quick] [--rounds 7]
 
-Without sections all are run, and `docs/tables/benchmarks.md`, the plot and the summary in `docs/benchmarks.md` are
-written. `--quick` is for development: it takes small workloads and writes nothing.
+Without sections all are run. If the real models are available, `docs/tables/benchmarks.md`, the plot and the summary
+in `docs/benchmarks.md` are written. `--quick` is for development: it takes small workloads and writes nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.peers import facts
 from benchmarks.plot import draw
 from benchmarks.race import ONE_THREAD, ROOT
 from benchmarks.report import Section, summary
+from tests.support.models import HUB_AT_HAND
 
 SECTIONS: dict[str, Callable[[Options], Section]] = {
     "steady": steady.measure,
@@ -66,7 +67,7 @@ def main() -> None:
         print(f"({name}: {time.perf_counter() - start:,.0f} s)\n", flush=True)
         sections.append(section)
     print(summary(sections))
-    if not arguments.sections and not arguments.quick:
+    if HUB_AT_HAND and not arguments.sections and not arguments.quick:
         write(sections, rounds=options.rounds, docs=DOCS)
 
 

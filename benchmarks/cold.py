@@ -3,7 +3,7 @@
     python -m benchmarks cold [--quick] [--rounds 7]
 
 Every measurement is a new Python process. A first run of each is not counted: it fills the page cache and compiles all
-modules. The script fails if the ids of the contestants differ.
+modules. A peer that fails or gives other ids than ours is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.chats import short_chat
 from benchmarks.models import Model, main_models
 from benchmarks.options import Options
 from benchmarks.peers import MEMORY, child_environment
-from benchmarks.race import OLD, ONE_THREAD, OURS, ROOT, Entry, Spread, number
+from benchmarks.race import OLD, ONE_THREAD, OURS, ROOT, Entry, Spread, WorkerError, number
 from benchmarks.report import ANY, OtherRow, Section, SummaryRow, Table
 from benchmarks.workloads import Items
 
@@ -106,7 +106,7 @@ def _ratio_table(summary: Sequence[SummaryRow]) -> Table:
 
 
 def _race(model: Model, step: str, *, rounds: int) -> dict[Entry, list[Run]]:
-    """Run a step in new processes, in turn, after a round that is not counted."""
+    """Run a step in new processes, in turn, after a round that is not counted. Drop a peer that fails."""
     pythons = {entry: python for entry in LOAD if (python := entry.python)}
     items = Items(model)
     runs: dict[Entry, list[Run]] = {entry: [] for entry in pythons}
@@ -114,12 +114,18 @@ def _race(model: Model, step: str, *, rounds: int) -> dict[Entry, list[Run]]:
         chat = short_chat(f"cold {seed}")
         turn, _ = items.turn([0], chat["messages"][2:4], chat["tools"])
         ids = turn["completion_ids"]
-        found = {entry: _run(entry, python, model, step, chat, ids) for entry, python in pythons.items()}
-        for entry, run in found.items():
-            if run.ids != found[OURS].ids:
-                raise SystemExit(f"{model.label}, {step}: {entry.label} gives other ids than ours")
-            if seed >= 0:
-                runs[entry].append(run)
+        found = {OURS: _run(OURS, pythons[OURS], model, step, chat, ids)}
+        for peer in runs.keys() - {OURS}:
+            try:
+                found[peer] = _run(peer, pythons[peer], model, step, chat, ids)
+                if found[peer].ids != found[OURS].ids:
+                    raise WorkerError("it gives other ids")
+            except WorkerError as error:
+                print(f"{model.label}, {step}: {peer.label} is left out: {error}\n")
+                del runs[peer]
+        if seed >= 0:
+            for entry in runs:
+                runs[entry].append(found[entry])
     return runs
 
 
@@ -139,8 +145,7 @@ def _run(entry: Entry, python: str, model: Model, step: str, chat: Any, ids: lis
             rest = process.stdout.read()
         errors.seek(0)
         if process.returncode or first_line != "done\n":
-            output = f"{first_line}{rest}{errors.read()[-1_000:]}"
-            raise SystemExit(f"{entry.label} failed on {model.name} (exit status {process.returncode}): {output}")
+            raise WorkerError(f"exit status {process.returncode}: {errors.read().strip()[-300:]}")
     return Run(wall=wall, **json.loads(rest))
 
 

@@ -1,9 +1,9 @@
-"""Benchmark of processes, threads and the event loop.
+"""Benchmark of batches, processes, threads and the event loop.
 
     python -m benchmarks concurrency [--quick] [--rounds 7]
 
-All are measured by wall time, so the machine has to be idle. The speed that two processes can reach on a machine is
-shown by two control processes that only compute.
+All but batches are measured by wall time, so the machine has to be idle. The speed that two processes can reach on a
+machine is shown by two control processes that only compute.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.chats import Chat, agentic_chat, short_chat
-from benchmarks.contestants import load_engine
+from benchmarks.contestants import Item, warm_up
 from benchmarks.models import Model, main_models
 from benchmarks.options import Options
-from benchmarks.race import Spread
+from benchmarks.race import BATCHES, OURS, Spread, Workload, race
 from benchmarks.report import OtherRow, Section, Table
+from benchmarks.workloads import Items
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 
 TICK = 0.001
@@ -32,10 +33,11 @@ LONG_CHATS = 50
 ADDITIONS_PER_CHAT = 5_000
 
 TEXT = """\
-"two processes" and "two threads" divide the chats per second of two by those of one, by wall time. The control is a
-loop of additions in Python, in the same processes and the same rounds. The delay of the event loop is that of a task
-that sleeps 1 ms again and again: while conversations of 100,000 tokens are rendered in a thread, and while nothing
-else runs."""
+"calls / render_batch" divides the CPU time of a call for each of 200 chats of `b` by that of one call for all. "two
+processes" and "two threads" divide the chats per second of two by those of one, by wall time. The control is a loop of
+additions in Python, in the same processes and the same rounds. The delay of the event loop is that of a task that
+sleeps 1 ms again and again: while conversations of 100,000 tokens are rendered in a thread, and while nothing else
+runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +54,28 @@ class Round:
 def measure(options: Options) -> Section:
     """Measure the two main models."""
     found = {model.label: _rounds(model, options) for model in main_models()}
-    figures = [row for label, rounds in found.items() for row in _figures(label, rounds)]
+    figures = [_batch_row(model, options) for model in main_models()]
+    figures += [row for label, rounds in found.items() for row in _figures(label, rounds)]
     names = dict.fromkeys(row.name for row in figures)
     values = {(row.name, row.model): row.value for row in figures}
     rows = [[name, *(values[name, model] for model in found)] for name in names]
     table = Table(title="Median of the rounds (lowest–highest)", header=["figure", *found], rows=rows)
     return Section(title="Concurrency", text=TEXT, tables=[table], others=figures)
+
+
+def _batch_row(model: Model, options: Options) -> OtherRow:
+    """Measure chats in one call against a call for each."""
+    items = Items(model)
+
+    def make(seed: str) -> list[Item]:
+        chats = items.short_chats(seed, count=options.items)
+        return [{"chats": chats, "tokens": sum(chat["tokens"] for chat in chats)}]
+
+    workload = Workload(label="b", task="render_all", make=make, entries=frozenset({OURS, BATCHES}))
+    (result,) = race(model, [workload], rounds=options.rounds)
+    if result.failures or not all(result.same[BATCHES.label]):
+        raise SystemExit(f"{model.label}: render_batch does not give the ids of single calls: {result.failures}")
+    return OtherRow("calls / render_batch", model.label, str(result.ratio(OURS.label, BATCHES.label)))
 
 
 def _figures(label: str, rounds: Sequence[Round]) -> Iterator[OtherRow]:
@@ -151,7 +169,7 @@ def _process(model: Model) -> Iterator[Connection]:
 def _serve(connection: Connection, folder: str) -> None:
     """Prepare each request, wait for the signal, run it, and send the result."""
     renderer = create_renderer(load_tokenizer(folder))
-    load_engine(renderer)
+    warm_up(renderer)
     connection.send("loaded")
     while request := connection.recv():
         task, *arguments = request

@@ -63,9 +63,10 @@ def _table(results: list[Result]) -> Table:
         ]
         for result in results
     ]
-    header = ["model", "workload", "first call, ms", f"{OLD.label}, ms", "workload, ms", f"{OLD.label}, ms"]
+    header = ["model", "workload", "first call, ms", f"first call of {OLD.label}, ms"]
+    header += ["all calls, ms", f"all calls of {OLD.label}, ms"]
     title = "CPU time of the first call and of the whole workload"
-    return Table(title=title, header=[*header, "ratio, first call", "ratio, workload", "equal outputs"], rows=rows)
+    return Table(title=title, header=[*header, "ratio, first call", "ratio, all calls", "equal outputs"], rows=rows)
 
 
 def _summary(results: list[Result]) -> Iterator[SummaryRow]:

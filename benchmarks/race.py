@@ -52,6 +52,7 @@ class Entry:
 
 
 OURS = Entry(label="this package", contestant="ours")
+BATCHES = Entry(label="render_batch", contestant="ours_in_batches")
 WITHOUT_C = Entry(label="without C", contestant="ours_without_c")
 OLD = Entry(label=OLD_RELEASE.label, contestant="old_release", peer=OLD_RELEASE)
 RAW = Entry(label=TOKENIZERS, contestant="raw_tokenizers", not_compared=frozenset({"parse"}))
@@ -184,8 +185,8 @@ def race(model: Model, workloads: Sequence[Workload], *, rounds: int) -> list[Re
     """Run all workloads in the steady state: processes that have loaded the fast engine and have run every workload."""
     results = [Result(model=model.label, workload=workload.label) for workload in workloads]
     with _workers(model, workloads) as workers:
-        for entry in {OURS, WITHOUT_C} & workers.keys():
-            workers[entry].run("load_engine", [None])
+        for entry in {OURS, BATCHES, WITHOUT_C} & workers.keys():
+            workers[entry].run("warm_up", [None])
         for seed in range(-1, rounds):
             for workload, result in zip(workloads, results, strict=True):
                 items = workload.make(f"{workload.label} {seed}")

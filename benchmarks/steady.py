@@ -16,7 +16,7 @@ from functools import partial
 from benchmarks.chats import plain_chat
 from benchmarks.models import QWEN, Model, main_models, more_models
 from benchmarks.options import Options
-from benchmarks.race import AUTO, OLD, OURS, RAW, TML_ENTRY, WITHOUT_C, Entry, Result, Workload, number, race
+from benchmarks.race import AUTO, OLD, OURS, RAW, TML_ENTRY, WITHOUT_C, Entry, Result, Spread, Workload, number, race
 from benchmarks.report import OtherRow, Section, SummaryRow, Table
 from benchmarks.scripts import ASCII, SCRIPTS
 from benchmarks.workloads import Items, NotBridgedError
@@ -42,7 +42,7 @@ def measure(options: Options) -> Section:
         text=TEXT,
         tables=[_ratio_table(others), _speed_table(others), _prompt_table(prompts), _failure_table(others)],
         summary=[*_summary(others), *_prompt_summary(prompts)],
-        others=[*_script_figures(others)],
+        others=[*_stream_figures(others), *_script_figures(others)],
         bars=[(result.model, result.workload, result.ratio(OLD.label)) for result in _raced(others)],
     )
 
@@ -214,7 +214,7 @@ def _failure_table(results: Sequence[Result]) -> Table:
 
 
 def _summary(results: Sequence[Result]) -> Iterator[SummaryRow]:
-    """Yield the ratios to release 0.1. Of all scripts, yield the lowest."""
+    """Yield the ratios to release 0.1 and to `tokenizers`. Of all scripts, yield the lowest."""
     raced = _raced(results)
     for result in raced:
         if not result.workload.endswith(SCRIPTS):
@@ -223,6 +223,19 @@ def _summary(results: Sequence[Result]) -> Iterator[SummaryRow]:
         script = lowest.workload.rpartition(" ")[2]
         ratio = f"{lowest.ratio(OLD.label)}, {script}"
         yield SummaryRow(f"{result.workload}, not ASCII: lowest", result.model, OLD.label, ratio)
+
+    for result in results:
+        if RAW.label in result.answers and not result.workload.endswith(SCRIPTS):
+            yield SummaryRow(result.workload, result.model, RAW.label, str(result.ratio(RAW.label)))
+
+
+def _stream_figures(results: Sequence[Result]) -> Iterator[OtherRow]:
+    """Yield the time of a chunk of one token."""
+    for result in results:
+        if result.workload == STREAM:
+            chunks = zip(result.answers[OURS.label], result.tokens, strict=True)
+            spread = Spread.of([1e6 * answer.seconds / tokens for answer, tokens in chunks])
+            yield OtherRow("streamed chunk of one token, µs", result.model, str(spread))
 
 
 def _script_figures(results: Sequence[Result]) -> Iterator[OtherRow]:

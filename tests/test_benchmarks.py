@@ -1,0 +1,82 @@
+"""The parts of the benchmarks that do not measure: input, ratios, and the pages that are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks.chats import agentic_chat, completion_chat, plain_chat, short_chat, sized_chat
+from benchmarks.race import OLD, OURS, Answer, Result, Spread
+from benchmarks.report import OtherRow, Section, SummaryRow, Table
+from benchmarks.scripts import ASCII, SCRIPTS, rewrite
+
+
+@pytest.mark.parametrize("script", [ASCII, *SCRIPTS])
+def test_another_seed_gives_another_chat(script: str) -> None:
+    for make in (short_chat, completion_chat):
+        assert make("1", script=script) == make("1", script=script)
+        assert make("1", script=script) != make("2", script=script)
+    first, second = (agentic_chat(seed, turns=3, script=script)["messages"] for seed in "12")
+    assert [message["role"] for message in first] == [message["role"] for message in second]
+    assert all(left["content"] != right["content"] for left, right in zip(first, second, strict=True))
+
+
+def test_chats_have_the_size_that_was_asked_for() -> None:
+    assert [len(sized_chat("1", messages=count)["messages"]) for count in (10, 100)] == [10, 100]
+    text = "".join(message["content"] for message in plain_chat("1", characters=20_000)["messages"])
+    assert 15_000 < len(text) < 25_000
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_text_in_another_script_has_the_same_lines(script: str) -> None:
+    text = "Return the lines.\n\nRaise an error, if there is none.\n    x = 1\nThe end of all lines"
+    written = rewrite(text, script)
+    assert written == rewrite(text, script)
+    assert not written.isascii()
+    assert written.count("\n") == text.count("\n")
+
+
+def test_a_ratio_is_the_median_of_the_rounds_with_its_range() -> None:
+    times = {OURS.label: (1.0, 1.0, 2.0), OLD.label: (4.0, 5.0, 6.0)}
+    answers = {
+        label: [Answer(seconds=second, first=second / 2, digests=[]) for second in seconds]
+        for label, seconds in times.items()
+    }
+    result = Result(model="m", workload="w", answers=answers, same={OLD.label: [True, False]})
+    assert result.ratio(OLD.label) == Spread(4.0, 3.0, 5.0)
+    assert result.ratio(OLD.label, of="first") == Spread(4.0, 3.0, 5.0)
+    assert str(Spread(123.4, 12.34, 1.234)) == "123 (12.3–1.23)"
+    assert result.agreement(OLD.label) == "1 of 2"
+    assert result.agreement(OURS.label) == "–"
+
+
+def test_pages_are_written_around_the_text_of_their_authors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(command, "draw", lambda bars, path: drawn.append(path))
+    (tmp_path / "tables").mkdir()
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n")
+    section = Section(
+        title="Title",
+        text="Text.",
+        tables=[
+            Table(title="Table", header=["name", "value"], rows=[["a", "1.5 (1–2)"]]),
+            Table(title="Empty", header=["a"], rows=[]),
+        ],
+        summary=[SummaryRow("a", "Qwen", "peer", "2.0"), SummaryRow("b", "GLM", "peer", "3.0")],
+        others=[OtherRow("memory", "Qwen", "1.0")],
+    )
+    for _ in range(2):
+        command.write([section], rounds=7, docs=tmp_path)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith(f"{command.END}\nafter\n")
+    assert "old" not in text
+    assert text.count("| a | peer | 2.0 | – |\n| b | peer | – | 3.0 |") == 1
+    assert "| memory | 1.0 |" in text
+    tables = (tmp_path / "tables" / "benchmarks.md").read_text()
+    assert "Table:\n\n| name | value |\n|---|--:|\n| a | 1.5 (1–2) |\n" in tables
+    assert "Empty" not in tables
+    assert drawn == [tmp_path / "benchmarks.png"] * 2
