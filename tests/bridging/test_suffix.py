@@ -84,6 +84,9 @@ BODIES = [
     "message.content | trim",
     "message.content.rstrip('\\n')",
     "message.content | tojson",
+    "message.content.strip('\\n')",
+    "message.content.lstrip(' ')",
+    "'a' if message.content.startswith(' ') else message.content",
     "(message.name or '') ~ message.content",
     "message.content.split('</think>')[-1]",
     "message.content | replace('e', 'a')",
@@ -99,14 +102,14 @@ BODIES = [
 def test_a_plan_gives_what_a_run_gives(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(body, thinking_retention="all")
 
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=40)
     @given(TEXTS, TEXTS, st.sampled_from(["user", "tool"]))
     @example("The fox, again.", "fox", "tool")
     @example("x  x", "x", "user")
     def check(text: str, name: str, role: str) -> None:
         new = {"role": role, "content": text, "name": name}
         results = []
-        for plan in (Extension._plan, lambda *_: None):
+        for plan in (Extension._plan, lambda *_, **__: None):
             monkeypatch.setattr(Extension, "_plan", plan)
             results.append(outcome(renderer, new, completion=CALL))
         assert results[0] == results[1]
@@ -153,6 +156,18 @@ def test_other_messages_of_a_kind_need_a_run(body: str, options: Any, runs: list
         runs.clear()
         renderer.bridge(prompt, renderer.tokenizer.encode("Yes.<|end|>"), [{**BYE, "content": text}])
     assert runs
+
+
+def test_whitespace_around_a_content_needs_no_proof_of_its_own(runs: list[Any]) -> None:
+    renderer = renderer_for("message.content | trim")
+    clear_proof_caches()
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("Yes.<|end|>")
+    for text in (" first", "\n\n second one\n", "\tthird", "fourth "):
+        runs.clear()
+        bridged = renderer.bridge(prompt, completion, [{**BYE, "content": text}])
+        assert isinstance(bridged, Bridge)
+    assert not runs
 
 
 def test_a_long_message_needs_a_run(runs: list[Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderers.templating.text_edits import edited_fields
+from renderers.templating.text_edits import text_edits
 
 LOOP = "{% for message in messages %}[BODY]{% endfor %}"
 
@@ -22,7 +22,7 @@ LOOP = "{% for message in messages %}[BODY]{% endfor %}"
     ],
 )
 def test_a_text_that_is_written_trimmed_or_visibly_changed_is_not_edited(body: str) -> None:
-    assert edited_fields(LOOP.replace("[BODY]", body)) == frozenset()
+    assert text_edits(LOOP.replace("[BODY]", body)).fields == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_text_that_is_written_trimmed_or_visibly_changed_is_not_edited(body: s
     ],
 )
 def test_a_text_that_is_changed_in_part_is_edited(body: str) -> None:
-    edited = edited_fields(LOOP.replace("[BODY]", body))
+    edited = text_edits(LOOP.replace("[BODY]", body)).fields
     assert edited is not None
     assert {"content", "text"} <= edited
 
@@ -54,4 +54,24 @@ def test_a_text_that_is_changed_in_part_is_edited(body: str) -> None:
     ],
 )
 def test_all_fields_may_be_edited_if_the_field_is_not_known(body: str) -> None:
-    assert edited_fields(LOOP.replace("[BODY]", body)) is None
+    assert text_edits(LOOP.replace("[BODY]", body)).fields is None
+
+
+@pytest.mark.parametrize(
+    ("body", "tests_space"),
+    [
+        ("{{ message.content | trim }}{{ message.content.strip('\n') }}{{ message.content.lstrip(' \t') }}", False),
+        ("{% if message.content.startswith('<a>') or message.content.endswith(('b', 'c')) %}{% endif %}", False),
+        ("{% if message.content == 'a b' %}{% endif %}", False),
+        ("{% if message.content.startswith(' ') %}{% endif %}", True),
+        ("{% if message.content.endswith('.\n') %}{% endif %}", True),
+        ("{% if message.content.startswith(('a', '\n')) %}{% endif %}", True),
+        ("{% if message.content.startswith(prefix) %}{% endif %}", True),
+        ("{% if message.content[-1] == '\n' %}{% endif %}", True),
+        ("{% if '\n' in message.content %}{% endif %}", True),
+        ("{{ message.content.strip('\u00a0') }}", True),
+        ("{{ message.content | trim(chars) }}", True),
+    ],
+)
+def test_tests_of_whitespace_are_found(body: str, tests_space: bool) -> None:
+    assert text_edits(LOOP.replace("[BODY]", body)).tests_space is tests_space

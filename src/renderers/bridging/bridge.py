@@ -26,10 +26,12 @@ from renderers.bridging.suffix import (
     LARGEST_PLANNED,
     SuffixPiece,
     SuffixPlan,
+    ignores_space,
     plan_suffix,
     read_suffix,
     suffix_text,
     text_size,
+    without_space,
 )
 from renderers.core.completions import CompletionState, Region
 from renderers.core.jsontypes import JsonObject
@@ -219,6 +221,11 @@ class Extension:
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
         if sample.turn.content in ("", PROBE_CONTENT):
             turn = turn._replace(content=sample.turn.content)
+            spaceless = without_space(sample) if self.context.learn(ignores_space) else None
+            if spaceless is not None:
+                planned = self._suffix_by_proof(turn, spaceless, is_kind=True, any_space=True)
+                if isinstance(planned, _Suffix):
+                    return planned
         suffix = self._suffix_by_proof(turn, sample, is_kind=True)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
@@ -227,10 +234,13 @@ class Extension:
             BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
         )
 
-    def _suffix_by_proof(self, turn: Turn, sample: Sample, *, is_kind: bool) -> _Suffix | BridgeRefusal | None:
+    def _suffix_by_proof(
+        self, turn: Turn, sample: Sample, *, is_kind: bool, any_space: bool = False
+    ) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample.
 
-        `is_kind` is True if the sample is that of a kind of messages.
+        `is_kind` is True if the sample is that of a kind of messages. With `any_space`, whitespace at the ends of the
+        real texts is not in the sample, and only a plan shows the suffix.
         """
         key = hash_text(repr(sample))
         proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
@@ -248,9 +258,11 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            plan = self._plan(outcome, sample, key) if is_kind else None
+            plan = self._plan(outcome, sample, key, any_space=any_space) if is_kind else None
             if plan is not None:
                 pieces = plan.fill(self.new, lambda: substitute_turn(turn, self.new))
+            elif any_space:
+                return None
             else:
                 rendered = self._render_suffix(outcome, turn)
                 if rendered is None:
@@ -299,11 +311,13 @@ class Extension:
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
-    def _plan(self, outcome: Outcome, sample: Sample, key: bytes) -> SuffixPlan | None:
+    def _plan(self, outcome: Outcome, sample: Sample, key: bytes, *, any_space: bool) -> SuffixPlan | None:
         """Return the plan for messages of the kind of a sample; None if only a run of the template shows the suffix."""
         if text_size(self.new) > LARGEST_PLANNED:
             return None
-        return self.context.remember(("plan", key), lambda: plan_suffix(self.context, sample, outcome))
+        return self.context.remember(
+            ("plan", key, any_space), lambda: plan_suffix(self.context, sample, outcome, any_space=any_space)
+        )
 
     def _render_suffix(self, outcome: Outcome, turn: Turn) -> list[SuffixPiece] | None:
         """Return the pieces after the turn; None if the scaffold is not the one of the proof."""

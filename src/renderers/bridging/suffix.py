@@ -7,6 +7,7 @@ their ends: by the static analysis of the template, and by a second run with tex
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,14 @@ LARGEST_PLANNED = 2**18
 _WORD = re.compile(f"({PROBE_TEXT}|{PROBE_ID})([0-9]+)")
 _FIXED_START = re.compile(r"\\A(?:\\n|[\w<>/| ])*")
 """A pattern for prompted text that matches a fixed text at the start of a turn only."""
-_REVEALING = "Zé漢🙂 {n} \"Quote\" 'it' <b> &amp; \\n {{ x }} {% y %} [1]\n\n  İndented\there, ẞ\r\n# A, b; c: {n}\n"
+_SPACE = " \n\t\r"
+_SPACES = ((" \n", "\n "), ("\n ", " \n"), ("\t\n", "\r\t"), ("\r ", " \r"), ("\t", ""), ("", "\n\t"))
+"""Whitespace before and after a text that shows whether a template strips some of it."""
+_REVEALING = (
+    "Zé漢🙂 {n} \"Quote\" 'it' <b> &amp; \\n {{ x }} {% y %} [1]\n\n"
+    "  \0\x1b\x7f\u2028/ İndented\there, ẞ\r\n# A, b; c: {n}\n"
+)
+"""A text that every known change of a text changes: of case, of whitespace, of quotes, and of special characters."""
 _PADDING = "The Quick brown fox jumps. " * 64
 
 
@@ -116,7 +124,12 @@ class _Place(NamedTuple):
     """What the template does to the text of the field; None if the piece is the same for all messages."""
 
 
-_EDITS = (str.__str__, str.strip, str.lstrip, str.rstrip)
+def _escape(text: str) -> str:
+    """Return a text as it is in JSON, without the quotes around it, which are text of the template."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+_EDITS = (str.__str__, str.strip, str.lstrip, str.rstrip, _escape)
 
 
 class SuffixPlan(NamedTuple):
@@ -142,24 +155,46 @@ def _value_at(message: JsonObject, path: Path) -> Any:
     return value
 
 
-def plan_suffix(context: BridgeContext, sample: Sample, outcome: Outcome) -> SuffixPlan | None:
+def plan_suffix(
+    context: BridgeContext, sample: Sample, outcome: Outcome, *, any_space: bool = False
+) -> SuffixPlan | None:
     """Return the plan for the messages of a kind; None if the template may change a field that it writes.
 
-    `sample` is the sample of the kind, `outcome` the one of its proof that a rollout is extended with.
+    `sample` is the sample of the kind, `outcome` the one of its proof that a rollout is extended with. `sample` has no
+    whitespace around its contents with `any_space`: the plan is for contents with any whitespace around them.
     """
     rules = context.learn(field_rules)
     if not _allows_plans(context) or sample.turn.content not in ("", PROBE_CONTENT):
         return None
-    revealing = _with_revealing_texts(sample)
-    if repr(classify_sample(*revealing, rules)) != repr(sample):
-        return None
-    followed, other = _follow(context, sample, outcome), _follow(context, revealing, outcome)
-    if followed is None or other is None:
-        return None
-    plan = _read_plan(followed, sample, rules, context.turn_format.key.program.edited_fields or frozenset())
-    if plan is None or plan.fill(revealing.new, lambda: substitute_turn(*revealing)) != read_suffix(other):
-        return None
-    return plan
+    variants = [sample, *(_reveal_all(sample, *space) for space in (("", ""), *(_SPACES if any_space else ())))]
+    for variant in variants:
+        kind = classify_sample(*variant, rules)
+        if repr((any_space and without_space(kind)) or kind) != repr(sample):
+            return None
+    runs = [followed for variant in variants if (followed := _follow(context, variant, outcome)) is not None]
+    return _read_plan(runs, variants, context) if len(runs) == len(variants) else None
+
+
+def ignores_space(context: BridgeContext) -> bool:
+    """Return True if whitespace at the ends of texts changes nothing, except that a template may strip it."""
+    rules, program = context.learn(field_rules), context.turn_format.key.program
+    has_spaced_literals = any(literal != literal.strip() for literal in rules.literals.within)
+    return not (program.text_edits.tests_space or has_spaced_literals or rules.uses.short_length)
+
+
+def without_space(sample: Sample) -> Sample | None:
+    """Return a sample without the whitespace around contents that are a probe word; None if there is none."""
+    new = [
+        {**message, "content": message["content"].strip(_SPACE)} if _is_spaced(message.get("content")) else message
+        for message in sample.new
+    ]
+    return Sample(sample.turn, new) if new != sample.new else None
+
+
+def _is_spaced(content: Any) -> bool:
+    if not isinstance(content, str) or (content[:1] not in _SPACE and content[-1:] not in _SPACE):
+        return False
+    return _WORD.fullmatch(content.strip(_SPACE)) is not None
 
 
 def _allows_plans(context: BridgeContext) -> bool:
@@ -168,7 +203,7 @@ def _allows_plans(context: BridgeContext) -> bool:
     # Only a run can be verified, and only a run finds that a limit is exceeded.
     has_room = limits.steps >= usual.steps and limits.characters >= usual.characters
     is_fixed = prompted is None or _FIXED_START.fullmatch(prompted) is not None
-    return not settings.verify and has_room and is_fixed and program.edited_fields is not None
+    return not settings.verify and has_room and is_fixed and program.text_edits.fields is not None
 
 
 def _follow(context: BridgeContext, sample: Sample, outcome: Outcome) -> RenderedTurn | None:
@@ -183,36 +218,48 @@ def _follow(context: BridgeContext, sample: Sample, outcome: Outcome) -> Rendere
     return followed if is_proven else None
 
 
-def _read_plan(followed: RenderedTurn, sample: Sample, rules: FieldRules, edited: frozenset[str]) -> SuffixPlan | None:
-    """Return the plan that a run of a sample shows; None if a text is not that of its field."""
-    turn, places = substitute_turn(*sample), list[_Place]()
-    owners = [label.message for label in followed.rendered.labels if label.end > followed.end]
-    for piece, owner in zip(read_suffix(followed), owners, strict=True):
-        source = owner - followed.message - 1
-        edit = None
+def _read_plan(runs: list[RenderedTurn], variants: list[Sample], context: BridgeContext) -> SuffixPlan | None:
+    """Return the plan that all runs of the variants of a sample show; None if a text is not that of its field."""
+    edited, rules = context.turn_format.key.program.text_edits.fields or frozenset(), context.learn(field_rules)
+    suffixes, first = [read_suffix(run) for run in runs], runs[0]
+    owners = [label.message for label in first.rendered.labels if label.end > first.end]
+    if any(len(suffix) != len(owners) for suffix in suffixes):
+        return None
+    places: list[_Place] = []
+    for owner, *pieces in zip(owners, *suffixes, strict=True):
+        piece, source, edit = pieces[0], owner - first.message - 1, None
+        if any(other[1:] != piece[1:] for other in pieces):
+            return None
         if owner >= 0 and piece.path not in ((), ("role",)):
-            if source >= -1 and edited.isdisjoint(piece.path):
-                edit = _find_edit(piece, sample.new[source] if source >= 0 else turn, rules)
-            if edit is None or (places and places[-1].piece[1:3] == piece[1:3]):
+            if source < -1 or not edited.isdisjoint(piece.path) or (places and places[-1].piece[1:3] == piece[1:3]):
                 return None
+            messages = [variant.new[source] if source >= 0 else substitute_turn(*variant) for variant in variants]
+            edit = _find_edit(pieces, messages, rules)
+            if edit is None:
+                return None
+        elif any(other != piece for other in pieces):
+            return None
         places.append(_Place(piece, source, edit))
     return SuffixPlan(tuple(places))
 
 
-def _find_edit(piece: SuffixPiece, message: JsonObject, rules: FieldRules) -> Callable[[str], str] | None:
-    """Return what the template does to the field of a piece; None if it is not known."""
+def _find_edit(
+    pieces: Sequence[SuffixPiece], messages: Sequence[JsonObject], rules: FieldRules
+) -> Callable[[str], str] | None:
+    """Return what the template does to the field of a piece in all variants; None if it is not known."""
     try:
-        value = _value_at(message, piece.path)
+        values = [_value_at(message, pieces[0].path) for message in messages]
     except (KeyError, IndexError, TypeError):
         return None
-    if not isinstance(value, str):
+    if not all(isinstance(value, str) for value in values):
         return None
-    body, literals = value.strip(), rules.literals
+    body, literals = values[0].strip(), rules.literals
     # A text that is one of the literals which match a whole text is in the sample itself.
     is_known = _WORD.fullmatch(body) is not None or body in literals.whole
     if not is_known and (_WORD.search(body) or literals.may_match(body)):
         return None
-    return next((edit for edit in _EDITS if edit(value) == piece.text), None)
+    texts = [piece.text for piece in pieces]
+    return next((edit for edit in _EDITS if [edit(value) for value in values] == texts), None)
 
 
 # ==================
@@ -220,10 +267,20 @@ def _find_edit(piece: SuffixPiece, message: JsonObject, rules: FieldRules) -> Ca
 # ==================
 
 
-def _with_revealing_texts(sample: Sample) -> Sample:
-    """Return a sample with other texts in place of its probe words, which show whether a template changes them."""
+def _reveal_all(sample: Sample, before: str, after: str) -> Sample:
+    """Return a sample with other texts in place of its probe words, which show whether a template changes them.
+
+    `before` and `after` are whitespace around contents.
+    """
     calls = tuple(CalledTool(*(text and _reveal(text) for text in call)) for call in sample.turn.calls)
-    return Sample(sample.turn._replace(calls=calls), _reveal(list(sample.new)))
+    new = [_reveal(message) for message in sample.new]
+    spaced = [
+        {**message, "content": f"{before}{message['content']}{after}"}
+        if isinstance(message.get("content"), str) and message["content"] != sampled["content"]
+        else message
+        for message, sampled in zip(new, sample.new, strict=True)
+    ]
+    return Sample(sample.turn._replace(calls=calls), spaced)
 
 
 def _reveal(value: Any) -> Any:
