@@ -3,6 +3,9 @@
 #include "native.h"
 
 static PyMethodDef methods[] = {
+    {"fill", native_fill, METH_VARARGS,
+     "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
+     "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},

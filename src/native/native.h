@@ -11,6 +11,7 @@
 
 #define VERSION 2 /* increased with every change of an interface */
 
+PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 
 #endif

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from renderers.core.native import COMPILED
 from renderers.core.text import compile_alternation, describe_type
 from renderers.parsing.pieces import MARKER_CHARACTERS, Pieces, PieceTable, PieceTexts
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, from_byte_text, to_byte_text
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
 _SPLIT_AT_MARKERS = re.compile(f"({MARKER_CHARACTERS.pattern})")
 
@@ -20,6 +20,8 @@ class MarkerTokenizer(Protocol):
 
     @property
     def token_texts(self) -> Mapping[int, str]: ...
+    @property
+    def byte_texts(self) -> ByteTexts | None: ...
     @property
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
@@ -72,7 +74,9 @@ class MarkerText:
         }
         self._marks = _Marks(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
-        self._table = PieceTable(texts, characters) if COMPILED else None
+        # Most vocabularies end with added tokens.
+        size = max((0, *tokenizer.added_tokens.values())) + 1
+        self._table = PieceTable(texts, characters, lambda: tokenizer.byte_texts, size=size) if COMPILED else None
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
