@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -109,6 +110,14 @@ class MarkerText:
         if pieces is None:
             return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in map(_as_int, ids)], first)
         return pieces
+
+    def byte_text(self, ids: list[Any]) -> str:
+        """Return the byte text of ids without the positions in it. Takes less time for a few ids."""
+        try:
+            return "".join(map(self._piece_texts.__getitem__, array("I", ids)))
+        except Exception:
+            # An object that is not a number can raise anything.
+            return self.pieces(ids).byte_text
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""
