@@ -11,7 +11,7 @@ PURE = bool(os.environ.get("RENDERERS_PURE_PYTHON") or sysconfig.get_config_var(
 NATIVE = Extension(
     "renderers.core._native",
     sorted(str(path) for path in Path("src/native").glob("*.c")),
-    depends=["src/native/native.h"],
+    depends=sorted(str(path) for path in Path("src/native").glob("*.h")),
     py_limited_api=True,
     optional=True,
 )

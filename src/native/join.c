@@ -4,14 +4,9 @@
    whatever they hold. No Python code runs during the call, so the inputs cannot change. */
 
 #include "native.h"
+#include "table.h"
 
 #include <string.h>
-
-#define ENTRY 16             /* the bytes of an entry of the table */
-#define INLINE (ENTRY - 1)   /* the longest text that an entry holds itself */
-
-/* The first byte of an entry. A value from 1 to `INLINE + 1` is the length of its text plus 1. */
-enum { MISSING = 0, MARKER = 0xFE, LONG = 0xFF };
 
 /* The joined text so far, with room for the texts of all other entries except long ones. */
 typedef struct {

@@ -14,6 +14,9 @@ static PyMethodDef methods[] = {
      "class `match` with its start, its end and the token.\n\n"
      "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
+    {"fill", native_fill, METH_VARARGS,
+     "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
+     "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},

@@ -14,6 +14,7 @@
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
+PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);

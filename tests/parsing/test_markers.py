@@ -74,6 +74,11 @@ def test_an_object_that_is_not_an_id_is_unknown(odd: Any) -> None:
     assert MARKER_TEXT.pieces([64, odd, 64]) == Pieces.of([known, UNKNOWN, known])
 
 
+@given(st.lists(st.integers() | st.integers(0, 300) | st.sampled_from([None, "1", 1.5, True]), max_size=5))
+def test_the_byte_text_alone_is_that_of_the_pieces(ids: list[Any]) -> None:
+    assert MARKER_TEXT.byte_text(ids) == MARKER_TEXT.pieces(ids).byte_text
+
+
 def test_a_boolean_is_an_int() -> None:
     assert MARKER_TEXT.pieces([True, False]) == MARKER_TEXT.pieces([1, 0])
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from renderers.core.native import COMPILED
 from renderers.parsing.pieces import Pieces, PieceTable, PieceTexts
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, TokenTexts
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, TokenTexts
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
@@ -109,9 +109,50 @@ def test_long_texts_are_joined(joiner: Joiner) -> None:
 
 
 @needs_c
+@given(
+    texts=st.lists(st.text(st.characters(max_codepoint=0xFF), max_size=40), max_size=12), override=st.integers(0, 14)
+)
+@example(texts=["a" * 15, "b" * 16, "", UNKNOWN, "a" + FREE[0]], override=0)
+def test_a_filled_table_is_as_one_with_all_ids_added(texts: list[str], override: int) -> None:
+    overrides = {override: FREE[1]}
+    added = in_c(texts, overrides)
+    filled = PieceTable(TokenTexts(dict(enumerate(texts)).get), overrides, lambda: ByteTexts(texts))
+    filled._tokens_until_filled = 0
+    for number in range(len(texts)):
+        assert filled.join([number] * 3) == added.join([number] * 3)
+    assert filled._tokens_until_filled < 0 or not texts
+    every = list(range(len(texts)))
+    assert filled.join(every) == added.join(every)
+
+
+@needs_c
+@given(
+    ends=st.lists(st.integers(0, 40) | st.integers(0, 2**32 - 1), max_size=9),
+    texts=st.binary(max_size=40),
+    room=st.integers(0, 100),
+)
+def test_a_table_is_not_filled_beyond_its_buffers(ends: list[int], texts: bytes, room: int) -> None:
+    from renderers.core._native import fill
+
+    entries = bytearray(b"\xaa" * room)
+    fill(entries, texts, array("I", ends), b"\xc0")
+    start, written = 0, 0
+    for end in ends[: room // 16]:
+        if not start <= end <= len(texts):
+            break
+        text = texts[start:end]
+        marked = 0xC0 in text
+        expected = None if marked and len(text) > 1 else text
+        assert text_of(bytes(entries[written : written + 16]), texts) == expected
+        start, written = end, written + 16
+    assert entries[written:] == b"\xaa" * (room - written)
+
+
+@needs_c
 def test_threads_can_share_a_table() -> None:
     texts = [f"{number:>{number % 40}}" for number in range(3_000)]
-    table, wrong = in_c(texts), []
+    table, wrong = PieceTable(TokenTexts(dict(enumerate(texts)).get), {}, lambda: ByteTexts(texts)), []
+    table._tokens_until_filled = 5_000
 
     def join(seed: int) -> None:
         for start in range(seed, 3_000, 7):

@@ -17,7 +17,7 @@ from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.tool_formats import TOOL_FORMATS
-from renderers.tokenizer.encoding.byte_text import TokenTexts, to_byte_text
+from renderers.tokenizer.encoding.byte_text import ByteTexts, TokenTexts, to_byte_text
 from tests.support.call_formats import Call, format_calls
 from tests.support.standin import byte_tokenizer
 
@@ -171,6 +171,10 @@ class Vocabulary(NamedTuple):
     @property
     def token_texts(self) -> TokenTexts:
         return TokenTexts(dict(enumerate(self.texts)).get)
+
+    @property
+    def byte_texts(self) -> ByteTexts:
+        return ByteTexts(self.texts)
 
     @property
     def reserved_texts(self) -> frozenset[str]:

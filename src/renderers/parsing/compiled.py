@@ -56,8 +56,8 @@ class CompiledGrammar:
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
         self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
         self.stop_markers = MarkerSet.of(*stops)
-        self.prefills = BoundedTable[Pieces | None](keep=_KEPT_PREFILLS)
-        """The beginnings of turns in prompts, by the ids at the end of the prompt."""
+        self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
+        """The beginnings of turns in the latest prompts, by their byte text."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()

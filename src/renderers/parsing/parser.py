@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -109,22 +109,13 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
 
     It may include the end of that turn and everything that follows it.
     """
-    last_ids = prompt_ids[-_HEADER_SEARCH_TOKENS:]
-    try:
-        key = array("I", last_ids).tobytes()
-    except Exception:
-        # An object that is not a number can raise anything.
-        prefill = _prefill_in(compiled, last_ids)
-    else:
-        prefill = compiled.prefills.get(key, lambda: _prefill_in(compiled, last_ids))
-    if prefill is None:
-        prefill = _prefill_in(compiled, prompt_ids)
-    return NO_PIECES if prefill is None else prefill
+    header = compiled.header
+    for size in (_HEADER_SEARCH_TOKENS, len(prompt_ids)) if header else ():
+        _, found, prefill = compiled.marker_text.byte_text(prompt_ids[-size:]).rpartition(header)
+        if found:
+            return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
+    return NO_PIECES
 
 
-def _prefill_in(compiled: CompiledGrammar, ids: list[Any]) -> Pieces | None:
-    """Return the pieces after the last header in some ids. None if there is no header."""
-    if not compiled.header:
-        return None
-    _, header, prefill = compiled.marker_text.pieces(ids).byte_text.rpartition(compiled.header)
-    return Pieces.of(split_at_marker_tokens(prefill)) if header else None
+def _pieces_of(byte_text: str) -> Pieces:
+    return Pieces.of(split_at_marker_tokens(byte_text))

@@ -5,17 +5,22 @@ from __future__ import annotations
 import itertools
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renderers.core.native import native
-from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN
+from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts
 
 _CACHED_TEXTS = 2**18
-MARKER_CHARACTERS = re.compile(f"[{UNKNOWN}{''.join(FREE)}]")
+_NARROW_MARKERS = "".join(character for character in (UNKNOWN, *FREE) if character <= "\xff")
+# A range, because a list of thousands of characters takes milliseconds to compile.
+MARKER_CHARACTERS = re.compile(f"[{_NARROW_MARKERS}\u0100-{FREE[-1]}]")
 """The characters that stand for tokens in byte text, and the one for ids that are not tokens."""
 
-# The entries of the table in C: see `src/native/join.c`.
+_TOKENS_UNTIL_FILLED = 2**17
+"""The number of tokens in inputs with new ids after which the texts of a whole vocabulary repay their time."""
+
+# The entries of the table in C: see `src/native/table.h`.
 _ENTRY = 16
 _MARKER, _LONG = b"\xfe", b"\xff"
 _SIZES = [bytes([size + 1]) for size in range(_ENTRY)]
@@ -82,35 +87,65 @@ class PieceTexts(dict[int, str]):
 class PieceTable:
     """The same texts in a form that the C extension joins. An id is added when it is first needed.
 
-    Threads can share it: the texts of ids never move, and adding an id twice changes nothing.
+    `vocabulary` returns the texts of a whole vocabulary, or None. They are added once enough tokens were joined to
+    repay the time that it takes. `size` is a number of ids to make room for at once. Threads can share a table:
+    adding an id twice changes nothing.
 
     >>> table = PieceTable({0: "Hel", 1: "lo"}, {1: "p"})
     >>> table.join([0, 1]).byte_text, table.join([-1]) is None
     ('Help', True)
     """
 
-    def __init__(self, texts: Mapping[int, str], overrides: Mapping[int, str]) -> None:
-        self._texts, self._overrides = texts, overrides
-        self._entries = bytearray(_SMALLEST_TABLE * _ENTRY)
-        self._long_texts = bytearray()
+    def __init__(
+        self,
+        texts: Mapping[int, str],
+        overrides: Mapping[int, str],
+        vocabulary: Callable[[], ByteTexts | None] = lambda: None,
+        *,
+        size: int = _SMALLEST_TABLE,
+    ) -> None:
+        self._texts, self._overrides, self._vocabulary = texts, overrides, vocabulary
+        # One attribute, so that threads always see entries with their own long texts.
+        self._table = bytearray(min(size, _LARGEST_TABLE) * _ENTRY), bytearray()
+        self._tokens_until_filled = _TOKENS_UNTIL_FILLED
 
     def join(self, ids: list[Any], first: int = 0) -> Pieces | None:
         """Return the pieces of some ids. None if any of them is not a plain int, or has no entry in the table.
 
         An id that is not in the vocabulary may have none, and neither has a marker that takes two bytes.
         """
-        joined = native.join(ids, self._entries, self._long_texts, first)
+        entries, long_texts = self._table
+        joined = native.join(ids, entries, long_texts, first)
         if isinstance(joined, list):
-            self._add(joined)
-            joined = native.join(ids, self._entries, self._long_texts, first)
+            self._add(joined, entries, long_texts)
+            joined = native.join(ids, entries, long_texts, first)
+            self._count(len(ids))
             if isinstance(joined, list):
                 return None
         byte_text, starts, marks = joined
         return Pieces(byte_text, array("Q", starts), marks)
 
-    def _add(self, missing: list[Any]) -> None:
+    def _count(self, tokens: int) -> None:
+        """Count the tokens of inputs with new ids. Add the whole vocabulary when there were enough."""
+        if self._tokens_until_filled >= 0:
+            self._tokens_until_filled -= tokens
+            vocabulary = self._vocabulary() if self._tokens_until_filled < 0 else None
+            if vocabulary is not None and len(vocabulary) <= _LARGEST_TABLE:
+                self._table = self._filled(vocabulary)
+
+    def _filled(self, vocabulary: ByteTexts) -> tuple[bytearray, bytearray]:
+        """Return the table of a whole vocabulary."""
+        texts = vocabulary.joined.encode("latin-1")
+        entries = bytearray(len(vocabulary) * _ENTRY)
+        native.fill(entries, texts, vocabulary.ends, _NARROW_MARKERS.encode("latin-1"))
+        for number in self._overrides:
+            # They are added when they are first needed.
+            entries[number * _ENTRY : (number + 1) * _ENTRY] = bytes(_ENTRY) if number < len(vocabulary) else b""
+        return entries, bytearray(texts)
+
+    def _add(self, missing: list[Any], entries: bytearray, long_texts: bytearray) -> None:
         """Add ids, up to the first one that cannot have an entry."""
-        entries, texts, overrides = self._entries, self._texts, self._overrides
+        texts, overrides = self._texts, self._overrides
         for number in missing:
             if type(number) is not int or not 0 <= number < _LARGEST_TABLE:
                 return
@@ -118,25 +153,28 @@ class PieceTable:
             if at >= len(entries):
                 if text == UNKNOWN:
                     return
-                entries.extend(bytes(max(len(entries), at + _ENTRY - len(entries))))
+                entries.extend(bytes(max(len(entries), at + _ENTRY - len(entries), _SMALLEST_TABLE)))
             elif entries[at]:
                 continue
-            entry = _SIZES[len(text)] + text.encode() if text.isascii() and len(text) < _ENTRY else self._entry_of(text)
+            entry = _entry_of(text, long_texts)
             if entry is None:
                 return
             entries[at : at + len(entry)] = entry
 
-    def _entry_of(self, text: str) -> bytes | None:
-        """Return the entry for a text that is not a short one in ASCII. None if there is none."""
-        try:
-            data = text.encode("latin-1")
-        except UnicodeEncodeError:
-            return None
-        if MARKER_CHARACTERS.search(text):
-            return _MARKER + data if len(data) == 1 else None
-        if len(data) < _ENTRY:
-            return _SIZES[len(data)] + data
-        self._long_texts += data
-        # Another thread may have added a text as well, so this one is not always at the end.
-        place = array("I", [self._long_texts.find(data), len(data)])
-        return _LONG.ljust(place.itemsize, b"\0") + place.tobytes()
+
+def _entry_of(text: str, long_texts: bytearray) -> bytes | None:
+    """Return the entry for a text. Add it to the long texts if it is one. None if it can have no entry."""
+    if text.isascii() and len(text) < _ENTRY:
+        return _SIZES[len(text)] + text.encode()
+    try:
+        data = text.encode("latin-1")
+    except UnicodeEncodeError:
+        return None
+    if MARKER_CHARACTERS.search(text):
+        return _MARKER + data if len(data) == 1 else None
+    if len(data) < _ENTRY:
+        return _SIZES[len(data)] + data
+    long_texts += data
+    # Another thread may have added a text as well, so this one is not always at the end.
+    place = array("I", [long_texts.find(data), len(data)])
+    return _LONG.ljust(place.itemsize, b"\0") + place.tobytes()
