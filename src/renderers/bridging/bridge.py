@@ -100,12 +100,26 @@ class Prior(NamedTuple):
     def around_stop(self) -> tuple[list[Any], list[Any]]:
         """The ids of the completion before its stop token, and those after it."""
         stop, ids = self.state.stop_token_id, self.completion
-        place = next((index for index, token in enumerate(ids) if type(token) is int and token == stop), len(ids))
+        place = len(ids) if stop is None else _index_of(ids, stop)
         return ids[:place], ids[place + 1 :]
 
     def has(self, token: int | None) -> bool:
         """Return True if a token is in the rollout."""
         return token is not None and (_contains(self.completion, token) or _contains(self.prompt, token))
+
+
+def _index_of(ids: list[Any], token: int) -> int:
+    """Return the index of a token; the number of ids if it is not there."""
+    try:
+        place = ids.index(token)
+        if type(ids[place]) is int:
+            return place
+    except ValueError:
+        return len(ids)
+    except Exception:
+        # An object that is not an id may raise anything when it is compared.
+        pass
+    return next((index for index, other in enumerate(ids) if type(other) is int and other == token), len(ids))
 
 
 def _contains(ids: Sequence[Any], token: int) -> bool:
