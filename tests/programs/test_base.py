@@ -21,7 +21,7 @@ from renderers import (
     load_tokenizer,
     settings,
 )
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextEdits, TextUses
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.spans import Path, Span, Trace
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
@@ -35,7 +35,6 @@ BYE = {"role": "user", "content": "Bye"}
 TOOL = {"type": "function", "function": {"name": "get", "description": "", "parameters": {"type": "object"}}}
 CALL = {"id": "call00001", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
 
-NO_EDITS = TextEdits(frozenset(), tests_space=False)
 LITERALS = TemplateLiterals(frozenset(), frozenset({"system", "user", "assistant", "tool"}))
 
 Piece = tuple[str, int, Path]
@@ -50,7 +49,6 @@ class PlainProgram:
     literals: TemplateLiterals = LITERALS
     text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
-    text_edits: TextEdits = NO_EDITS
 
     def run(
         self,

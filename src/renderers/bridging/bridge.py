@@ -23,15 +23,9 @@ from renderers.bridging.proofs import (
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.bridging.suffix import (
-    LARGEST_PLANNED,
     SuffixPiece,
-    SuffixPlan,
-    ignores_space,
-    plan_suffix,
     read_suffix,
     suffix_text,
-    text_size,
-    without_space,
 )
 from renderers.core.completions import CompletionState, Region
 from renderers.core.jsontypes import JsonObject
@@ -235,27 +229,16 @@ class Extension:
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
         if sample.turn.content in ("", PROBE_CONTENT):
             turn = turn._replace(content=sample.turn.content)
-            spaceless = without_space(sample) if self.context.learn(ignores_space) else None
-            if spaceless is not None:
-                planned = self._suffix_by_proof(turn, spaceless, is_kind=True, any_space=True)
-                if isinstance(planned, _Suffix):
-                    return planned
-        suffix = self._suffix_by_proof(turn, sample, is_kind=True)
+        suffix = self._suffix_by_proof(turn, sample)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        return self._suffix_by_proof(turn, Sample(turn, self.new), is_kind=False) or refuse(
+        return self._suffix_by_proof(turn, Sample(turn, self.new)) or refuse(
             BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
         )
 
-    def _suffix_by_proof(
-        self, turn: Turn, sample: Sample, *, is_kind: bool, any_space: bool = False
-    ) -> _Suffix | BridgeRefusal | None:
-        """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample.
-
-        `is_kind` is True if the sample is that of a kind of messages. With `any_space`, whitespace at the ends of the
-        real texts is not in the sample, and only a plan shows the suffix.
-        """
+    def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
+        """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
         key = hash_text(repr(sample))
         proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
         chosen = choose_outcome(
@@ -272,16 +255,9 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            plan = self._plan(outcome, sample, key, any_space=any_space) if is_kind else None
-            if plan is not None:
-                pieces = plan.fill(self.new, lambda: substitute_turn(turn, self.new))
-            elif any_space:
+            pieces = self._render_suffix(outcome, turn)
+            if pieces is None:
                 return None
-            else:
-                rendered = self._render_suffix(outcome, turn)
-                if rendered is None:
-                    return None
-                pieces = rendered
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
             return _Suffix(outcome.stop + closing, pieces, begins_with_stop, evidence)
         except REJECTIONS as error:
@@ -324,14 +300,6 @@ class Extension:
             end = f"the template ends a turn with {closing!r}"
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
-
-    def _plan(self, outcome: Outcome, sample: Sample, key: bytes, *, any_space: bool) -> SuffixPlan | None:
-        """Return the plan for messages of the kind of a sample; None if only a run of the template shows the suffix."""
-        if text_size(self.new) > LARGEST_PLANNED:
-            return None
-        return self.context.remember(
-            ("plan", key, any_space), lambda: plan_suffix(self.context, sample, outcome, any_space=any_space)
-        )
 
     def _render_suffix(self, outcome: Outcome, turn: Turn) -> list[SuffixPiece] | None:
         """Return the pieces after the turn; None if the scaffold is not the one of the proof."""

@@ -37,15 +37,6 @@ PLAIN_USES = TextUses(frozenset(), short_length=0, id_lengths=False, tested=None
 """The uses of a format that only writes texts and tests them against its literals."""
 
 
-class TextEdits(NamedTuple):
-    """The changes of message texts by a chat format that not every text shows, and its tests of whitespace."""
-
-    fields: frozenset[str] | None
-    """The fields with texts of which a part may be replaced or cut off, other than whitespace; None if all may be."""
-    tests_space: bool
-    """True if whitespace at the ends of a text may change more than this text."""
-
-
 class TemplateLiterals(NamedTuple):
     """The constant texts that a chat format tests other texts against.
 

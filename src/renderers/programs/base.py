@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.literals import TemplateLiterals, TextEdits, TextUses
+from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
 
@@ -76,10 +76,6 @@ class Program(Protocol):
     @property
     def readable_fields(self) -> frozenset[str] | None:
         """The names of all message fields that the format can read; None if it can read any field."""
-
-    @property
-    def text_edits(self) -> TextEdits:
-        """The changes of message texts that not every text shows."""
 
     def may_write(self, text: str) -> bool:
         """Return True if the definition of the format contains a text."""

@@ -10,7 +10,7 @@ from typing import Any
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.lazy import lazy
-from renderers.core.literals import TemplateLiterals, TextEdits, TextUses
+from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.text import digest_of
 from renderers.programs.adapt import InputAdapter
 from renderers.programs.base import ProgramRun
@@ -19,7 +19,6 @@ from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
-from renderers.templating.text_edits import text_edits
 from renderers.templating.text_uses import text_uses
 
 _ADAPTERS_KEPT = 64
@@ -90,10 +89,6 @@ class TemplateProgram:
     @property
     def readable_fields(self) -> frozenset[str] | None:
         return readable_fields(self.template.source)
-
-    @property
-    def text_edits(self) -> TextEdits:
-        return text_edits(self.template.source)
 
     def may_write(self, text: str) -> bool:
         return text in self.template.source
