@@ -17,12 +17,14 @@ from renderers import (
     RenderedTokens,
     TemplateError,
     UnencodableTextError,
+    adopt_tokenizer,
     create_renderer,
     load_tokenizer,
 )
 from renderers.batching import run_batch, tools_of_items
 from renderers.errors import TemplateLimitError, TemplateRefusalError
 from tests.support.responses import CALL, TOOLS, embedded
+from tests.tokenizer.encoding.test_encode import Letters
 
 TEXTS = ["Hi<|end|>", f"<|think|>A<|/think|>{CALL}<|end|>", "", "cut"]
 
@@ -175,3 +177,21 @@ def test_a_policy_or_a_number_of_tools_that_does_not_fit_is_an_error() -> None:
         renderer.render_batch(CHATS, tools=[TOOLS, None])
     with pytest.raises(TypeError, match="'unknown'"):
         renderer.render_batch(CHATS, unknown=1)
+
+
+class Fussy(Letters):
+    """A tokenizer that cannot encode one text."""
+
+    def encode(self, text: str) -> list[int]:
+        if "no" in text:
+            raise RuntimeError("no")
+        return super().encode(text)
+
+
+def test_an_error_of_a_custom_tokenizer_is_that_of_its_conversation() -> None:
+    renderer = create_renderer(adopt_tokenizer(Fussy()), chat_template="{{ messages[0].content }}")
+    chats = [[{"role": "user", "content": text}] for text in ("yes", "no", "yes")]
+    results = renderer.render_batch(chats, errors="return")
+    assert list(map(type, results)) == [RenderedTokens, RuntimeError, RenderedTokens]
+    with pytest.raises(RuntimeError, match=r"^conversation 1: no$"):
+        renderer.render_batch(chats)

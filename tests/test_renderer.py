@@ -342,3 +342,12 @@ def test_an_unpickled_renderer_is_the_equal_one_of_the_process() -> None:
     del renderer
     gc.collect()
     assert pickle.loads(content).chat_template_kwargs == {"enable_thinking": False}
+
+
+def test_renderers_with_equal_arguments_of_other_types_differ() -> None:
+    one, other, third = (
+        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"flag": value}) for value in (1, True, True)
+    )
+    assert one != other
+    assert other == third
+    assert len({one, other, third}) == 2

@@ -26,8 +26,7 @@ def run_batch(
     Traceback (most recent call last):
     ValueError: number 1: invalid literal for int() with base 10: 'x'
     """
-    if errors not in get_args(BatchErrors):
-        raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
+    check_errors(errors)
     results: list[Result | Exception] = []
     for index, item in enumerate(items):
         try:
@@ -39,6 +38,12 @@ def run_batch(
             # Its frames would keep everything that the call used alive.
             results.append(error.with_traceback(None))
     return results
+
+
+def check_errors(errors: object) -> None:
+    """Raise a `ValueError` if a policy for errors is none of `BatchErrors`."""
+    if errors not in get_args(BatchErrors):
+        raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
 
 
 def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:

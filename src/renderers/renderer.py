@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
-from renderers.batching import BatchErrors, check_count, run_batch, tools_of_items
+from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
 from renderers.bridging.context import BridgeContexts, pipeline_key
 from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("renderers")
 _MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
-_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings, str], ChatRenderer] = WeakValueDictionary()
+_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings], ChatRenderer] = WeakValueDictionary()
 """The renderers of this process, so that an unpickled one has nothing to learn again."""
 
 
@@ -112,7 +112,7 @@ class ChatRenderer:
     def __post_init__(self) -> None:
         self._check()
         if _is_shared(type(self), self.settings):
-            _LIVE.setdefault(_live_key(type(self), self.settings), self)
+            _LIVE.setdefault((type(self), self.settings), self)
 
     def _check(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
@@ -223,6 +223,7 @@ class ChatRenderer:
         >>> [renderer.tokenizer.decode(rendered.token_ids) for rendered in renderer.render_batch(chats)]
         ['<|turn|>user\\nHi<|end|>\\n', '<|turn|>user\\nBye<|end|>\\n']
         """
+        check_errors(errors)
         items = list(conversations)
 
         def run(item: tuple[Iterable[Any], Iterable[Any] | None]) -> RenderedText:
@@ -642,16 +643,9 @@ def _is_shared(renderer_class: type[ChatRenderer], settings: RendererSettings) -
     return ours and isinstance(settings.tokenizer, LoadedTokenizer)
 
 
-def _live_key(
-    renderer_class: type[ChatRenderer], settings: RendererSettings
-) -> tuple[type[ChatRenderer], RendererSettings, str]:
-    # `repr` differs for `True`, `1` and `1.0`, which are equal and which a template writes differently.
-    return renderer_class, settings, repr(settings.chat_template_kwargs)
-
-
 def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
     """Return the equal renderer of this process, with everything that it has learned, or a new one."""
-    live = _LIVE.get(_live_key(renderer_class, settings)) if _is_shared(renderer_class, settings) else None
+    live = _LIVE.get((renderer_class, settings)) if _is_shared(renderer_class, settings) else None
     return live or renderer_class._from_settings(settings)
 
 

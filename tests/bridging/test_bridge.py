@@ -427,8 +427,8 @@ def test_a_proof_is_made_once_for_each_kind_of_turn(monkeypatch: pytest.MonkeyPa
     added(renderer, "Hello!<|end|>", {"role": "user", "content": "first"})
     first, runs = runs, 0
     added(renderer, "Other words.<|end|>", {"role": "user", "content": "second"})
-    # The run for the prompt. The added text is known from the proof.
-    assert (first > 10, runs) == (True, 1)
+    # One run for the prompt, and one for the added text.
+    assert (first > 10, runs) == (True, 2)
 
 
 def test_a_pool_bridges_as_its_renderers_do() -> None:

@@ -415,3 +415,10 @@ def test_a_pickle_holds_the_attribution_and_not_the_function() -> None:
         array("I", [5]), lambda: Attribution((TokenRun(1, 0, Channel.CONTENT, True, True),)), message_roles=["user"]
     )
     assert pickle.loads(pickle.dumps(rendered)).sampled_mask == [True]
+
+
+def test_the_function_is_dropped_when_the_attribution_is_known() -> None:
+    rendered = RenderedTokens.of_encoded(array("I"), Attribution, message_roles=[])
+    assert rendered.runs == ()
+    assert "_attribute" not in vars(rendered)
+    assert rendered._build("_attribution") == Attribution()

@@ -180,15 +180,20 @@ class RenderedTokens:
         if name not in _BUILT or "_ids" not in values:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         # Another thread may have built it first: all have to get the same object.
-        return values.setdefault(name, self._build(name))
+        built = values.setdefault(name, self._build(name))
+        if name == "_attribution":
+            # The function holds the conversation, its text and its trace.
+            values.pop("_attribute", None)
+        return built
 
     def _build(self, name: str) -> Any:
         """Return an attribute from the stored ids or the attribution."""
         if name == "token_ids":
             return self._ids.tolist() if isinstance(self._ids, array) else list(self._ids)
         if name == "_attribution":
-            attribute: Callable[[], Attribution] = self.__dict__["_attribute"]
-            return attribute()
+            attribute: Callable[[], Attribution] | None = self.__dict__.get("_attribute")
+            # None if another thread has just built it.
+            return self.__dict__["_attribution"] if attribute is None else attribute()
         if name == "injected":
             return list(self._attribution.injected)
         if name == "message_tool_names":
@@ -295,7 +300,7 @@ class RenderedTokens:
 
     def __getstate__(self) -> dict[str, Any]:
         if "_ids" in self.__dict__:
-            # The function holds the whole conversation.
+            # The function that computes them is not pickled.
             _ = self._attribution, self.injected, self.message_tool_names
         # Unchanged lists are built again from the ids and the runs.
         left_out = {"_decode", "_attribute", *(_COLUMNS if self._is_unchanged() else ())}

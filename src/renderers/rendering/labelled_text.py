@@ -109,12 +109,13 @@ def encode_together(texts: Sequence[LabelledText]) -> None:
     for text in texts:
         try:
             cuts.append((text.text, text.cuts))
-        except ControlTextError:
+        except Exception:
             continue
         whole.append(text)
     try:
         encoded = encode_texts(texts[0].settings.tokenizer, cuts) if cuts else []
-    except UnencodableTextError:
+    except Exception:
+        # A lone surrogate, or any error of a caller's tokenizer. The text that causes it raises it again.
         return
     for text, result in zip(whole, encoded, strict=True):
         vars(text).setdefault("encoded", result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
@@ -53,6 +53,8 @@ class PipelineSettings:
     """Where sampled text starts and ends."""
     prefill: Prefill = "template"
     """Whether turns of the history keep the empty reasoning of their generation prompt."""
+    _exact_kwargs: Hashable = field(init=False, repr=False, default=())
+    """Distinguishes `1`, `True` and `1.0` among the arguments, which are equal: a template writes them differently."""
 
     def __post_init__(self) -> None:
         if self.content_tokens not in get_args(ContentTokens):
@@ -64,6 +66,7 @@ class PipelineSettings:
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         plain = normalise_template_kwargs(self.chat_template_kwargs)
         object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
+        object.__setattr__(self, "_exact_kwargs", frozenset((name, repr(value)) for name, value in plain.items()))
 
     def _check_tokenizer(self) -> None:
         tokenizer, fault = self.tokenizer, None
@@ -81,7 +84,7 @@ class PipelineSettings:
             raise TypeError(f'content_tokens="{self.content_tokens}" needs a tokenizer {fault}')
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
         state["chat_template_kwargs"] = normalise_template_kwargs(self.chat_template_kwargs)
         return functools.partial(type(self), **state), ()
 

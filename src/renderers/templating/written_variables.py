@@ -42,6 +42,7 @@ class _Uses:
             if name.ctx == "load":
                 self._reads.setdefault(name.name, []).append(name)
         self._in_progress: set[str] = set()
+        self._macros: set[str] = set()
 
     @property
     def names(self) -> list[str]:
@@ -84,10 +85,20 @@ class _Uses:
             if isinstance(parent, _CAPTURING):
                 return False
             if isinstance(parent, nodes.Macro):
-                calls = [self._parents[read] for read in self._reads.get(parent.name, ())]
-                return all(isinstance(call, nodes.Call) and self._is_written(call) for call in calls)
+                return self._writes_macro(parent.name)
             parent = self._parents.get(parent)
         return True
+
+    def _writes_macro(self, name: str) -> bool:
+        """Return True if the output of a macro is written by each of its calls, which are not within itself."""
+        if name in self._macros:
+            return False
+        self._macros.add(name)
+        try:
+            calls = [self._parents[read] for read in self._reads.get(name, ())]
+            return all(isinstance(call, nodes.Call) and self._is_written(call) for call in calls)
+        finally:
+            self._macros.remove(name)
 
     def _is_written(self, value: nodes.Node) -> bool:
         parent = self._parents[value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 from tokenizers import Tokenizer, decoders, models, normalizers
 
@@ -37,3 +38,22 @@ def test_sizes_are_looked_up_once() -> None:
     assert sizes.table == array("I", [1, 0, 3, 0, 0, 6])
     sizes.learn([7, 7, 1])
     assert sizes.table[:8] == array("I", [1, 2, 3, 0, 0, 6, 0, 8])
+
+
+def test_a_size_is_right_if_another_thread_replaces_the_table() -> None:
+    class Texts(dict[int, str]):
+        def __missing__(self, number: int) -> str:
+            # As if another thread had copied the table just before this size is added to it.
+            sizes.table = array("I")
+            return "x" * number
+
+    sizes = TokenSizes(Texts())
+    learn = sizes.learn
+
+    def race(ids: Iterable[int]) -> dict[int, int]:
+        learned = learn(ids)
+        sizes.table = array("I", [0] * 9)
+        return learned
+
+    sizes.learn = race  # type: ignore[method-assign]
+    assert [sizes[3], sizes[5]] == [3, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import multiprocessing
 import os
 import pickle
@@ -252,3 +253,25 @@ def test_a_tokenizer_that_encodes_text_itself_has_no_engine() -> None:
     assert adopt_tokenizer(Own(), bpe_engine="auto").bpe_engine.name == "Own"
     with pytest.raises(TypeError, match="Own encodes text itself"):
         adopt_tokenizer(Own(), bpe_engine="tokenizers")
+
+
+@pytest.mark.parametrize("option", ["auto", "fastokens"])
+def test_a_package_without_a_version_is_not_used(option: BpeEngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 0)
+    engines = choice(option)
+    engines.engine_for(["a"])
+    assert engines.status.reason.startswith("fastokens is not used: its version is not known")
+
+
+def test_any_error_of_its_load_is_the_reason_not_to_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("cannot map memory")
+
+    monkeypatch.setattr(module, "fastokens_engine", fail)
+    engines = choice("fastokens")
+    assert engines.engine_for(["a"]) is None
+    assert engines.status.reason == "fastokens is not used: OSError: cannot map memory"

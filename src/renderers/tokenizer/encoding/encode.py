@@ -60,9 +60,10 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
     encoded = iter(vocab.encode_pieces(shared))
     joined = []
     for (text, cuts), (borders, between) in zip(texts, split, strict=True):
+        own = encoded
         if cuts.plain is not None:
-            encoded = iter(cuts.plain.encode(list(filter(None, between)), first=bool(between[0])))
-        pieces = [next(encoded) if piece else _NO_TOKENS for piece in between]
+            own = iter(cuts.plain.encode(list(filter(None, between)), first=bool(between[0])))
+        pieces = [next(own) if piece else _NO_TOKENS for piece in between]
         joined.append(_join(vocab.added_tokens, text, cuts, borders, pieces))
     return joined
 

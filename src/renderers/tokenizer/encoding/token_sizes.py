@@ -29,12 +29,12 @@ class TokenSizes:
         """The size of each token plus 1 by id; 0 if it was not used yet."""
 
     def __getitem__(self, number: int) -> int:
-        if number >= len(self.table) or not self.table[number]:
-            self.learn([number])
-        return self.table[number] - 1
+        table = self.table
+        # Another thread may replace the table, so the size is not read from it after it was added.
+        return (table[number] if number < len(table) and table[number] else self.learn([number])[number]) - 1
 
-    def learn(self, ids: Iterable[int]) -> None:
-        """Add the sizes of some ids to the table."""
+    def learn(self, ids: Iterable[int]) -> dict[int, int]:
+        """Add the sizes of some ids to the table, and return its entries for them."""
         sizes = {number: len(self._texts[number]) + 1 for number in set(ids)}
         missing = max(sizes, default=-1) + 1 - len(self.table)
         if missing > 0:
@@ -43,6 +43,7 @@ class TokenSizes:
         table = self.table
         for number, size in sizes.items():
             table[number] = size
+        return sizes
 
 
 def replaces_only_spaces(backend: Tokenizer) -> bool:

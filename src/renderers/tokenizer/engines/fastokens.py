@@ -119,7 +119,10 @@ def fastokens_engine(backend: Tokenizer, *, digest: str, isolated: frozenset[str
     """
     if not is_installed():
         raise UnfitEngineError("it is not installed")
-    version = _installed_version()
+    try:
+        version = _installed_version()
+    except ModuleNotFoundError:
+        raise UnfitEngineError("its version is not known, because it was not installed as a package") from None
     key = (digest, version, truth_version)
     if (engine := _ENGINES.get(key)) is not None:
         return engine

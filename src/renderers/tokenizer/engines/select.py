@@ -124,6 +124,9 @@ class EngineChoice:
             self._unfit = f"fastokens is not used: {error}"
         except MemoryError:
             self._unfit = "fastokens is not used: there is not enough memory to load it"
+        except Exception as error:
+            # Without a reason, each text would start to load it again.
+            self._unfit = f"fastokens is not used: {type(error).__name__}: {error}"
         finally:
             lock.release()
 
