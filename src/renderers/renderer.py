@@ -471,14 +471,14 @@ class ChatRenderer:
         missing = find_missing(prompt, messages)
         if missing is not None:
             return missing
-        kept_tools = self._bridge_contexts.normalise_tools(tools)
+        tool_list = normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self.parse_response(completion, tools=kept_tools.tools, prompt_ids=prompt)
+            parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
             prior = Prior(prompt, completion, parsed.state, parsed.content)
             if process_multimodal:
                 _reject_media(messages)
-            context = self._bridge_contexts.get(kept_tools, self.resolution.grammar.header)
+            context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header)
             retention = self.settings.thinking_retention or self._default_retention
             return Extension(context, prior, messages, retention).bridge()
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from renderers.core.tool_list import ToolList, share
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.templating import ChatTemplate
 from renderers.templating.compiler import _Compiler
 from renderers.templating.limits import LIMITS
 from renderers.templating.sections import _MOST_SECTIONS
 from renderers.templating.syntax import parse_template
-from renderers.templating.template import _cached_tools, _wrapped_tools
+from renderers.templating.template import _wrapped_tools
 
-TOOLS = [{"name": "f", "tags": ["a", "b"]}, {"name": "g", "tags": []}]
+TOOLS = ToolList([{"name": "f", "tags": ["a", "b"]}, {"name": "g", "tags": []}])
 SYSTEM = {"role": "system", "content": "S"}
 USER = {"role": "user", "content": "U"}
 LOOP = "{% for t in tools %}<{{ t.name }}>{% endfor %}"
@@ -53,7 +54,7 @@ def outcome(source: str, *messages: dict[str, Any], tools: Any = TOOLS, **argume
 
 @pytest.fixture(autouse=True)
 def new_tools() -> None:
-    _cached_tools.cache_clear()
+    TOOLS._derived.clear()
 
 
 @pytest.mark.parametrize("source", [*KEPT, *NOT_KEPT])
@@ -61,7 +62,7 @@ def new_tools() -> None:
 def test_later_runs_have_the_same_text_and_owners(source: str, messages: tuple[dict[str, Any], ...]) -> None:
     expected = []
     for count in (1, 2, 3):
-        _cached_tools.cache_clear()
+        TOOLS._derived.clear()
         expected.append(outcome(source, *messages * count))
     for _ in range(2):
         assert [outcome(source, *messages * count) for count in (1, 2, 3)] == expected
@@ -93,7 +94,7 @@ def test_only_the_output_for_tools_is_kept() -> None:
 
 def test_tools_with_equal_values_of_other_types_are_other_tools() -> None:
     source = "{% for t in tools %}{{ t.x }}{% endfor %}"
-    assert [outcome(source, USER, tools=[{"x": x}])[0] for x in (1, True, 1.0, "1", 1)] == [
+    assert [outcome(source, USER, tools=share([{"x": x}]))[0] for x in (1, True, 1.0, "1", 1)] == [
         "1",
         "True",
         "1.0",

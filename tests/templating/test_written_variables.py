@@ -67,8 +67,7 @@ def test_a_variable_with_another_use_is_not_free_text(source: str) -> None:
     "source",
     [
         "{% macro a(n) %}{{ p }}{% if n %}{{ a(n - 1) }}{% endif %}{% endmacro %}{{ a(1) }}",
-        "{% macro a(n) %}{{ p }}{{ b(n) }}{% endmacro %}"
-        "{% macro b(n) %}{% if n %}{{ a(0) }}{% endif %}{% endmacro %}{{ a(1) }}",
+        "{% macro a(n) %}{{ p }}{{ b() }}{% endmacro %}{% macro b() %}{{ a(0) }}{% endmacro %}{{ a(1) }}",
     ],
 )
 def test_a_variable_that_a_recursive_macro_writes_is_not_found(source: str) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import marshal
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
-from renderers.core.messages import normalise_tools
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
+from renderers.core.tool_list import ToolList
 from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
@@ -34,10 +33,6 @@ _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
 _CONTEXTS_KEPT = 8
 """How many contexts of a renderer are kept at least: one for each list of tools."""
-_LARGEST_TOOLS = 2**17
-"""The size in bytes up to which tools are kept."""
-_MARSHAL_VERSION = 0
-"""The version of the `marshal` format in which equal data has equal bytes: it has no references."""
 
 
 def clear_proof_caches() -> None:
@@ -160,37 +155,17 @@ class BridgeContext:
         return self.pipeline.turn_format(with_tools=self.tools is not None)
 
 
-class KeptTools(NamedTuple):
-    """Normalised tools, and the bytes that stand for them; None if they are not kept."""
-
-    tools: list[JsonObject] | None
-    key: bytes | None
-
-
 class BridgeContexts:
-    """The contexts of a pipeline. Tools with the same content are normalised and hashed once."""
+    """The contexts of a pipeline, one for each list of tools. Calls with the same tools share a list."""
 
     def __init__(self, pipeline: RenderPipeline) -> None:
         self._pipeline = pipeline
-        self._tools: BoundedTable[list[JsonObject] | None] = BoundedTable(keep=_CONTEXTS_KEPT)
         self._contexts: BoundedTable[BridgeContext] = BoundedTable(keep=_CONTEXTS_KEPT)
 
-    def normalise_tools(self, tools: Iterable[Any] | None) -> KeptTools:
-        """Return tools as plain JSON data, which must not be changed. Raises as `normalise_tools` does."""
-        try:
-            key = marshal.dumps(cast(Any, tools), _MARSHAL_VERSION)
-        except ValueError:
-            # Not plain data.
-            return KeptTools(normalise_tools(tools), None)
-        if len(key) > _LARGEST_TOOLS:
-            return KeptTools(normalise_tools(tools), None)
-        return KeptTools(self._tools.get(key, lambda: normalise_tools(tools)), key)
-
-    def get(self, kept: KeptTools, header: str) -> BridgeContext:
+    def get(self, tools: ToolList | None, header: str) -> BridgeContext:
         """Return the context with some tools. `header` is the same for all."""
-        if kept.key is None:
-            return BridgeContext(self._pipeline, kept.tools, header)
-        return self._contexts.get(kept.key, lambda: BridgeContext(self._pipeline, kept.tools, header))
+        # A context holds its list, so no other list has the same identity while it is kept.
+        return self._contexts.get(id(tools), lambda: BridgeContext(self._pipeline, tools, header))
 
 
 def field_rules(context: BridgeContext) -> FieldRules:

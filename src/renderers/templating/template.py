@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import marshal
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,10 +34,6 @@ from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
 
-_MARSHAL_VERSION = 0
-"""The version of the `marshal` format in which equal data has equal bytes: it has no references."""
-_CACHED_TOOLS_SIZE = 2**16
-"""Tools of more bytes are not cached."""
 _PLAIN_TYPES = {
     **dict.fromkeys(("FieldText", "MixedText"), "str"),
     **dict.fromkeys(("DataDict", "LazyDict"), "dict"),
@@ -270,22 +265,10 @@ def _wrapped_messages(messages: Any) -> list[DataDict]:
 
 
 def _wrapped_tools(tools: Any) -> Any:
-    """Wrap tools. Cached, as many conversations share the same tools."""
+    """Wrap tools: once for a list that many conversations share."""
     if type(tools) is ToolList:
         return tools.derive("wrapped for templates", lambda: _switch("tools", list(tools)))
-    try:
-        serialized = marshal.dumps(tools, _MARSHAL_VERSION)
-    except ValueError:
-        # Not plain data: `wrap` raises an error with the path of the value.
-        serialized = b""
-    if not 0 < len(serialized) < _CACHED_TOOLS_SIZE:
-        return _switch("tools", tools)
-    return _cached_tools(serialized)
-
-
-@functools.lru_cache(maxsize=32)
-def _cached_tools(serialized: bytes) -> Any:
-    return _switch("tools", marshal.loads(serialized))
+    return _switch("tools", tools)
 
 
 def _switch(name: str, value: Any) -> Any:
