@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.families import Family, digest_of
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import probe_arguments
 from tests.support.golden import (
     CHANGELOG,
@@ -85,7 +85,7 @@ def _models(family: Family) -> Iterator[Model]:
 def _adapted_tools(renderer: ChatRenderer, tools: list[Data]) -> list[Data]:
     """Return tools in the input format of the template."""
     template = renderer.template(tools=True)
-    return adapt_tools(template, tools, arguments=tuple(renderer.tokenizer.special_tokens_map.items())) or []
+    return InputAdapter(template, tuple(renderer.tokenizer.special_tokens_map.items())).tools(tools) or []
 
 
 def _case(renderer: ChatRenderer, reference: Reference, question: Question) -> Case:
@@ -94,7 +94,7 @@ def _case(renderer: ChatRenderer, reference: Reference, question: Question) -> C
     probe = probe_arguments(template, tuple(renderer.tokenizer.special_tokens_map.items()), switches)
     messages, ids = question.messages, None
     try:
-        messages = adapt_messages(template, messages, arguments=probe)
+        messages = InputAdapter(template, probe).messages(messages)
         with time_is(NOW):
             ids = list(reference(messages, tools=_adapted_tools(renderer, question.tools) or None, **question.settings))
     except Exception as error:  # any failure of a template is a refusal

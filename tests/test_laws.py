@@ -35,7 +35,7 @@ from renderers import (
 from renderers.core.messages import normalise_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import one_model_per_template, unpack_hub
 from tests.support.settings import with_settings
@@ -121,8 +121,8 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     try:
         text = _compile_jinja_template(template.source).render(
-            messages=adapt_messages(template, normalise_messages(messages), arguments=tokens),
-            tools=adapt_tools(template, tools, arguments=tokens),
+            messages=InputAdapter(template, tokens).messages(normalise_messages(messages)),
+            tools=InputAdapter(template, tokens).tools(tools),
             documents=None,
             strftime_now=NOW.strftime,
             **dict(tokens),

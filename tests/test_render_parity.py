@@ -21,7 +21,7 @@ from renderers import EMBEDDED, ChatRenderer, LoadedTokenizer, adopt_tokenizer, 
 from renderers.core.messages import normalise_messages, normalise_tools
 from renderers.errors import MessageError, TemplateError
 from renderers.probing.turn_format import THINKING_SWITCHES
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable
@@ -107,12 +107,12 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}
         probe = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            adapted = adapt_messages(template, normalise_messages(messages), arguments=probe)
+            adapted = InputAdapter(template, probe).messages(normalise_messages(messages))
         except MessageError:
             assert isinstance(got, MessageError), (name, got)
             assert name in WITH_IMAGES
             continue
-        adapted_tools = adapt_tools(template, normalise_tools(tools), arguments=probe)
+        adapted_tools = InputAdapter(template, probe).tools(normalise_tools(tools))
         with time_is(renderer.date):
             expected = outcome(reference, adapted, tools=adapted_tools, **arguments)
             unchanged = (adapted, adapted_tools) == (messages, tools)
@@ -181,7 +181,7 @@ def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
         )
         got = outcome(tokenizer.apply_chat_template, messages, continue_final_message=True, tokenize=False)
         assert_same(got, expected, about, refusals=TemplateError | MessageError)
-        adapted = outcome(adapt_messages, renderer.template(), normalise_messages(messages), arguments=tokens)
+        adapted = outcome(InputAdapter(renderer.template(), tokens).messages, normalise_messages(messages))
         ids = outcome(renderer.render_ids, messages, continue_final_message=True, process_multimodal=False)
         if isinstance(adapted, Exception):
             assert type(ids) is type(adapted), about

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from renderers.errors import MessageError, TemplateError, TemplateLimitError
-from renderers.programs.adapt import InputAdapter, _MessageAdapter, adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter, _MessageAdapter
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.parity import EACH_ONCE, NOW, TOKENS
@@ -42,7 +42,7 @@ TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
 
 def adapted(source: str, *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    return adapt_messages(ChatTemplate(source), list(messages), arguments=())
+    return InputAdapter(ChatTemplate(source), ()).messages(list(messages))
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -293,20 +293,18 @@ def test_tools_are_wrapped_or_unwrapped_for_the_template() -> None:
     takes_both = "{{ messages[0].content }}{{ tools | tojson }}"
 
     def tools(source: str, tool: dict[str, Any]) -> Any:
-        return adapt_tools(ChatTemplate(source), [tool], arguments=())
+        return InputAdapter(ChatTemplate(source), ()).tools([tool])
 
     assert tools(needs_wrapped, spec) == tools(needs_wrapped, wrapped) == [wrapped]
     assert tools(needs_bare, spec) == tools(needs_bare, wrapped) == [spec]
     assert (tools(takes_both, spec), tools(takes_both, wrapped)) == ([spec], [wrapped])
     assert tools(needs_wrapped, {"type": "function", **spec}) == [wrapped]
     assert tools(needs_wrapped, {"type": "web_search"}) == [{"type": "web_search"}]
-    assert adapt_tools(ChatTemplate(needs_bare), None, arguments=()) is None
+    assert InputAdapter(ChatTemplate(needs_bare), ()).tools(None) is None
 
 
 def test_an_empty_list_of_tools_is_unchanged() -> None:
-    assert (
-        adapt_tools(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), [], arguments=()) == []
-    )
+    assert InputAdapter(ChatTemplate("{% if tools is not none %}{{ tools | tojson }}{% endif %}"), ()).tools([]) == []
 
 
 def test_the_callers_messages_are_not_changed() -> None:
@@ -315,16 +313,16 @@ def test_the_callers_messages_are_not_changed() -> None:
     for source in (STRINGS, PARTS, BOTH, DICT, TEXT):
         for conversation in CONVERSATIONS.values():
             try:
-                adapt_messages(ChatTemplate(source), conversation, arguments=())
+                InputAdapter(ChatTemplate(source), ()).messages(conversation)
             except MessageError:
                 continue
-        adapt_tools(ChatTemplate(source), TOOLS, arguments=())
+        InputAdapter(ChatTemplate(source), ()).tools(TOOLS)
     assert (messages, TOOLS) == before
 
 
 def test_messages_are_unchanged_if_the_template_rejects_everything() -> None:
     for conversation in CONVERSATIONS.values():
-        assert adapt_messages(ChatTemplate("{{ raise_exception('no') }}"), conversation, arguments=()) == conversation
+        assert InputAdapter(ChatTemplate("{{ raise_exception('no') }}"), ()).messages(conversation) == conversation
 
 
 def test_missing_content_becomes_none_if_the_template_writes_calls_only_for_none() -> None:
@@ -357,7 +355,7 @@ def test_a_call_in_python_syntax_gets_its_arguments_as_an_object() -> None:
 def test_a_template_that_exceeds_a_limit_raises_and_is_not_probed_further() -> None:
     template = ChatTemplate("{% for i in range(9000) %}{% endfor %}", limits=Limits(steps=100))
     with pytest.raises(TemplateLimitError):
-        adapt_messages(template, [user("x")], arguments=())
+        InputAdapter(template, ()).messages([user("x")])
 
 
 # ==================
@@ -400,7 +398,7 @@ def test_an_empty_list_of_calls_renders_like_a_missing_one(path: Path) -> None:
     tokens: dict[str, Any] = dict(TOKENS)
 
     def text(*messages: dict[str, Any]) -> str | None:
-        plain = adapt_messages(template, list(messages), arguments=tuple(tokens.items()))
+        plain = InputAdapter(template, tuple(tokens.items())).messages(list(messages))
         try:
             return template.run(plain, now=NOW, **tokens).text
         except TemplateError:

@@ -10,7 +10,7 @@ import pytest
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.probing.turn_format import ProbeKey, TurnFormat
-from renderers.programs.adapt import adapt_messages
+from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import AcceptedFormats, probe_arguments
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate
@@ -24,7 +24,7 @@ TWO_PARTS = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
 
 
 def adapted(source: str, *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    return adapt_messages(ChatTemplate(source), list(messages), arguments=())
+    return InputAdapter(ChatTemplate(source), ()).messages(list(messages))
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def test_a_template_that_requires_a_switch_is_probed_with_it() -> None:
     template = ChatTemplate("{% if not who %}{{ raise_exception('who?') }}{% endif %}" + STRINGS)
     probe = probe_arguments(template, (("eos_token", "</s>"),), {"who": "x", "documents": []})
     assert probe == (("eos_token", "</s>"), ("who", "x"))
-    assert adapt_messages(template, [user(TWO_PARTS)], arguments=probe) == [user("Hi there")]
+    assert InputAdapter(template, probe).messages([user(TWO_PARTS)]) == [user("Hi there")]
     assert probe_arguments(ChatTemplate(STRINGS), (("eos_token", "</s>"),), {"who": "x"}) == (("eos_token", "</s>"),)
 
 
@@ -53,7 +53,7 @@ def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
     template = ChatTemplate(source)
     for switch, content in ((True, [{"type": "text", "text": "Hi"}]), (False, "Hi")):
         probe = probe_arguments(template, (), {"parts": switch})
-        assert adapt_messages(template, [user("Hi")], arguments=probe) == [user(content)]
+        assert InputAdapter(template, probe).messages([user("Hi")]) == [user(content)]
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
     assert renderer.trace([user("Hi")], parts=True).text == renderer.trace([user("Hi")], parts=False).text == "Hi"
 
@@ -80,7 +80,7 @@ def test_formats_are_probed_for_each_type_of_an_argument(first: Any, second: Any
     source = f"{{# {first!r} {second!r} #}}{{% if x | string == '{first}' %}}{STRINGS}{{% else %}}{PARTS}{{% endif %}}"
     template = ChatTemplate(source)
     for value, content in ((first, "Hi"), (second, [{"type": "text", "text": "Hi"}])):
-        assert adapt_messages(template, [user("Hi")], arguments=(("x", value),)) == [user(content)]
+        assert InputAdapter(template, (("x", value),)).messages([user("Hi")]) == [user(content)]
 
 
 @pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)

@@ -24,7 +24,7 @@ from renderers import EMBEDDED
 from renderers.core.spans import Path as FieldPath
 from renderers.core.spans import Trace
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import SHARED, hub_models
@@ -358,8 +358,8 @@ def marked_runs(
         forms = [(messages, tools)]
         with contextlib.suppress(MessageError):
             adapted = (
-                adapt_messages(template, messages, arguments=tokens),
-                adapt_tools(template, tools, arguments=tokens),
+                InputAdapter(template, tokens).messages(messages),
+                InputAdapter(template, tokens).tools(tools),
             )
             forms += [adapted] if adapted != forms[0] else []
         for messages, tools in forms:

@@ -15,7 +15,7 @@ from transformers.utils.chat_template_utils import _compile_jinja_template, _ren
 
 from renderers import MessageError, TemplateError
 from renderers.core.messages import normalise_messages, normalise_tools
-from renderers.programs.adapt import adapt_messages, adapt_tools
+from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import probe_arguments
 from renderers.rendering.label import label
 from renderers.templating import ChatTemplate
@@ -66,8 +66,8 @@ def compare_with_tags(path: Path) -> Agreement:
         }
         probe = probe_arguments(template, tuple(tokens.items()), switches)
         try:
-            messages = adapt_messages(template, normalise_messages(CONVERSATIONS[name]), arguments=probe)
-            tools = adapt_tools(template, normalise_tools(arguments["tools"]), arguments=probe)
+            messages = InputAdapter(template, probe).messages(normalise_messages(CONVERSATIONS[name]))
+            tools = InputAdapter(template, probe).tools(normalise_tools(arguments["tools"]))
             trace = template.run(messages, tools=tools, now=NOW, **tokens, **switches)
         except (MessageError, TemplateError):
             continue

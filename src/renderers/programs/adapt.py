@@ -73,27 +73,6 @@ class InputAdapter:
         return list(map(convert, tools))
 
 
-def adapt_messages(template: ChatTemplate, messages: list[JsonObject], *, arguments: Arguments) -> list[JsonObject]:
-    """Convert messages to formats that a template accepts.
-
-    Raises:
-        MessageError: The template accepts no format of a content part, or needs arguments to be a JSON object.
-
-    >>> template = ChatTemplate("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
-    >>> parts = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]
-    >>> adapt_messages(template, [{"role": "user", "content": parts}], arguments=())
-    [{'role': 'user', 'content': 'Hi there'}]
-    """
-    return InputAdapter(template, arguments).messages(messages)
-
-
-def adapt_tools(
-    template: ChatTemplate, tools: list[JsonObject] | None, *, arguments: Arguments
-) -> list[JsonObject] | None:
-    """Wrap tools in `{"type": "function", "function": ...}` or unwrap them, as a template accepts them."""
-    return InputAdapter(template, arguments).tools(tools)
-
-
 def _unwrap_tool(tool: JsonObject) -> JsonObject:
     function = tool.get("function")
     return function if isinstance(function, dict) else tool
