@@ -223,10 +223,27 @@ def test_arrays_equal_the_lists(rendered: RenderedTokens) -> None:
     assert [channels[number] for number in arrays.channels] == (rendered.channels or [Channel.SCAFFOLD] * size)
 
 
-def test_arrays_need_no_list_and_cannot_change_the_ids() -> None:
+def test_arrays_are_writable_copies_with_ids_of_64_bits() -> None:
     rendered = from_runs()
-    arrays = rendered.arrays()
+    ids, arrays = rendered.token_ids.copy(), rendered.arrays()
+    assert arrays.token_ids.dtype == "int64"
+    for values in arrays:
+        values[0] = 1 - values[0]
+    assert rendered.token_ids == ids
+    assert rendered.arrays().token_ids.tolist() == ids
+
+
+def test_ids_beyond_32_bits_have_an_array() -> None:
+    # A bridge keeps any id that was sampled.
+    assert RenderedTokens(token_ids=[2**40]).arrays().token_ids.tolist() == [2**40]
+
+
+def test_arrays_without_a_copy_need_no_list_and_cannot_change_the_ids() -> None:
+    rendered = from_runs()
+    arrays = rendered.arrays(copy=False)
     assert "token_ids" not in vars(rendered)
+    assert arrays.token_ids.base is not None
+    assert [values.tolist() for values in arrays] == [values.tolist() for values in rendered.arrays()]
     for values in arrays:
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1

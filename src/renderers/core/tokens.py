@@ -48,7 +48,7 @@ class TokenRun(NamedTuple):
 class TokenArrays(NamedTuple):
     """Ids and attribution as numpy arrays. `channels` has indices into `list(Channel)`."""
 
-    token_ids: np.ndarray[Any, np.dtype[np.uint32]]
+    token_ids: np.ndarray[Any, np.dtype[np.int64 | np.uint32]]
     message_indices: np.ndarray[Any, np.dtype[np.int32]]
     sampled_mask: np.ndarray[Any, np.dtype[np.bool_]]
     is_content: np.ndarray[Any, np.dtype[np.bool_]]
@@ -235,10 +235,10 @@ class RenderedTokens:
         runs = self.runs
         return zip([0, *(run.end for run in runs)], runs, strict=False)
 
-    def arrays(self) -> TokenArrays:
-        """Return ids and attribution as read-only numpy arrays.
+    def arrays(self, *, copy: bool = True) -> TokenArrays:
+        """Return ids and attribution as numpy arrays: ids as int64, all of them writable.
 
-        The result of a renderer needs no list for that: its array of ids is shared, not copied.
+        With `copy=False` all arrays are read-only, and the ids are a view of the stored ones as uint32.
 
         Raises:
             ImportError: numpy is not installed.
@@ -248,19 +248,19 @@ class RenderedTokens:
         except ImportError as error:
             raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
         runs = self.runs
-        ids = np.asarray(self._ids if self._is_unchanged() else self.token_ids, dtype=np.uint32)
+        stored = self._ids if self._is_unchanged() else self.token_ids
         sizes = np.diff([0, *(run.end for run in runs)])
         messages, channels, sampled, content = zip(*(run[1:] for run in runs), strict=True) if runs else [()] * 4
         numbers = [_CHANNEL_NUMBERS[channel] for channel in channels]
         arrays = TokenArrays(
-            token_ids=ids,
+            token_ids=np.array(stored, dtype=np.int64) if copy else np.asarray(stored, dtype=np.uint32),
             message_indices=np.repeat(np.array(messages, dtype=np.int32), sizes),
             sampled_mask=np.repeat(np.array(sampled, dtype=np.bool_), sizes),
             is_content=np.repeat(np.array(content, dtype=np.bool_), sizes),
             channels=np.repeat(np.array(numbers, dtype=np.uint8), sizes),
         )
         for values in arrays:
-            values.flags.writeable = False
+            values.flags.writeable = copy
         return arrays
 
     def explain(self, decode: Decode | None = None) -> None:
