@@ -191,6 +191,19 @@ def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -
     assert renderer.render_ids(HI, enable_thinking=True) == create_renderer(tokenizer).render_ids(HI)
 
 
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_renderer_is_created_from_the_path_of_a_model(kind: type) -> None:
+    renderer = create_renderer(kind(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
+    assert renderer == create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": False})
+    assert Qwen3Renderer(kind(EMBEDDED)) == Qwen3Renderer(load_tokenizer(EMBEDDED))
+    custom: Any = create_renderer(kind(EMBEDDED), CustomRendererConfig(import_path=f"{__name__}:Own"))
+    assert (type(custom), custom.tokenizer) == (Own, load_tokenizer(EMBEDDED))
+
+
+def test_a_renderer_is_created_from_the_name_of_a_model(hub: object) -> None:
+    assert create_renderer("Qwen/Qwen3-8B") == create_renderer(load_tokenizer("Qwen/Qwen3-8B"))
+
+
 class Own(Qwen3Renderer):
     """A custom renderer class."""
 

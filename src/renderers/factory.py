@@ -14,6 +14,7 @@ from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRende
 from renderers.renderer import ChatRenderer
 from renderers.settings import RendererSettings, resolve_settings
 from renderers.templating import LIMITS, TemplateLimits
+from renderers.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
@@ -33,10 +34,10 @@ def create_renderer(
     thinking_retention: ThinkingRetention | None = None,
     bpe_engine: BpeEngineName | None = None,
 ) -> ChatRenderer:
-    """Create a renderer for a tokenizer.
+    """Create a renderer for a model or a tokenizer.
 
-    `tokenizer` is the result of `load_tokenizer`, or any object that `adopt_tokenizer` accepts. `config` is the
-    config of a family, such as `Qwen3RendererConfig(enable_thinking=False)`. Without one, the family is found by the
+    `tokenizer` is the name or the path of a model, which is loaded with `load_tokenizer`, the result of that function,
+    or any object that `adopt_tokenizer` accepts. `config` is the config of a family, such as `Qwen3RendererConfig(enable_thinking=False)`. Without one, the family is found by the
     model's name, else by its chat template; `renderer.resolution` shows which and why. Options override the config.
     They cannot be combined with the config of a custom renderer class.
 
@@ -59,13 +60,14 @@ def create_renderer(
         ModuleNotFoundError: The engine is not installed.
         TemplateMissingError: There is no chat template.
         TemplateSourceError: The chat template is not valid.
+        TokenizerLoadError: The model cannot be loaded.
         TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is
             combined with the config of a custom renderer class.
         UnsupportedModelError: The model accepts images, and its chat template drops them.
         ValueError: The date is not ISO text, or the family does not accept an argument in `chat_template_kwargs`.
 
-    >>> from renderers import EXAMPLE_MODEL, load_tokenizer
-    >>> create_renderer(load_tokenizer(EXAMPLE_MODEL), date="2026-01-31").date
+    >>> from renderers import EXAMPLE_MODEL
+    >>> create_renderer(EXAMPLE_MODEL, date="2026-01-31").date
     datetime.datetime(2026, 1, 31, 0, 0)
     """
     options: dict[str, Any] = {
@@ -141,6 +143,8 @@ def _create_custom(
             f"{', '.join(passed)} cannot be combined with a custom renderer class, which accepts only a "
             "tokenizer and a config. Add a field to the config instead."
         )
+    if isinstance(tokenizer, str | os.PathLike):
+        tokenizer = load_tokenizer(tokenizer)
     renderer: ChatRenderer = renderer_class(tokenizer, config)
     return renderer
 

@@ -15,7 +15,6 @@ from renderers.core.tokens import RenderedTokens
 from renderers.errors import RendererPoolError
 from renderers.factory import create_renderer
 from renderers.renderer import ChatRenderer
-from renderers.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
@@ -123,6 +122,6 @@ def create_renderer_pool(
 
     @functools.cache
     def shared() -> ChatRenderer:
-        return create_renderer(load_tokenizer(name_or_path), config, **options)
+        return create_renderer(name_or_path, config, **options)
 
     return RendererPool(shared, size)

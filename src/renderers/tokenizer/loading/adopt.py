@@ -16,7 +16,7 @@ from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.engines.select import check_engine
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.loading.files import digest, only_load_errors
-from renderers.tokenizer.loading.load import assemble
+from renderers.tokenizer.loading.load import assemble, load_tokenizer
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
@@ -33,7 +33,7 @@ def adopt_tokenizer(
 ) -> LoadedTokenizer | ForeignTokenizer:
     """Make a tokenizer of a caller's object that later changes to the object do not affect.
 
-    A `LoadedTokenizer` is returned unchanged, unless `bpe_engine` is another one; see `load_tokenizer`. A transformers
+    The name or the path of a model is loaded with `load_tokenizer`. A `LoadedTokenizer` is returned unchanged, unless `bpe_engine` is another one; see `load_tokenizer`. A transformers
     fast tokenizer and a `tokenizers.Tokenizer` are cloned, without truncation and padding: transformers sets these on
     the shared object during a call. Equal tokenizers share a clone. Any other object with `encode`, `decode` and
     `convert_tokens_to_ids` is wrapped.
@@ -41,7 +41,7 @@ def adopt_tokenizer(
     Raises:
         ModuleNotFoundError: The engine is not installed.
         TypeError: The object lacks one of these methods; or an engine is named, and the object encodes text itself.
-        TokenizerLoadError: A method fails, or decoding does not restore the encoded text.
+        TokenizerLoadError: A model cannot be loaded, a method fails, or decoding does not restore the encoded text.
 
     >>> from tokenizers import Tokenizer
     >>> from renderers import EXAMPLE_MODEL
@@ -65,7 +65,7 @@ def _adopt(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
     if isinstance(tokenizer, str | os.PathLike):
-        raise TypeError(f"{str(tokenizer)!r} is the name of a tokenizer. Pass load_tokenizer({str(tokenizer)!r}).")
+        return load_tokenizer(tokenizer)
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     with only_load_errors(name=_name_of(tokenizer), file=kind):
         backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
