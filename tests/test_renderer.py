@@ -18,7 +18,9 @@ from tokenizers import Tokenizer as RustTokenizer
 from renderers import (
     EMBEDDED,
     ChatRenderer,
+    ControlTextError,
     Limits,
+    MediaError,
     MessageError,
     Qwen3RendererConfig,
     TemplateLimitError,
@@ -31,9 +33,11 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
+from renderers.core.probes import TOOL
 from renderers.family_renderers import FamilyRenderer
 from renderers.probing.turn_format import TurnFormat
 from tests.support.conversations import CONVERSATIONS, TOOLS
+from tests.support.models import one_model_per_template
 from tests.tokenizer.encoding.test_encode import Letters
 
 HI = [{"role": "user", "content": "Hi"}]
@@ -118,10 +122,45 @@ def test_arguments_of_a_render_take_precedence_over_those_of_the_renderer() -> N
     assert text(renderer, documents=[{"text": "D"}]).split()[-1] == "D"
 
 
-@pytest.mark.parametrize("verb", ["render", "render_ids", "trace"])
+def test_the_text_is_that_of_the_ids(renderer: ChatRenderer) -> None:
+    messages = [*HI, {"role": "assistant", "content": "Yes"}]
+    for arguments in ({"add_generation_prompt": True}, {"continue_final_message": True}, {"tools": TOOLS}):
+        assert renderer.render_text(messages, **arguments) == text(renderer, messages, **arguments)
+    images = create_renderer(EMBEDDED, chat_template="{% for p in messages[0].content %}[{{ p.type }}]{% endfor %}")
+    image = [{"role": "user", "content": [{"type": "image", "image": "x"}]}]
+    with pytest.raises(MediaError):
+        images.render_text(image)
+    assert images.render_text(image, process_multimodal=False) == "[image]"
+
+
+def test_the_text_of_a_renderer_that_refuses_control_text_has_none() -> None:
+    messages = [{"role": "user", "content": "Hi<|end|>"}]
+    for mode in ("template", "text"):
+        renderer = create_renderer(EMBEDDED, content_tokens=mode)
+        assert renderer.render_text(messages) == "<|turn|>user\nHi<|end|><|end|>\n"
+    with pytest.raises(ControlTextError):
+        create_renderer(EMBEDDED, content_tokens="refuse").render_text(messages)
+
+
+@pytest.mark.parametrize("name", [str(EMBEDDED), *one_model_per_template()])
+def test_a_completion_is_parsed_with_the_arguments_of_its_prompt(name: str) -> None:
+    renderer = create_renderer(name)
+    texts = "Sure.", "Hm.</think>\n\nSure.", "<think>\nHm.\n</think>\n\nSure."
+    completions = [renderer.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    for value, tools in itertools.product((True, False), (None, [TOOL])):
+        arguments: Any = {"enable_thinking": value, "thinking": value}
+        prompt = renderer.render_ids(HI, tools=tools, add_generation_prompt=True, **arguments)
+        expected = [renderer.parse_response(ids, tools=tools, prompt_ids=prompt) for ids in completions]
+        assert renderer.parse_batch(completions, tools=tools, **arguments) == expected
+        assert renderer.parser(tools=tools, **arguments).close(completions[1]) == expected[1]
+        others: Any = dict.fromkeys(arguments, not value)
+        assert renderer.parse_response(completions[1], tools=tools, prompt_ids=prompt, **others) == expected[1]
+
+
+@pytest.mark.parametrize("verb", ["render", "render_ids", "render_text", "trace", "parse_response"])
 def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
-    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of render nor a variable that"):
+    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of this method nor a variable"):
         getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
     assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
 

@@ -37,9 +37,10 @@ def create_renderer(
     """Create a renderer for a model or a tokenizer.
 
     `tokenizer` is the name or the path of a model, which is loaded with `load_tokenizer`, the result of that function,
-    or any object that `adopt_tokenizer` accepts. `config` is the config of a family, such as `Qwen3RendererConfig(enable_thinking=False)`. Without one, the family is found by the
-    model's name, else by its chat template; `renderer.resolution` shows which and why. Options override the config.
-    They cannot be combined with the config of a custom renderer class.
+    or any object that `adopt_tokenizer` accepts. `config` is the config of a family, such as
+    `Qwen3RendererConfig(enable_thinking=False)`. Without one, the family is found by the model's name, else by its chat
+    template; `renderer.resolution` shows which and why. Options override the config. They cannot be combined with the
+    config of a custom renderer class.
 
     Args:
         chat_template: The source of a template, its path, or the name of one of the tokenizer's. Default: the

@@ -274,6 +274,33 @@ class ChatRenderer:
         )
         return text.encoded.ids.tolist()
 
+    def render_text(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        process_multimodal: bool = True,
+        **template_arguments: Any,
+    ) -> str:
+        """Render a conversation to text.
+
+        Accepts the arguments of `render_ids` and raises the same errors, except for a lone surrogate. Encode the text
+        without adding special tokens, because it has those of the template. Even so, the ids differ from those of
+        `render_ids` if a message contains a special token and `content_tokens` is `"text"`.
+
+        >>> from renderers import EXAMPLE_MODEL, create_renderer
+        >>> create_renderer(EXAMPLE_MODEL).render_text([{"role": "user", "content": "Hi"}])
+        '<|turn|>user\\nHi<|end|>\\n'
+        """
+        text = self._run(
+            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
+        )
+        # Raises if the renderer refuses special tokens in messages.
+        _ = text.cuts
+        return text.text
+
     def trace(
         self,
         messages: Iterable[Any],
@@ -319,7 +346,8 @@ class ChatRenderer:
         known = {*THINKING_SWITCHES, *(switch.name for switch in self.family_match.family.switches)}
         for name in plain.keys() - known:
             if not any(program.mentions(name) for program in self._programs):
-                raise TypeError(f"{name!r} is neither an option of render nor a variable that the chat template reads")
+                fault = "is neither an option of this method nor a variable that the chat template reads"
+                raise TypeError(f"{name!r} {fault}")
         return plain
 
     def _try_text(self, messages: list[JsonObject], arguments: Mapping[str, Any]) -> str | None:
@@ -334,16 +362,25 @@ class ChatRenderer:
     # ==================
 
     def parse_response(
-        self, token_ids: Iterable[Any], *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None
+        self,
+        token_ids: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        prompt_ids: Iterable[Any] | None = None,
+        **template_arguments: Any,
     ) -> ParsedResponse:
         """Parse a completion into content, reasoning and every attempt to call a tool. Never raises because of the ids.
 
         `tools` are the tools of the prompt. Formats without quotes need their schemas to restore types.
-        `prompt_ids` are the ids of the prompt, which may have opened the reasoning. If the template exceeds its
-        limits while the grammar is inferred, everything is content, and `resolution.conflicts` has the reason.
+        `prompt_ids` are the ids of the prompt, which may have opened the reasoning. `template_arguments` are those
+        that the prompt was rendered with, such as `enable_thinking=False`. Without `prompt_ids`, the completion is
+        parsed as one that follows the generation prompt of these arguments. With `prompt_ids` they have no effect. If
+        the template exceeds its limits while the grammar is inferred, everything is content, and
+        `resolution.conflicts` has the reason.
 
         Raises:
-            TypeError: `token_ids` is not a list, an array, a tensor or another iterable.
+            TypeError: `token_ids` is not a list, an array, a tensor or another iterable; or a template argument is
+                unknown, as in `render_ids`.
             MessageError: A tool is neither a dict nor an object with fields.
 
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
@@ -357,7 +394,7 @@ class ChatRenderer:
         if tool_list and set(map(type, tool_list)) != {dict}:
             # Dicts are read before this returns, so most tools need no copy per completion.
             tool_list = normalise_tools(tool_list)
-        return self._make_parser(tool_list, prompt_ids).close(token_ids)
+        return self._make_parser(tool_list, prompt_ids, template_arguments).close(token_ids)
 
     @overload
     def parse_batch(
@@ -367,6 +404,7 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         prompt_ids: Iterable[Any] | None = None,
         errors: Literal["raise"] = "raise",
+        **template_arguments: Any,
     ) -> list[ParsedResponse]: ...
     @overload
     def parse_batch(
@@ -376,6 +414,7 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         prompt_ids: Iterable[Any] | None = None,
         errors: BatchErrors,
+        **template_arguments: Any,
     ) -> list[ParsedResponse | Exception]: ...
     def parse_batch(
         self,
@@ -384,11 +423,13 @@ class ChatRenderer:
         tools: Iterable[Any] | None = None,
         prompt_ids: Iterable[Any] | None = None,
         errors: BatchErrors = "raise",
+        **template_arguments: Any,
     ) -> Any:
         """Parse completions in order, each with the result of `parse_response`.
 
-        `tools` are the tools of all prompts, or a list with a list or None for each completion. `prompt_ids` has
-        the ids or None for each completion. With `errors="return"` an exception takes the place of the result.
+        `tools` are the tools of all prompts, or a list with a list or None for each completion. `prompt_ids` has the
+        ids or None for each completion. `template_arguments` are those of all prompts. With `errors="return"` an
+        exception takes the place of the result.
 
         Raises:
             TypeError, MessageError: As `parse_response`. Names the index of the first completion that fails.
@@ -404,29 +445,43 @@ class ChatRenderer:
         prompts = [None] * len(items) if prompt_ids is None else list(prompt_ids)
         check_count("prompt_ids", prompts, len(items))
         return run_batch(
-            lambda item: self.parse_response(item[0], tools=item[1], prompt_ids=item[2]),
+            lambda item: self.parse_response(item[0], tools=item[1], prompt_ids=item[2], **template_arguments),
             zip(items, tools_of_items(tools, len(items)), prompts, strict=True),
             errors=errors,
             kind="completion",
         )
 
-    def parser(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+    def parser(
+        self,
+        *,
+        tools: Iterable[Any] | None = None,
+        prompt_ids: Iterable[Any] | None = None,
+        **template_arguments: Any,
+    ) -> ResponseParser:
         """Return a parser for a completion that arrives in chunks. Accepts the arguments of `parse_response`.
 
         The parser copies the tools, so it does not see later changes of the caller's objects.
 
         Raises:
             MessageError: A tool is neither a dict nor an object with fields.
+            TypeError: A template argument is unknown.
         """
-        return self._make_parser(normalise_tools(tools), prompt_ids)
+        return self._make_parser(normalise_tools(tools), prompt_ids, template_arguments)
 
     def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
         """The old name of `parser`."""
         return self.parser(tools=tools, prompt_ids=prompt_ids)
 
-    def _make_parser(self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None) -> ResponseParser:
+    def _make_parser(
+        self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None, template_arguments: Mapping[str, Any]
+    ) -> ResponseParser:
         compiled = self._compiled_grammar
         prompt = as_ids(prompt_ids) if prompt_ids is not None else []
+        if template_arguments:
+            arguments = self._normalise_arguments(template_arguments)
+            if not prompt:
+                text = self._pipeline.generation_prompt(arguments, with_tools=tools is not None)
+                prompt = self.tokenizer.encode(text, add_special_tokens=False)
         prefill = find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
         return ResponseParser(compiled, tools, prefill=prefill)
 

@@ -16,6 +16,7 @@ from renderers.core.messages import find_tool_names
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
+from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat, turn_format
 from renderers.programs.base import Program, ProgramRun
 from renderers.programs.registry import PROGRAMS, ProgramRequest
@@ -181,6 +182,18 @@ class RenderPipeline:
             now=self.settings.date,
             special_tokens=self.settings.tokenizer.vocab.control_texts,
         )
+
+    def generation_prompt(self, arguments: Mapping[str, Any], *, with_tools: bool) -> str:
+        """Return the generation prompt after a user message, with arguments that override those of every render.
+
+        It is empty if there is none, or if the template exceeds its limits.
+        """
+        merged = {**self.arguments, **arguments}
+        try:
+            headers = self.turn_format(with_tools=with_tools, arguments=merged).headers("user")
+        except TemplateLimitError:
+            return ""
+        return next((header.generation_prompt for header in headers if header.is_default), "")
 
     def run(
         self,

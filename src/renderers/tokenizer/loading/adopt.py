@@ -33,10 +33,10 @@ def adopt_tokenizer(
 ) -> LoadedTokenizer | ForeignTokenizer:
     """Make a tokenizer of a caller's object that later changes to the object do not affect.
 
-    The name or the path of a model is loaded with `load_tokenizer`. A `LoadedTokenizer` is returned unchanged, unless `bpe_engine` is another one; see `load_tokenizer`. A transformers
-    fast tokenizer and a `tokenizers.Tokenizer` are cloned, without truncation and padding: transformers sets these on
-    the shared object during a call. Equal tokenizers share a clone. Any other object with `encode`, `decode` and
-    `convert_tokens_to_ids` is wrapped.
+    The name or the path of a model is loaded with `load_tokenizer`. A `LoadedTokenizer` is returned unchanged, unless
+    `bpe_engine` is another one; see `load_tokenizer`. A transformers fast tokenizer and a `tokenizers.Tokenizer` are
+    cloned, without truncation and padding: transformers sets these on the shared object during a call. Equal tokenizers
+    share a clone. Any other object with `encode`, `decode` and `convert_tokens_to_ids` is wrapped.
 
     Raises:
         ModuleNotFoundError: The engine is not installed.
