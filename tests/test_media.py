@@ -144,6 +144,18 @@ def test_real_templates_write_placeholders(name: str, hub: object) -> None:
     )
     messages = [*LOOK, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}] * 2}]
     assert texts_of_channel(renderer, messages, Channel.MEDIA) == [next(iter(PADS[name]))] * 3
+    theirs = [{"type": "input_text", "text": "Look:"}, {"type": "input_image", "image_url": "x", "detail": "auto"}]
+    messages = [{"role": "user", "content": theirs}]
+    assert renderer.render(messages, process_multimodal=False) == renderer.render(LOOK[:1], process_multimodal=False)
+    with pytest.raises(MediaError, match=r"content\.1 is a part of type '(input_image|image|image_url)'"):
+        renderer.render(messages)
+    hi = [{"role": "user", "content": "Hi"}]
+    prompt = renderer.render_ids(hi, add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("Yes?", add_special_tokens=False) + renderer.get_stop_token_ids()[:1]
+    bridges = [
+        renderer.bridge_to_next_turn(prompt, completion, new, process_multimodal=False) for new in (messages, LOOK[:1])
+    ]
+    assert bridges[0] == bridges[1]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct", "meta-llama/Llama-3.2-1B-Instruct"])

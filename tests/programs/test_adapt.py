@@ -446,11 +446,19 @@ BY_TYPE = PARTS.replace("{% endif %}{% endfor %}", "{% elif p.type == 'image' %}
         ({"type": "image_url", "image_url": {"url": "x"}}, "image"),
         ({"image": "x"}, "image"),
         ({"image_url": "x"}, "image"),
+        ({"type": "input_image", "image_url": "x", "detail": "auto"}, "image"),
+        ({"type": "input_image", "file_id": "x"}, "image"),
     ],
 )
 def test_an_image_part_gets_the_type_that_the_template_reads(part: dict[str, Any], typed: str) -> None:
     assert adapted(BY_TYPE, user([part])) == [user([{**part, "type": typed}])]
     assert adapted(MEDIA, user([{"image": "x"}])) == [user([{"image": "x"}])]
+
+
+def test_an_image_part_of_the_responses_api_can_be_an_image_url() -> None:
+    template = BY_TYPE.replace("'image'", "'image_url'")
+    part = {"type": "input_image", "image_url": "x"}
+    assert adapted(template, user([part])) == [user([{**part, "type": "image_url"}])]
 
 
 def test_an_image_that_the_template_would_drop_is_rejected_with_its_path() -> None:

@@ -21,7 +21,7 @@ from renderers.errors import MessageError
 class TextPart(TypedDict):
     """A text part of a message's content."""
 
-    type: Literal["text"]
+    type: Literal["text", "input_text", "output_text"]
     text: str
 
 
@@ -35,7 +35,7 @@ class ThinkingPart(TypedDict):
 class ImagePart(TypedDict, total=False):
     """An image part of a message's content, in any of the common forms."""
 
-    type: Literal["image", "image_url"]
+    type: Literal["image", "image_url", "input_image"]
     image: Any
     image_url: Any
     url: str
@@ -99,7 +99,7 @@ class ToolSpec(_Name, total=False):
     parameters: dict[str, Any]
 
 
-MEDIA_KINDS = ("image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio")
+MEDIA_KINDS = ("image", "image_url", "input_image", "video", "video_url", "audio", "audio_url", "input_audio")
 """Types of content parts that are not text. A part holds its medium under the key of the same name."""
 
 REASONING_NAMES = ("reasoning_content", "thinking", "reasoning")

@@ -22,6 +22,14 @@ from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_P
 from renderers.templating import ChatTemplate
 
 _OPTIONAL_KEYS = frozenset(OPTIONAL_KEYS)
+_EQUIVALENT_TYPES = {
+    "image_url": ("image",),
+    "input_image": ("image", "image_url"),
+    "video_url": ("video",),
+    "audio_url": ("audio",),
+    "input_audio": ("audio",),
+}
+"""The types of media parts that a part of another type can be passed as."""
 
 
 class InputAdapter:
@@ -211,7 +219,7 @@ class _MessageAdapter(NamedTuple):
         kind = str(media_kind(part))
         if part.get("type") is None and self.accepts(f"{kind} alone"):
             return part
-        for type_ in (kind, kind.removesuffix("_url").removeprefix("input_")):
+        for type_ in (kind, *_EQUIVALENT_TYPES.get(kind, ())):
             if self.accepts(f"{type_} part"):
                 return {**part, "type": type_}
         raise self._rejected_part(part, path)
