@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from renderers import BridgeReason, BridgeRefusal, ChatRenderer, MessageError, RenderedTokens
+from renderers import BridgeReason, BridgeRefusal, ChatRenderer, MessageError, RenderedTokens, TokenIdError
+from renderers.core.token_ids import find_invalid_id
 from tests.support.conversations import TOOLS
 from tests.support.settings import with_settings
 from tests.support.sources import MODELS, Source, Task, source_of, spread
@@ -30,8 +31,8 @@ Message = dict[str, Any]
 KINDS = 8
 """The number of different new messages in a portion. Each needs a proof for every kind of turn."""
 RARELY = 200
-"""One of this many rollouts contains a value that is not an id."""
-NO_IDS: tuple[Any, ...] = (None, "a", 2.5, [1], 2**70, float("nan"))
+"""One of this many rollouts contains an id without a token, or a value that is not an id."""
+ODD_IDS: tuple[Any, ...] = (10**6, 2**32 - 1, None, "a", 2.5, [1], True, -1, 2**70, float("nan"))
 
 HELLO, BLANK = ({"role": "user", "content": content} for content in ("Hi é 🙂", ""))
 PARTS = {"role": "user", "content": [{"type": "text", "text": "a"}]}
@@ -84,12 +85,17 @@ def outcome_of(
 ) -> tuple[str, str | None]:
     """Bridge a rollout. Return the outcome, and an error description or None."""
     copies = [*prompt], [*completion]
+    has_invalid_id = find_invalid_id([*prompt, *completion]) >= 0
     try:
         bridged = renderer.bridge(*copies, new, tools=tools)
     except MessageError:
         return "error", None
+    except (TypeError, TokenIdError) as error:
+        return "invalid id", None if has_invalid_id else f"{type(error).__name__}: {error}"
     except Exception as error:
         return "raised", f"{type(error).__name__}: {error}"
+    if has_invalid_id:
+        return "accepted", "a value that is not an id is accepted"
     if isinstance(bridged, BridgeRefusal):
         return str(bridged.reason), None
     for ids in copies:
@@ -134,9 +140,11 @@ def run(task: Task) -> Counter[str]:
     started = time.perf_counter()
     for _ in range(count):
         renderer = chance.choice((source.renderer, keeping(source.renderer)))
-        prompt, completion, new = source.prompt(chance), source.completion(chance), chance.choice(following)
+        new = chance.choice(following)
+        # Only parsing accepts negative numbers.
+        prompt, completion = ([*map(abs, ids)] for ids in (source.prompt(chance), source.completion(chance)))
         if chance.randrange(RARELY) == 0:
-            prompt, completion = [chance.choice(NO_IDS), *prompt], [*completion, chance.choice(NO_IDS)]
+            prompt, completion = [chance.choice(ODD_IDS), *prompt], [*completion, chance.choice(ODD_IDS)]
         outcome, problem = outcome_of(renderer, prompt, completion, new, chance.choice((None, TOOLS[1:])))
         counts[outcome] += 1
         if problem is not None:
@@ -155,7 +163,7 @@ def stress(
 
 def _reasons(outcomes: dict[str, Counter[str]]) -> list[str]:
     reasons = [reason for reason in BridgeReason if any(reason in counts for counts in outcomes.values())]
-    return ["extended", *reasons, "error"]
+    return ["extended", *reasons, "error", "invalid id"]
 
 
 def main() -> int:

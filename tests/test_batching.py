@@ -82,7 +82,7 @@ def test_errors_stand_in_the_places_of_their_results() -> None:
 
 
 def test_the_first_error_is_raised_and_names_the_index() -> None:
-    with pytest.raises(TypeError, match="completion 1: token ids must be numbers"):
+    with pytest.raises(TypeError, match="completion 1: token_ids must be a list, an array or a tensor"):
         embedded().parse_batch([[1], "text", 5])
     bad_tools: Any = [object()]
     with pytest.raises(MessageError, match=r"^completion 2: tools\.0 ") as raised:

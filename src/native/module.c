@@ -14,6 +14,8 @@ static PyMethodDef methods[] = {
      "class `match` with its start, its end and the token.\n\n"
      "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
+    {"find_invalid_id", native_find_invalid_id, METH_O,
+     "find_invalid_id(ids): the index of the first item that is not a plain int from 0 to 2**32 - 1; -1 if all are."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},

@@ -9,11 +9,12 @@
 
 #include <stdint.h>
 
-#define VERSION 3 /* increased with every change of an interface */
+#define VERSION 4 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
+PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);

@@ -23,15 +23,16 @@ from renderers.core.messages import (
     media_parts,
     normalise_messages,
     normalise_tools,
+    readable_tools,
 )
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions, ThinkingRetention
 from renderers.core.spans import Trace
+from renderers.core.token_ids import as_ids, list_ids, list_sequences
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.grammar import ParserOverrides
-from renderers.parsing.markers import as_ids
 from renderers.parsing.parser import ResponseParser, find_prefill
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
@@ -224,7 +225,7 @@ class ChatRenderer:
         ['<|turn|>user\\nHi<|end|>\\n', '<|turn|>user\\nBye<|end|>\\n']
         """
         check_errors(errors)
-        items = list(conversations)
+        items = list_messages(conversations, kind="conversations")
 
         def run(item: tuple[Iterable[Any], Iterable[Any] | None]) -> RenderedText:
             return self._run(
@@ -369,7 +370,7 @@ class ChatRenderer:
         prompt_ids: Iterable[Any] | None = None,
         **template_arguments: Any,
     ) -> ParsedResponse:
-        """Parse a completion into content, reasoning and every attempt to call a tool. Never raises because of the ids.
+        """Parse a completion into content, reasoning and every attempt to call a tool. Never raises for ints.
 
         `tools` are the tools of the prompt. Formats without quotes need their schemas to restore types.
         `prompt_ids` are the ids of the prompt, which may have opened the reasoning. `template_arguments` are those
@@ -379,9 +380,9 @@ class ChatRenderer:
         `resolution.conflicts` has the reason.
 
         Raises:
-            TypeError: `token_ids` is not a list, an array, a tensor or another iterable; or a template argument is
-                unknown, as in `render_ids`.
-            MessageError: A tool is neither a dict nor an object with fields.
+            TypeError: An id is not an int, or there are ids of several sequences; names the position. Or a template
+                argument is unknown, as in `render_ids`.
+            MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
 
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
@@ -390,11 +391,7 @@ class ChatRenderer:
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        tool_list = None if tools is None else list(tools)
-        if tool_list and set(map(type, tool_list)) != {dict}:
-            # Dicts are read before this returns, so most tools need no copy per completion.
-            tool_list = normalise_tools(tool_list)
-        return self._make_parser(tool_list, prompt_ids, template_arguments).close(token_ids)
+        return self._make_parser(readable_tools(tools), prompt_ids, template_arguments).close(token_ids)
 
     @overload
     def parse_batch(
@@ -441,8 +438,8 @@ class ChatRenderer:
         >>> [parsed.content for parsed in renderer.parse_batch(completions)]
         ['Hi', 'Yes?']
         """
-        items = list(completions)
-        prompts = [None] * len(items) if prompt_ids is None else list(prompt_ids)
+        items = list_sequences(completions, name="completions")
+        prompts = [None] * len(items) if prompt_ids is None else list_sequences(prompt_ids, name="prompt_ids")
         check_count("prompt_ids", prompts, len(items))
         return run_batch(
             lambda item: self.parse_response(item[0], tools=item[1], prompt_ids=item[2], **template_arguments),
@@ -463,8 +460,8 @@ class ChatRenderer:
         The parser copies the tools, so it does not see later changes of the caller's objects.
 
         Raises:
-            MessageError: A tool is neither a dict nor an object with fields.
-            TypeError: A template argument is unknown.
+            TypeError: An id of the prompt that is read is not an int, or a template argument is unknown.
+            MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
         """
         return self._make_parser(normalise_tools(tools), prompt_ids, template_arguments)
 
@@ -476,7 +473,7 @@ class ChatRenderer:
         self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None, template_arguments: Mapping[str, Any]
     ) -> ResponseParser:
         compiled = self._compiled_grammar
-        prompt = as_ids(prompt_ids) if prompt_ids is not None else []
+        prompt = [] if prompt_ids is None else list_ids(prompt_ids, name="prompt_ids")
         if template_arguments:
             arguments = self._normalise_arguments(template_arguments)
             if not prompt:
@@ -507,6 +504,8 @@ class ChatRenderer:
         renderer: create a renderer with the arguments if the prompt was rendered with others.
 
         Raises:
+            TypeError: An id is not an int. Names its position.
+            TokenIdError: An id is negative, or above 4,294,967,295. Names its position.
             MessageError: A new message or a tool cannot be rendered.
             TemplateLimitError: The template exceeds its limits.
             MediaError: A new message contains media, and `process_multimodal` is True.
@@ -521,7 +520,8 @@ class ChatRenderer:
         >>> renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
-        prompt, completion = as_ids(previous_prompt_ids), as_ids(previous_completion_ids)
+        prompt = as_ids(previous_prompt_ids, name="previous_prompt_ids")
+        completion = as_ids(previous_completion_ids, name="previous_completion_ids")
         messages = [] if new_messages is None else list_messages(new_messages)
         missing = find_missing(prompt, messages)
         if missing is not None:
@@ -529,7 +529,7 @@ class ChatRenderer:
         tool_list = normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
+            parsed = self._make_parser(tool_list, prompt).close(completion)
             prior = Prior(prompt, completion, parsed.state, parsed.content)
             if process_multimodal:
                 _reject_media(messages)

@@ -20,9 +20,6 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.bridging.bridge import Prior
-from renderers.core.completions import CompletionState, Region
-from tests.parsing.test_totality import NO_IDS
 from tests.tokenizer.encoding.test_alignment import Bare
 from tests.tokenizer.encoding.test_encode import Letters
 
@@ -37,24 +34,6 @@ def renderer() -> ChatRenderer:
 def prior_of(renderer: ChatRenderer, text: str) -> tuple[list[Any], list[Any]]:
     """Return a prompt, and a completion of it."""
     return renderer.render_ids(ASK, add_generation_prompt=True), renderer.tokenizer.encode(text)
-
-
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_a_value_that_is_not_an_id_keeps_its_position(renderer: ChatRenderer, kind: str) -> None:
-    prompt, completion = prior_of(renderer, "Hello<|end|>")
-    junk = NO_IDS[kind]
-    for before, after in ((junk + prompt, completion), (prompt, junk + completion), (prompt, completion[:-1] + junk)):
-        bridged = renderer.bridge(before, after, ASK)
-        assert isinstance(bridged, Bridge)
-        ids = bridged.tokens.token_ids
-        assert all(token is prior for token, prior in zip(ids, [*before, *after], strict=False))
-        assert len(ids) > len(before) + len(after)
-
-
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_a_value_that_is_not_an_id_does_not_hide_the_tokens_next_to_it(kind: str) -> None:
-    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
-    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
@@ -337,8 +316,8 @@ def test_a_proof_is_not_shared_between_vocabularies() -> None:
         assert isinstance(renderer.bridge(prompt, completion, new), Bridge) == extended
 
 
-@pytest.mark.parametrize("junk", [[2**40], [-1], ["x"], [None], [5]])
-def test_tokens_after_a_stop_token_are_kept(renderer: ChatRenderer, junk: list[Any]) -> None:
+@pytest.mark.parametrize("junk", [[10**6], [5]])
+def test_tokens_after_a_stop_token_are_kept(renderer: ChatRenderer, junk: list[int]) -> None:
     prompt, completion = prior_of(renderer, "Yes<|end|>")
     new = [{"role": "user", "content": "Bye"}]
     plain = renderer.bridge_to_next_turn(prompt, completion, new)

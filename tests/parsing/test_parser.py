@@ -62,8 +62,8 @@ def test_a_header_is_found_whatever_follows_it() -> None:
     assert said(read("so.<|/think|>B", prompt=prompt)) == ("B", "so.", [])
 
 
-@pytest.mark.parametrize("odd", [[[1, 2]], [None, {}], np.zeros((2, 2)), [2**70, -1, True, "x"]])
-def test_any_prompt_is_accepted(odd: Any) -> None:
+@pytest.mark.parametrize("odd", [[], np.array([[1, 2]]), [2**70, -1]])
+def test_any_prompt_of_ints_is_accepted(odd: Any) -> None:
     assert embedded().parse_response(embedded().tokenizer.encode("Hi"), prompt_ids=odd).content == "Hi"
 
 

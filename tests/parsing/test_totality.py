@@ -1,8 +1,7 @@
-"""Parsing never raises, whatever the ids are, and accounts for every one of them."""
+"""Parsing never raises for ints, whatever they are, and accounts for every one of them."""
 
 from __future__ import annotations
 
-import decimal
 import random
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, l
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.core.test_token_ids import NO_INTS
 from tests.stress_parsing import problem_of
 from tests.support.completions import (
     HUB,
@@ -32,22 +32,6 @@ from tests.support.sources import Source, source_of
 CASES = 400
 KEPT = '<|call|>{"name": "a", "arguments": {"x": 1}}<|/call|><|end|>'
 INVALID = "invalid_json"
-
-
-class Refusing:
-    """An object that is not an id and raises errors of its own."""
-
-    def __index__(self) -> int:
-        raise RuntimeError("no index")
-
-    def __lt__(self, other: object) -> bool:
-        raise RuntimeError("no order")
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("no equality")
-
-    def __hash__(self) -> int:
-        raise RuntimeError("no hash")
 
 
 @pytest.fixture(scope="module")
@@ -160,31 +144,20 @@ def test_the_last_of_duplicate_keys_counts(renderer: ChatRenderer) -> None:
 
 
 # ==================
-# What is no id
+# Numbers that are no ids
 # ==================
 
-NO_IDS: dict[str, list[Any]] = {
+UNKNOWN_IDS: dict[str, list[int]] = {
     "negative": [-1, -100],
     "far below": [-1_000, -(10**6)],
     "out of the vocabulary": [10**6, 10**9],
     "larger than a word": [2**70, -(2**70)],
-    "floats": [1.0, 2.5, float("nan"), float("inf")],
-    "None": [None, None],
-    "strings": ["a", "1", ""],
-    "bytes": [b"a", b""],
-    "lists": [[1], [], [[2]]],
-    "dicts": [{}, {1: 2}],
-    "slices": [slice(0, 2), slice(None)],
-    "arrays": [np.array([1, 2]), np.array([])],
-    "signalling numbers": [decimal.Decimal("sNaN"), decimal.Decimal(1)],
-    "what raises": [Refusing(), Refusing()],
-    "a mixture": [None, 2.5, "a", [1], 2**70, -1, Refusing()],
 }
 
 
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_an_object_that_is_not_an_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind: str) -> None:
-    junk, kept = NO_IDS[kind], ids_of(renderer, KEPT)
+@pytest.mark.parametrize("kind", UNKNOWN_IDS)
+def test_a_number_that_is_not_an_id_is_skipped_and_accounted_for(renderer: ChatRenderer, kind: str) -> None:
+    junk, kept = UNKNOWN_IDS[kind], ids_of(renderer, KEPT)
     for ids in (junk, junk[:1], [*junk, *kept], [*kept[:-1], *junk, *kept[-1:]], [*kept, *junk]):
         parsed = renderer.parse_response(ids)
         assert parsed.parts[-1].end == len(ids)
@@ -196,26 +169,74 @@ def test_an_object_that_is_not_an_id_is_skipped_and_accounted_for(renderer: Chat
         assert repr(parser.close()) == repr(parsed)
 
 
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_a_prompt_of_objects_that_are_not_ids_is_like_no_prompt(renderer: ChatRenderer, kind: str) -> None:
+@pytest.mark.parametrize("kind", UNKNOWN_IDS)
+def test_a_prompt_of_numbers_that_are_not_ids_is_like_no_prompt(renderer: ChatRenderer, kind: str) -> None:
     kept = ids_of(renderer, KEPT)
     expected = renderer.parse_response(kept)
-    for prompt in (NO_IDS[kind], NO_IDS[kind][:1]):
+    for prompt in (UNKNOWN_IDS[kind], UNKNOWN_IDS[kind][:1]):
         assert renderer.parse_response(kept, prompt_ids=prompt) == expected
 
 
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_an_object_that_is_not_an_id_in_a_prompt_does_not_hide_the_rest(renderer: ChatRenderer, kind: str) -> None:
-    prompt = [*NO_IDS[kind], *ids_of(renderer, "<|turn|>assistant\n<|think|>")]
+@pytest.mark.parametrize("kind", UNKNOWN_IDS)
+def test_a_number_that_is_not_an_id_in_a_prompt_does_not_hide_the_rest(renderer: ChatRenderer, kind: str) -> None:
+    prompt = [*UNKNOWN_IDS[kind], *ids_of(renderer, "<|turn|>assistant\n<|think|>")]
     parsed = renderer.parse_response(ids_of(renderer, "Hm."), prompt_ids=prompt)
     assert (parsed.reasoning_content, parsed.reasoning_complete) == ("Hm.", False)
 
 
-def test_booleans_are_integers(renderer: ChatRenderer) -> None:
-    expected = renderer.parse_response([1, 0, 1])
-    for ids in ([True, False, True], [True, 0, 1]):
-        assert renderer.parse_response(ids) == expected
-        assert renderer.parse_response([1], prompt_ids=ids) == renderer.parse_response([1])
+# ==================
+# Values that are not ints
+# ==================
+
+
+@pytest.mark.parametrize("kind", NO_INTS)
+def test_a_value_that_is_not_an_int_is_rejected_with_its_position(renderer: ChatRenderer, kind: str) -> None:
+    kept = ids_of(renderer, KEPT)
+    for value in NO_INTS[kind]:
+        ids = [*kept, value]
+        with pytest.raises(TypeError, match=rf"^token_ids\[{len(kept)}\] must be an int, not "):
+            renderer.parse_response(ids)
+        with pytest.raises(TypeError, match=rf"^token_ids\[{len(kept)}\] must be an int, not "):
+            renderer.parser().feed(ids)
+        with pytest.raises(TypeError, match=rf"^completion 1: token_ids\[{len(kept)}\] must be an int, not "):
+            renderer.parse_batch([kept, ids])
+        with pytest.raises(TypeError, match=rf"^prompt_ids\[{len(kept)}\] must be an int, not "):
+            renderer.parse_response(kept, prompt_ids=ids)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [np.zeros((2, 3), int), np.array([0.5, 1.0]), np.array(["a", "b"]), np.array([None, 1]), np.array([1j])],
+    ids=lambda ids: str(ids.dtype),
+)
+def test_an_array_that_is_not_one_sequence_of_ints_is_rejected(
+    renderer: ChatRenderer, ids: np.ndarray[Any, Any]
+) -> None:
+    for call in (renderer.parse_response, renderer.parser().feed):
+        with pytest.raises(TypeError, match=r"^token_ids(\[0\] must be an int| has 2 rows)"):
+            call(ids)
+    with pytest.raises(TypeError, match=r"^prompt_ids(\[0\] must be an int| has 2 rows)"):
+        renderer.parse_response([1], prompt_ids=ids)
+
+
+def test_a_chunk_that_is_rejected_changes_nothing(renderer: ChatRenderer) -> None:
+    ids = ids_of(renderer, KEPT)
+    parser = renderer.parser()
+    parser.feed(ids[:3])
+    with pytest.raises(TypeError):
+        parser.feed([*ids[3:5], None])
+    parser.feed(ids[3:])
+    assert parser.close() == renderer.parse_response(ids)
+
+
+def test_a_long_prompt_is_rejected_if_the_part_that_is_read_has_a_value_that_is_not_an_int(
+    renderer: ChatRenderer,
+) -> None:
+    ids, header = [5] * 1000, ids_of(renderer, "<|turn|>assistant\n")
+    with pytest.raises(TypeError, match=r"^prompt_ids\[3\] must be an int, not None$"):
+        renderer.parse_response([1], prompt_ids=[*ids[:3], None, *ids])
+    # The header is found at the end.
+    assert renderer.parse_response([1], prompt_ids=[*ids, None, *ids, *header]) == renderer.parse_response([1])
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint64", "object"])
@@ -229,17 +250,6 @@ def test_arrays_are_parsed_like_lists(renderer: ChatRenderer, dtype: str) -> Non
     for chunk in np.split(np.array(ids, dtype), len(ids)):
         parser.feed(chunk)
     assert parser.close() == expected
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [np.zeros((2, 3), int), np.array([0.5, 1.0]), np.array(["a", "b"]), np.array([None, 1]), np.array([1j])],
-    ids=lambda ids: str(ids.dtype),
-)
-def test_arrays_of_other_types_are_accepted(renderer: ChatRenderer, ids: np.ndarray[Any, Any]) -> None:
-    assert renderer.parse_response(ids).parts[-1].end == len(ids)
-    kept = ids_of(renderer, KEPT)
-    assert renderer.parse_response(kept, prompt_ids=ids) == renderer.parse_response(kept)
 
 
 @pytest.mark.parametrize("ids", [[], (), np.array([], int), range(0)], ids=lambda ids: type(ids).__name__)

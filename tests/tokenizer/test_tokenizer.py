@@ -158,10 +158,29 @@ def test_ids_beyond_the_vocabulary_give_no_text(ours: LoadedTokenizer) -> None:
 
 @pytest.mark.parametrize("wrong", [-1, 2**32, -(2**70)])
 def test_what_cannot_be_an_id_is_refused_with_its_place(ours: LoadedTokenizer, wrong: int) -> None:
-    with pytest.raises(TokenIdError, match=f"{wrong} at position 2"):
+    with pytest.raises(TokenIdError, match=rf"^token_ids\[2\] is {wrong}: "):
         ours.decode([1, 2, wrong])
-    with pytest.raises(TokenIdError, match=f"{wrong} at position 0"):
+    with pytest.raises(TokenIdError, match=rf"^ids\[0\] is {wrong}: "):
         ours.convert_ids_to_tokens(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, True, [1], {}, object()])
+def test_a_value_that_is_not_an_int_is_rejected_with_its_position(ours: LoadedTokenizer, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"^token_ids\[1\] must be an int, not "):
+        ours.decode([1, wrong])
+    with pytest.raises(TypeError, match=r"^ids\[1\] must be an int, not "):
+        ours.convert_ids_to_tokens([1, wrong])
+    with pytest.raises(TypeError, match=r"^token_ids\[0\] must be an int, not "):
+        ours.batch_decode([[1], [wrong]])
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, True, {}, object()])
+def test_an_argument_that_is_neither_an_id_nor_a_sequence_is_rejected(ours: LoadedTokenizer, wrong: Any) -> None:
+    for call in (ours.decode, ours.convert_ids_to_tokens):
+        with pytest.raises(TypeError, match=r"ids must be a list, an array or a tensor of ints, not "):
+            call(wrong)
+    with pytest.raises(TypeError, match=r"^sequences must be a list with the ids of each sequence, not "):
+        ours.batch_decode(wrong)
 
 
 @given(before=st.text(max_size=5), surrogate=st.integers(0xD800, 0xDFFF), after=st.text(max_size=5))
@@ -283,7 +302,7 @@ def test_two_are_equal_that_read_the_same_under_the_same_name(tmp_path: Path) ->
 
 def test_the_position_of_a_number_that_is_no_id_counts_skipped_tokens(ours: LoadedTokenizer) -> None:
     ids = [ours.all_special_ids[0], 2**40]
-    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+    with pytest.raises(TokenIdError, match=r"^token_ids\[1\] is 1099511627776"):
         ours.decode(ids, skip_special_tokens=True)
-    with pytest.raises(TokenIdError, match="1099511627776 at position 1"):
+    with pytest.raises(TokenIdError, match=r"^ids\[1\] is 1099511627776"):
         ours.convert_ids_to_tokens(ids, skip_special_tokens=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from renderers import MultiModalData
+from renderers import MultiModalData, TokenIdError
 from renderers.training import RenderedConversation, build_trajectory_step
 from tests.support.training import MESSAGES, TOOLS, FixedRenderer, embedded, lists, messages_of
 
@@ -63,3 +65,9 @@ def test_appending_a_completion_creates_a_new_conversation() -> None:
     second.messages.clear()
     assert first == RenderedConversation([1, 2], [3], [-0.5], messages=messages_of("user"))
     assert first.token_ids == [1, 2, 3]
+
+
+@pytest.mark.parametrize("ids", [[1, 2.5], [1, None], [1, "a"], [1, True], [1, -1]])
+def test_a_completion_of_values_that_are_not_ids_is_rejected(ids: list[Any]) -> None:
+    with pytest.raises((TypeError, TokenIdError), match=r"^completion_ids\[1\] "):
+        RenderedConversation([1]).with_completion(ids)

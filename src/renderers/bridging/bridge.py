@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -84,47 +83,25 @@ class Bridge:
 class Prior(NamedTuple):
     """A rollout to extend."""
 
-    prompt: list[Any]
-    completion: list[Any]
+    prompt: list[int]
+    completion: list[int]
     state: CompletionState
     content: str
     """The content of the completion, beside reasoning and calls."""
 
     @property
-    def around_stop(self) -> tuple[list[Any], list[Any]]:
+    def around_stop(self) -> tuple[list[int], list[int]]:
         """The ids of the completion before its stop token, and those after it."""
         stop, ids = self.state.stop_token_id, self.completion
-        place = len(ids) if stop is None else _index_of(ids, stop)
+        place = ids.index(stop) if stop is not None and stop in ids else len(ids)
         return ids[:place], ids[place + 1 :]
 
     def has(self, token: int | None) -> bool:
         """Return True if a token is in the rollout."""
-        return token is not None and (_contains(self.completion, token) or _contains(self.prompt, token))
+        return token is not None and (token in self.completion or token in self.prompt)
 
 
-def _index_of(ids: list[Any], token: int) -> int:
-    """Return the index of a token; the number of ids if it is not there."""
-    try:
-        place = ids.index(token)
-        if type(ids[place]) is int:
-            return place
-    except ValueError:
-        return len(ids)
-    except Exception:
-        # An object that is not an id may raise anything when it is compared.
-        pass
-    return next((index for index, other in enumerate(ids) if type(other) is int and other == token), len(ids))
-
-
-def _contains(ids: Sequence[Any], token: int) -> bool:
-    try:
-        return token in ids
-    except Exception:
-        # An object that is not an id may raise anything when it is compared.
-        return any(type(other) is int and other == token for other in ids)
-
-
-def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | None:
+def find_missing(prompt: Sequence[int], new: Sequence[Any]) -> BridgeRefusal | None:
     """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
     if not prompt:
         return refuse(BridgeReason.NO_PRIOR, "the prompt has no ids, so there is no turn to extend")
@@ -133,13 +110,9 @@ def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | N
     return None
 
 
-def _has_known_ids(ids: list[Any], texts: Mapping[int, str]) -> bool:
+def _has_known_ids(ids: list[int], texts: Mapping[int, str]) -> bool:
     """Return True if all ids are ids of the vocabulary. No text has any other id."""
-    try:
-        numbers = {*array("I", ids)}
-    except Exception:
-        # An object that is not an id may raise anything when it is converted.
-        return False
+    numbers = {*ids}
     if isinstance(texts, TokenTexts):
         # Only ids with a token are kept.
         numbers -= texts.keys()
@@ -275,13 +248,13 @@ class Extension:
         prior, token_ids = self.prior, self.context.tokenizer.added_tokens
         stop = prior.state.stop_token_id
         ends = {token_ids[text] for text in (outcome.stop, outcome.last_stop) if text in token_ids}
-        if any(_contains(prior.completion[-1:], token) for token in ends):
+        if not ends.isdisjoint(prior.completion[-1:]):
             return ""
         if stop is not None:
             if not outcome.stop:
                 return _no_stop_token(f"the template does not write the stop token {stop}")
             before, _ = prior.around_stop
-            if stop not in ends and outcome.stop in token_ids and _contains(before[-1:], token_ids[outcome.stop]):
+            if stop not in ends and outcome.stop in token_ids and token_ids[outcome.stop] in before[-1:]:
                 end = f"the turn ends with {outcome.stop!r}"
                 return _no_stop_token(f"{end}, and the template does not write the stop token {stop} after it")
             # Text after a stop token that begins the next message would belong to that message.
@@ -313,12 +286,10 @@ class Extension:
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
         ids = [*self.prior.prompt[-_BOUNDARY:], *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
-        if not all(type(token) is int and token >= 0 for token in ids):
-            return False
         joined = [*ids[-2:], *self.context.encode(text)]
         return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
 
-    def _join_tokens(self, suffix: _Suffix) -> tuple[list[Any], RenderedTokens]:
+    def _join_tokens(self, suffix: _Suffix) -> tuple[list[int], RenderedTokens]:
         """Return all ids of the extended rollout, and the same ids with their attribution."""
         prior = self.prior
         # The tokens after a special token do not depend on the text before it.
@@ -356,7 +327,7 @@ class Extension:
         token. It must be all text up to the next special token, else its tokens differ. `ids` include the stop token.
         """
         stop = self.prior.state.stop_token_id
-        if stop is None or _contains(self.prior.completion[-1:], stop):
+        if stop is None or stop in self.prior.completion[-1:]:
             return 0
         pattern = compile_alternation(self.context.special_tokens)
         pieces = pattern.split(added, maxsplit=2) if pattern else []

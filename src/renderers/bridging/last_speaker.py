@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext
 from renderers.bridging.sample_histories import HistoryFeature, sample_histories
@@ -52,7 +52,7 @@ def role_headers(context: BridgeContext) -> RoleHeaders | None:
     return RoleHeaders(assistant, tuple(others)) if all(others) and assistant not in others else None
 
 
-def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> bool:
+def ends_with_assistant_message(prompt: Sequence[int], headers: RoleHeaders) -> bool:
     """Return True if the message before the open assistant turn is also an assistant message.
 
     >>> headers = RoleHeaders(assistant=(1, 2), others=((1, 3),))
@@ -67,11 +67,7 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
         start = max(0, end - _CHUNK)
         # A header that begins before the end of the chunk may extend beyond it.
         chunk = prompt[start : end + longest - 1]
-        try:
-            places = _find_headers(chunk, headers)
-        except Exception:
-            # An object that is not an id may raise anything when it is compared.
-            places = _find_headers([token if type(token) is int else -1 for token in chunk], headers)
+        places = _find_headers(chunk, headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
             if not places[place]:
                 return False
@@ -82,7 +78,7 @@ def ends_with_assistant_message(prompt: Sequence[Any], headers: RoleHeaders) -> 
     return False
 
 
-def _find_headers(ids: Sequence[Any], headers: RoleHeaders) -> dict[int, bool]:
+def _find_headers(ids: Sequence[int], headers: RoleHeaders) -> dict[int, bool]:
     """Return the places of headers, each with True if it is the assistant's."""
     places = {}
     for header in (*headers.others, headers.assistant):

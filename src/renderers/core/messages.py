@@ -233,6 +233,14 @@ def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
     return share(_read_tools(values)) if shared is None else shared
 
 
+def readable_tools(tools: Iterable[Any] | None) -> list[Any] | None:
+    """Return tools to read at once, with the errors of `normalise_tools`. Dicts with a function are not copied."""
+    if tools is None:
+        return None
+    values = tools if type(tools) is list else list_messages(tools, kind="tools")
+    return values if all(map(_is_usual_call, values)) else normalise_tools(values)
+
+
 def _read_tools(values: list[Any]) -> list[dict[str, Any]]:
     plain = []
     for number, value in enumerate(values):

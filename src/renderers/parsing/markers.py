@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from renderers.core.native import COMPILED
-from renderers.core.text import compile_alternation, describe_type
+from renderers.core.text import compile_alternation
 from renderers.parsing.pieces import MARKER_CHARACTERS, Pieces, PieceTable, PieceTexts
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
@@ -27,29 +26,6 @@ class MarkerTokenizer(Protocol):
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
     def reserved_texts(self) -> frozenset[str]: ...
-
-
-def as_ids(token_ids: Iterable[Any]) -> list[Any]:
-    """Return the ids of a list, tuple, array or tensor as a list. The caller must not change it.
-
-    An array of one row, as generation returns for a single sequence, counts as that row.
-
-    Raises:
-        TypeError: The argument is not iterable, or is text.
-
-    >>> as_ids(range(3))
-    [0, 1, 2]
-    """
-    if type(token_ids) is list:
-        return token_ids
-    if isinstance(token_ids, str | bytes | bytearray):
-        raise TypeError(f"token ids must be numbers, not {describe_type(token_ids)}: encode a text with the tokenizer")
-    if not hasattr(token_ids, "tolist"):
-        return list(token_ids)
-    listed = token_ids.tolist()
-    if not isinstance(listed, list):
-        return [listed]
-    return listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
 
 
 class MarkerText:
@@ -103,20 +79,20 @@ class MarkerText:
         """The byte text of each id, looked up when first needed."""
         return self._piece_texts
 
-    def pieces(self, ids: list[Any], first: int = 0) -> Pieces:
-        """Return the byte text of ids, from a position of the input on. An id that is not a token becomes `UNKNOWN`."""
+    def pieces(self, ids: list[int], first: int = 0) -> Pieces:
+        """Return the byte text of ints, from a position of the input on. One that is not a token becomes `UNKNOWN`."""
         pieces = self._table.join(ids, first) if self._table is not None else None
         pieces = pieces or self._piece_texts.join(ids, first)
         if pieces is None:
-            return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in map(_as_int, ids)], first)
+            return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in ids], first)
         return pieces
 
-    def byte_text(self, ids: list[Any]) -> str:
-        """Return the byte text of ids without the positions in it. Takes less time for a few ids."""
+    def byte_text(self, ids: list[int]) -> str:
+        """Return the byte text of ints without the positions in it. Takes less time for a few of them."""
         try:
             return "".join(map(self._piece_texts.__getitem__, array("I", ids)))
-        except Exception:
-            # An object that is not a number can raise anything.
+        except OverflowError:
+            # A number that is not a token id.
             return self.pieces(ids).byte_text
 
     def decode(self, byte_text: str) -> str:
@@ -138,14 +114,6 @@ class _Marks(dict[str, str]):
     def __missing__(self, marker: str) -> str:
         self[marker] = mark = to_byte_text(marker)
         return mark
-
-
-def _as_int(value: Any) -> int:
-    try:
-        return operator.index(value)
-    except Exception:
-        # A class of the caller's can raise anything.
-        return -1
 
 
 def split_at_marker_tokens(byte_text: str) -> list[str]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
+from renderers.core.token_ids import as_ids, find_invalid_id
 from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.harmony import HarmonyScanner
 from renderers.parsing.llama import BareCallScanner
-from renderers.parsing.markers import as_ids, split_at_marker_tokens
+from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner, Scanner
 from renderers.parsing.tool_formats import TurnLayout
@@ -56,9 +57,10 @@ class ResponseParser:
         """Parse more tokens: ids in a list, an array or a tensor. Return their events in order.
 
         Raises:
+            TypeError: An item is not an int. Names its position in the chunk.
             ValueError: The parser is closed.
         """
-        ids = as_ids(token_ids)
+        ids = as_ids(token_ids, any_int=True)
         if len(ids) == 1:
             event = self._scanner.feed_plain(ids[0])
             if event is not None:
@@ -72,15 +74,16 @@ class ResponseParser:
         """Parse the last tokens, if any, and return the message. Closing again returns the same message.
 
         Raises:
+            TypeError: An item is not an int. Names its position in the chunk.
             ValueError: The parser is closed, and there are more tokens.
         """
-        last_ids = as_ids(token_ids)
+        last_ids = as_ids(token_ids, any_int=True)
         if self._response is None or last_ids:
             self._last_events = self._scanner.close(self._pieces(last_ids))
             self._response = assemble(self._events + self._last_events, self._scanner.state)
         return self._response
 
-    def _pieces(self, token_ids: list[Any]) -> Pieces:
+    def _pieces(self, token_ids: list[int]) -> Pieces:
         if self._response is not None:
             raise ValueError("this parser is closed. Create a new one for another completion.")
         return self._marker_text.pieces(token_ids, self._scanner.buffer.end)
@@ -107,11 +110,18 @@ def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefi
 def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
 
-    It may include the end of that turn and everything that follows it.
+    It may include the end of that turn and everything that follows it. Only the ids that are read are checked:
+    prompts are long, and most headers are near the end.
+
+    Raises:
+        TypeError: An id is not an int. Names its position.
     """
     header = compiled.header
     for size in (_HEADER_SEARCH_TOKENS, len(prompt_ids)) if header else ():
-        _, found, prefill = compiled.marker_text.byte_text(prompt_ids[-size:]).rpartition(header)
+        ids = prompt_ids[-size:]
+        if find_invalid_id(ids) >= 0:
+            ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
+        _, found, prefill = compiled.marker_text.byte_text(ids).rpartition(header)
         if found:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
     return NO_PIECES

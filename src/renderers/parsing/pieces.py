@@ -6,7 +6,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.core.native import native
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts
@@ -75,12 +75,11 @@ class PieceTexts(dict[int, str]):
             self[number] = text
         return text
 
-    def join(self, ids: list[Any], first: int = 0) -> Pieces | None:
-        """Return the pieces of some ids. None if any of them is not a number that can be an id."""
+    def join(self, ids: list[int], first: int = 0) -> Pieces | None:
+        """Return the pieces of some ids. None if any of them is negative or larger than an id can be."""
         try:
             return Pieces.of(list(map(self.__getitem__, array("I", ids))), first)
-        except Exception:
-            # An object that is not a number can raise anything.
+        except OverflowError:
             return None
 
 
@@ -109,8 +108,8 @@ class PieceTable:
         self._table = bytearray(min(size, _LARGEST_TABLE) * _ENTRY), bytearray()
         self._tokens_until_filled = _TOKENS_UNTIL_FILLED
 
-    def join(self, ids: list[Any], first: int = 0) -> Pieces | None:
-        """Return the pieces of some ids. None if any of them is not a plain int, or has no entry in the table.
+    def join(self, ids: list[int], first: int = 0) -> Pieces | None:
+        """Return the pieces of some ids. None if any of them has no entry in the table.
 
         An id that is not in the vocabulary may have none, and neither has a marker that takes two bytes.
         """
@@ -143,11 +142,11 @@ class PieceTable:
             entries[number * _ENTRY : (number + 1) * _ENTRY] = bytes(_ENTRY) if number < len(vocabulary) else b""
         return entries, bytearray(texts)
 
-    def _add(self, missing: list[Any], entries: bytearray, long_texts: bytearray) -> None:
+    def _add(self, missing: list[int], entries: bytearray, long_texts: bytearray) -> None:
         """Add ids, up to the first one that cannot have an entry."""
         texts, overrides = self._texts, self._overrides
         for number in missing:
-            if type(number) is not int or not 0 <= number < _LARGEST_TABLE:
+            if not 0 <= number < _LARGEST_TABLE:
                 return
             text, at = overrides.get(number) or texts[number], number * _ENTRY
             if at >= len(entries):

@@ -70,9 +70,9 @@ class Scanner(abc.ABC):
         self._plain = self.emitter.plain if self.buffer.is_empty else None
         return self.emitter.take_events()
 
-    def feed_plain(self, token_id: Any) -> ParseEvent | None:
+    def feed_plain(self, token_id: int) -> ParseEvent | None:
         """Scan a single token if it is plain text in the current field. Return its event; None if it is not."""
-        if self._plain is None or type(token_id) is not int:
+        if self._plain is None:
             return None
         texts = self._plain[token_id]
         return None if texts is None else self.emitter.emit_plain(texts)

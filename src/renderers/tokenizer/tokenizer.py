@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -10,7 +9,8 @@ from typing import Any, ClassVar, overload
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
-from renderers.errors import TokenIdError, TokenizerFileError
+from renderers.core.token_ids import as_ids, list_sequences
+from renderers.errors import TokenizerFileError
 from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.vocab import Vocab, vocab_from_state
 
@@ -142,12 +142,19 @@ class LoadedTokenizer:
         """Decode token ids to text, without cleaning up spaces.
 
         Ids that are not in the vocabulary are skipped. Bytes that are not UTF-8 become U+FFFD.
+
+        Raises:
+            TypeError: A value is not an int. Names its position.
+            TokenIdError: A number is negative, or above 4,294,967,295. Names its position.
         """
-        return self.vocab.backend.decode(self._ids(token_ids, skip_special_tokens), skip_special_tokens=False)
+        return self.vocab.backend.decode(
+            self._ids(token_ids, skip_special_tokens, name="token_ids"), skip_special_tokens=False
+        )
 
     def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
         """Decode several lists of ids."""
-        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+        rows = list_sequences(sequences, name="sequences")
+        return [self.decode(ids, skip_special_tokens) for ids in rows]
 
     @overload
     def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
@@ -168,7 +175,7 @@ class LoadedTokenizer:
         self, ids: int | Iterable[int], skip_special_tokens: bool = False
     ) -> str | list[str | None] | None:
         """Return the token of an id, or of each of several; None for an id that is not in the vocabulary."""
-        tokens = list(map(self.vocab.backend.id_to_token, self._ids(ids, skip_special_tokens)))
+        tokens = list(map(self.vocab.backend.id_to_token, self._ids(ids, skip_special_tokens, name="ids")))
         return tokens if isinstance(ids, Iterable) else tokens[0] if tokens else None
 
     def get_vocab(self) -> dict[str, int]:
@@ -260,17 +267,9 @@ class LoadedTokenizer:
         at = f" at {self.source.commit}" if self.source.commit else ""
         return f"LoadedTokenizer({self.name_or_path!r}, {len(self)} tokens, from {self.source.location}{at})"
 
-    def _ids(self, ids: int | Iterable[int], skip_special_tokens: bool) -> list[int]:
+    def _ids(self, ids: int | Iterable[int], skip_special_tokens: bool, *, name: str) -> list[int]:
         """Return a list of ints for one id or several: ints, arrays or tensors."""
-        if hasattr(ids, "tolist"):
-            ids = ids.tolist()
-        numbers = list(ids) if isinstance(ids, Iterable) else [ids]
-        try:
-            numbers = array("I", numbers).tolist()
-        except OverflowError:
-            at = next(index for index, number in enumerate(numbers) if not 0 <= number < 2**32)
-            fault = f"{numbers[at]} at position {at} is not a token id: ids are from 0 to 4294967295."
-            raise TokenIdError(fault) from None
+        numbers = as_ids([ids] if type(ids) is int else ids, name=name)
         skipped = self.vocab.special_ids if skip_special_tokens else ()
         return [number for number in numbers if number not in skipped] if skipped else numbers
 

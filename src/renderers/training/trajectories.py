@@ -9,6 +9,7 @@ from typing import Any
 from renderers.core.completions import ParsedResponse
 from renderers.core.messages import list_messages
 from renderers.core.text import common_prefix_length
+from renderers.core.token_ids import as_ids
 from renderers.training.samples import TokenRenderer
 
 
@@ -39,10 +40,15 @@ class RenderedConversation:
         completion_logprobs: Iterable[float] | None = None,
         parsed_completion: ParsedResponse | None = None,
     ) -> RenderedConversation:
-        """Return a conversation with the same prompt and another completion. It shares no list with this one."""
+        """Return a conversation with the same prompt and another completion. It shares no list with this one.
+
+        Raises:
+            TypeError: An id is not an int. Names its position.
+            TokenIdError: An id is negative, or above 4,294,967,295. Names its position.
+        """
         return RenderedConversation(
             prompt_ids=list(self.prompt_ids),
-            completion_ids=list(completion_ids),
+            completion_ids=list(as_ids(completion_ids, name="completion_ids")),
             completion_logprobs=list(completion_logprobs or ()),
             messages=list(self.messages),
             parsed_completion=parsed_completion,

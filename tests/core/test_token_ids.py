@@ -1,0 +1,216 @@
+"""Ids of a caller become plain ints, and anything else raises an error that names its position."""
+
+from __future__ import annotations
+
+import decimal
+import enum
+from array import array
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers import EXAMPLE_MODEL, load_tokenizer
+from renderers.core import token_ids
+from renderers.core.native import COMPILED
+from renderers.core.token_ids import as_ids, find_invalid_id_in_python, list_sequences
+from renderers.errors import TokenIdError
+
+FINDERS = [
+    find_invalid_id_in_python,
+    pytest.param(
+        token_ids.find_invalid_id, marks=pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+    ),
+]
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Refusing:
+    """An object that is not an id and raises errors of its own."""
+
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+    def __lt__(self, other: object) -> bool:
+        raise RuntimeError("no order")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no equality")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+
+class Tensor:
+    """A tensor as other libraries have them, with `tolist`."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def tolist(self) -> Any:
+        return self._values
+
+
+class ArrayLike:
+    """A tensor without `tolist`, which converts itself to an array."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __array__(self) -> Any:
+        return np.array(self._values)
+
+
+NO_INTS: dict[str, list[Any]] = {
+    "bools": [True, False],
+    "floats": [1.0, 2.5, float("nan"), float("inf")],
+    "None": [None, None],
+    "strings": ["a", "1", ""],
+    "bytes": [b"a", b""],
+    "lists": [[1], [], [[2]]],
+    "dicts": [{}, {1: 2}],
+    "slices": [slice(0, 2), slice(None)],
+    "arrays": [np.array([1, 2]), np.array([])],
+    "numpy": [np.float64(1.0), np.bool_(True), np.str_("a")],
+    "signalling numbers": [decimal.Decimal("sNaN"), decimal.Decimal(1)],
+    "objects that raise": [Refusing(), Refusing()],
+}
+"""Values that are not ints, by kind."""
+
+OUT_OF_RANGE = [-1, -100, -(2**70), 2**32, 2**40, 2**70]
+"""Ints that cannot be token ids."""
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, 2],
+        (1, 2),
+        range(1, 3),
+        iter([1, 2]),
+        array("q", [1, 2]),
+        np.array([1, 2]),
+        np.array([1, 2], dtype=np.uint16),
+        np.array([[1, 2]]),
+        np.array([1, 2], dtype=object),
+        [np.int64(1), np.uint8(2)],
+        [Number.ONE, np.array(2)],
+        Tensor([1, 2]),
+        Tensor([[1, 2]]),
+        ArrayLike([1, 2]),
+        ArrayLike([[1, 2]]),
+    ],
+    ids=lambda ids: type(ids).__name__,
+)
+def test_ids_can_be_in_any_sequence_array_or_tensor_and_become_plain_ints(ids: Any) -> None:
+    found = as_ids(ids)
+    assert found == [1, 2]
+    assert {*map(type, found)} == {int}
+
+
+@pytest.mark.parametrize("one", [np.array(7), np.int64(7), Tensor(7), ArrayLike(7)])
+def test_an_array_without_dimensions_is_one_id(one: Any) -> None:
+    assert as_ids(one) == [7]
+
+
+@pytest.mark.parametrize("empty", [[], (), np.array([]), np.zeros((1, 0)), np.zeros((0, 3)), range(0)])
+def test_there_can_be_no_ids(empty: Any) -> None:
+    assert as_ids(empty) == []
+
+
+def test_a_list_of_ids_is_not_copied() -> None:
+    ids = [1, 2]
+    assert as_ids(ids) is ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "error"),
+    [
+        ("Hello", "not a str: encode a text with the tokenizer"),
+        (b"Hello", "not a bytes: encode a text with the tokenizer"),
+        (None, "not None"),
+        (5, "not an int: pass [5]"),
+        (True, "not a bool"),
+        (2.5, "not a float"),
+        ({"input_ids": [1]}, "not a dict: pass its input_ids"),
+        (load_tokenizer(EXAMPLE_MODEL)("Hi"), "not a TokenizerOutput: pass its input_ids"),
+        ({1: 2}, "not a dict"),
+        ({1, 2}, "not a set"),
+        (object(), "not an object"),
+    ],
+    ids=str,
+)
+def test_an_argument_that_is_not_a_sequence_is_rejected(ids: Any, error: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        as_ids(ids, name="prompt_ids", any_int=True)
+    assert str(caught.value) == f"prompt_ids must be a list, an array or a tensor of ints, {error}"
+
+
+@pytest.mark.parametrize(
+    "rows", [np.zeros((2, 3), int), np.zeros((2, 3, 4), int), Tensor([[1], [2]]), ArrayLike([[1]] * 2)]
+)
+def test_several_rows_are_rejected(rows: Any) -> None:
+    with pytest.raises(TypeError, match=r"^token_ids has 2 rows: pass the ids of one sequence$"):
+        as_ids(rows, any_int=True)
+
+
+@pytest.mark.parametrize("any_int", [False, True])
+@pytest.mark.parametrize("kind", NO_INTS)
+def test_a_value_that_is_not_an_int_is_rejected_with_its_position(kind: str, any_int: bool) -> None:
+    for value in NO_INTS[kind]:
+        for before in ([], [1, 2], [np.int64(5), -1, 2**70][: 3 if any_int else 1]):
+            with pytest.raises(TypeError, match=rf"^completion_ids\[{len(before)}\] must be an int, not "):
+                as_ids([*before, value, 3], name="completion_ids", any_int=any_int)
+
+
+@pytest.mark.parametrize("row", [[1, 2], (1, 2), np.array([1, 2])])
+def test_a_row_in_a_list_is_rejected_with_the_remedy(row: Any) -> None:
+    with pytest.raises(TypeError, match=r"^token_ids\[0\] must be an int, not an? \w+: pass the ids of one sequence$"):
+        as_ids([row])
+
+
+@pytest.mark.parametrize("number", OUT_OF_RANGE)
+def test_a_number_that_cannot_be_an_id_is_rejected_with_its_position(number: int) -> None:
+    with pytest.raises(TokenIdError) as caught:
+        as_ids([1, 2, 3, number], name="previous_completion_ids")
+    assert str(caught.value) == f"previous_completion_ids[3] is {number}: token ids are from 0 to 4294967295"
+    assert as_ids((1, number), any_int=True) == [1, number]
+
+
+@pytest.mark.parametrize("largest", [0, 2**31, 2**32 - 1])
+def test_any_number_of_32_bits_is_an_id(largest: int) -> None:
+    assert as_ids([largest]) == [largest]
+
+
+COMPARABLE = [value for kind, values in NO_INTS.items() if kind != "objects that raise" for value in values]
+VALUES = st.integers() | st.integers(0, 2**33) | st.sampled_from(COMPARABLE)
+
+
+@pytest.mark.parametrize("finder", FINDERS)
+@given(st.lists(VALUES, max_size=6))
+def test_the_first_value_that_is_not_an_id_is_found(finder: Any, values: list[Any]) -> None:
+    valid = [type(value) is int and 0 <= value < 2**32 for value in values]
+    assert finder(values) == (valid.index(False) if False in valid else -1)
+
+
+@pytest.mark.parametrize("finder", FINDERS)
+def test_the_last_of_many_values_is_found(finder: Any) -> None:
+    ids = list(range(100_000))
+    assert finder(ids) == -1
+    assert finder([*ids, True]) == 100_000
+
+
+@pytest.mark.parametrize("sequences", [[[1], [2]], ([1], [2]), iter([[1], [2]]), np.array([[1], [2]])])
+def test_the_sequences_of_a_batch_can_be_in_any_iterable(sequences: Any) -> None:
+    assert [list(row) for row in list_sequences(sequences, name="completions")] == [[1], [2]]
+
+
+@pytest.mark.parametrize("sequences", ["Hello", None, 5, {"input_ids": [[1]]}, np.array(5)], ids=str)
+def test_an_argument_that_is_not_a_batch_is_rejected(sequences: Any) -> None:
+    with pytest.raises(TypeError, match=r"^completions must be a list with the ids of each sequence, not "):
+        list_sequences(sequences, name="completions")
