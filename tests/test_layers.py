@@ -14,11 +14,12 @@ import renderers
 PACKAGE = Path(renderers.__file__).parent
 LAYERS = (
     "errors core",
+    "families",
     "templating tokenizer",
     "programs",
     "probing",
     "rendering parsing",
-    "bridging families",
+    "bridging",
     "settings config_reader batching retention resolution renderer family_renderers factory configs",
     "training pool",
     "cli compat base",
@@ -46,6 +47,7 @@ IMPORTING_FUNCTIONS = {
     "factory._find_custom",
     "settings._config_reader",
     "settings.config",
+    "tokenizer.loading.suggest._known_names",
     "tokenizer.tokenizer._load_again",
     "tokenizer.tokenizer.apply_chat_template",
 }
