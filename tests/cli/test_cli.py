@@ -1,9 +1,10 @@
-"""The command line prints facts about models, and errors in one line."""
+"""The command line prints results, errors of one line, and exit codes."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,36 +12,7 @@ import pytest
 import renderers
 from renderers.cli import main
 
-
-def test_the_demo_shows_the_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
-    shown = capsys.readouterr().out
-    for expected in ("tokenizer.json", "byte-level      yes", "1 assistant  reasoning        * 'I have", "text: yes"):
-        assert expected in shown
-
-
-def test_the_demo_parses_a_completion_as_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
-    shown = capsys.readouterr().out
-    for expected in ("reasoning  ' compare.'", "call       get_weather {'city': 'Rome'}", "it is the same: yes"):
-        assert expected in shown
-
-
-def test_inspect_shows_facts_and_the_tokens_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", "--text", "Hello<|end|>"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "stop tokens     '<|end|>' 870" in lines
-    assert "special tokens  eos_token <|end|>, pad_token <|pad|>" in lines
-    assert lines[-1].split() == ["3", "870", "'<|end|>'"]
-
-
-def test_inspect_of_a_bare_vocabulary_lists_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "tokenizer.json").write_bytes((renderers.EMBEDDED / "tokenizer.json").read_bytes())
-    assert main(["inspect", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    for expected in ("takes images    not specified", "stop tokens     not specified", "chat templates  none"):
-        assert expected in lines
-    assert any(line.startswith("missing") and "tokenizer_config.json (not there)" in line for line in lines)
+COMMAND = str(Path(sys.executable).parent / "renderers")
 
 
 def test_an_error_is_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,45 +24,15 @@ def test_an_error_is_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str
 
 
 def test_a_terminal_that_cannot_show_a_character_gets_its_escape() -> None:
-    command = [str(Path(sys.executable).parent / "renderers"), "demo"]
+    command = [COMMAND, "demo"]
     done = subprocess.run(command, check=True, capture_output=True, env={"PYTHONIOENCODING": "ascii"})
     assert b"\\ufffd" in done.stdout
 
 
 def test_the_installed_command_runs() -> None:
-    command = Path(sys.executable).parent / "renderers"
-    done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
+
+    done = subprocess.run([COMMAND, "--version"], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == renderers.__version__
-
-
-def test_models_are_listed_with_their_level_of_verification(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:3] == ["family", "checked", "against"]
-    assert len(lines) == len(renderers.FAMILIES) + 1
-    rows = {line.split()[0]: line for line in lines[1:]}
-    assert "template, vocabulary" in rows["qwen3"]
-    assert "nothing" in rows["inkling"]
-    assert "not parsed" in rows["gemma4"]
-
-
-@pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])
-def test_one_family_is_shown_in_full(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", name]) == 0
-    shown = capsys.readouterr().out
-    classes = "classes         Qwen3Renderer, Qwen3RendererConfig"
-    for expected in (
-        classes,
-        "<think>",
-        "stops           <|im_end|> <|endoftext|>",
-        "switches        enable_thinking=True",
-    ):
-        assert expected in shown
-
-
-def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "nope"]) == 1
-    assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_ends_the_command_without_an_error() -> None:
@@ -102,6 +44,71 @@ def test_a_closed_pipe_ends_the_command_without_an_error() -> None:
     assert (shown.returncode, errors) == (0, b"")
 
 
-def test_the_default_family_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "default"]) == 0
-    assert capsys.readouterr().out.startswith("default\n")
+def test_the_module_runs_like_the_command() -> None:
+    for arguments in (["models", "qwen3"], ["inspect", "/no/such/place"], ["diff"], ["--help"]):
+        runs = [
+            subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            for command in ([COMMAND], [sys.executable, "-m", "renderers"])
+        ]
+        assert (runs[0].returncode, runs[0].stdout, runs[0].stderr) == (
+            runs[1].returncode,
+            runs[1].stdout,
+            runs[1].stderr,
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [([], 2), (["nothing"], 2), (["render"], 2), (["models", "--no-option"], 2), (["-h"], 0)]
+)
+def test_wrong_usage_has_exit_status_2(arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == status
+    assert bool(capsys.readouterr().err) is bool(status)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("one\n  two"), "renderers: one two\n"),
+        (KeyError("name"), "renderers: KeyError: 'name'\n"),
+        (RecursionError(), "renderers: RecursionError: \n"),
+        (OSError(28, "No space left on device"), "renderers: [Errno 28] No space left on device\n"),
+    ],
+)
+def test_any_error_is_one_line(
+    error: Exception, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str | None) -> str:
+        raise error
+
+    monkeypatch.setattr("renderers.cli.models.models", fail)
+    assert main(["models"]) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", line)
+
+
+def test_an_interrupt_ends_the_command_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(name: str | None) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("renderers.cli.models.models", interrupt)
+    assert main(["models"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(name: str | None) -> str:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("a template\nis unknown", UserWarning, stacklevel=1)
+        return "done"
+
+    before = warnings.showwarning
+    monkeypatch.setattr("renderers.cli.models.models", warn)
+    assert main(["models"]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("done\n", "renderers: warning: a template is unknown\n")
+    assert warnings.showwarning is before
