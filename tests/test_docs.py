@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -38,6 +41,18 @@ def anchors_in(page: Path) -> set[str]:
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_runs_as_pasted(code: str) -> None:
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+
+
+def test_the_examples_of_the_command_line_print_the_output_that_the_page_shows(tmp_path: Path) -> None:
+    text = (DOCS / "command-line.md").read_text()
+    (tmp_path / "chat.json").write_text(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for block in re.findall(r"```console\n\$ (.*?)```", text, re.DOTALL):
+        for example in block.split("\n$ "):
+            command, _, output = example.partition("\n")
+            run = ["sh", "-c", f"{command} 2>&1"]
+            done = subprocess.run(run, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+            assert done.stdout.rstrip("\n") == output.rstrip("\n"), command
 
 
 def test_the_first_example_prints_the_output_that_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from renderers import LoadedTokenizer, load_tokenizer
+from renderers import LoadedTokenizer
+from renderers.cli.inputs import load_model
 from renderers.core.text import align_columns
 
 _MAX_LISTED = 12
@@ -10,7 +11,7 @@ _MAX_LISTED = 12
 
 def inspect(model: str, *, revision: str | None, text: str | None) -> str:
     """Return a description of a tokenizer, and the tokens of `text` if it is given."""
-    tokenizer = load_tokenizer(model, revision=revision)
+    tokenizer = load_model(model, revision)
     parts = [describe(tokenizer)]
     if text is not None:
         parts.append(show_tokens(tokenizer, tokenizer.encode(text, add_special_tokens=False)))

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,7 @@ class Machine:
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    stderr: str = ""
 
     def load_all(self, name: str, *, revision: str = "", threads: int, **settings: str) -> list[dict[str, Any]]:
         inherited = {
@@ -74,6 +76,7 @@ class Machine:
         )
         answer = json.loads(done.stdout)
         self.log = answer["log"]
+        self.stderr = done.stderr
         results: list[dict[str, Any]] = answer["results"]
         return results
 
@@ -113,7 +116,7 @@ def test_all_files_are_of_one_commit_though_the_branch_moves(machine: Machine) -
 
     def moving(path: str, authorization: str | None) -> tuple[int, dict[str, str], bytes]:
         given = answer(path, authorization)
-        if path.endswith("/tokenizer.json") and len(machine.hub.requests) == 1:
+        if path.endswith("/tokenizer.json") and len(machine.hub.requests) == 2:  # the first one only checks the hub
             machine.hub.publish(NAME, config_of_second)
         return given
 
@@ -267,12 +270,97 @@ def test_unknown_repositories_and_those_without_a_vocabulary_are_named(machine: 
     assert "HF_HUB_OFFLINE" in offline["text"]
 
 
-def test_a_hub_that_fails_is_an_os_error(machine: Machine) -> None:
-    machine.hub.answer = lambda *_: (500, {}, b"")  # type: ignore[method-assign]
+@pytest.mark.parametrize(
+    ("status", "error", "remedy", "attempts"),
+    [
+        (401, "TokenizerNotFoundError", "HF_TOKEN", 1),
+        (403, "TokenizerNotFoundError", "HF_TOKEN", 1),
+        (404, "TokenizerNotFoundError", "Check the name", 1),
+        (429, "TokenizerUnreachableError", "Wait, set HF_TOKEN", 3),
+        (500, "TokenizerUnreachableError", "Try again later", 3),
+        (599, "TokenizerUnreachableError", "Try again later", 3),
+    ],
+)
+def test_a_hub_that_fails_is_an_error_of_one_line_after_a_few_requests(
+    machine: Machine, status: int, error: str, remedy: str, attempts: int
+) -> None:
+    machine.hub.answer = lambda *_: (status, {"Retry-After": "300"}, b"")  # type: ignore[method-assign]
     failed = machine.load()
-    assert failed["error"] == "TokenizerUnreachableError"
+    assert failed["error"] == error
     assert NAME in failed["text"]
+    assert remedy in failed["text"]
     assert "\n" not in failed["text"]
+    assert machine.stderr == ""
+    assert len(requests_of_files(machine.hub)) == attempts
+
+
+def requests_of_files(hub: FakeHub) -> list[str]:
+    return [path for _, path, _ in hub.requests if f"/{NAME}/" in path]
+
+
+def test_a_hub_that_fails_at_first_is_asked_again(machine: Machine) -> None:
+    machine.hub.publish(NAME, FILES)
+    answer = machine.hub.answer
+
+    def busy(path: str, authorization: str | None) -> tuple[int, dict[str, str], bytes]:
+        return answer(path, authorization) if len(requests_of_files(machine.hub)) > 2 else (503, {}, b"")
+
+    machine.hub.answer = busy  # type: ignore[method-assign]
+    assert set(machine.load()["files"]) == set(FILES)
+
+
+def test_an_unreachable_hub_is_tried_once_and_without_noise(machine: Machine) -> None:
+    failed = machine.load(HF_ENDPOINT="http://127.0.0.1:9")
+    assert failed["error"] == "TokenizerUnreachableError"
+    assert "127.0.0.1 could not be reached (ConnectError" in failed["text"]
+    assert (failed["text"].count("\n"), machine.stderr) == (0, "")
+    failed = machine.load(HF_ENDPOINT="http://hub.invalid")
+    assert "hub.invalid could not be reached" in failed["text"]
+    assert machine.stderr == ""
+
+
+def test_a_hub_that_does_not_respond_is_asked_once_and_the_error_names_the_time_out(machine: Machine) -> None:
+    released = threading.Event()
+
+    def hang(path: str, authorization: str | None) -> tuple[int, dict[str, str], bytes]:
+        released.wait()
+        return 500, {}, b""
+
+    machine.hub.answer = hang  # type: ignore[method-assign]
+    failed = machine.load(HF_HUB_ETAG_TIMEOUT="1")
+    released.set()
+    assert failed["error"] == "TokenizerUnreachableError"
+    assert "did not respond in time" in failed["text"]
+    assert "HF_HUB_ETAG_TIMEOUT" in failed["text"]
+    assert machine.stderr == ""
+    assert len(requests_of_files(machine.hub)) == 1
+
+
+def test_a_listing_that_does_not_respond_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+
+    def hang(*_: object, **__: object) -> list[object]:
+        released.wait()
+        return []
+
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: "")
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", hang)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub_module, "LISTING_SECONDS", 0.01)
+    with pytest.raises(TokenizerUnreachableError, match=r"no response within 0\.01 seconds"):
+        load_tokenizer(NAME)
+    released.set()
+
+
+def test_close_matches_of_a_name_are_in_the_error(machine: Machine) -> None:
+    machine.hub.publish("org/my-model", FILES)
+    machine.load("org/my-model")
+    for settings in ({}, {"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}):
+        assert machine.load("org/My-Model", **settings)["text"].endswith("Did you mean org/my-model (in the cache)?")
+        assert "or Qwen/Qwen3-" in machine.load("Qwen/Qwen3-88B", **settings)["text"]
+    machine.hub.gated.add("org/my-model")
+    assert "Did you mean" not in machine.load("org/my-model", revision="other")["text"]
 
 
 class TransportError(Exception):
@@ -315,6 +403,7 @@ def test_errors_of_the_disk_and_of_the_downloader_name_the_path_and_not_the_netw
     def download(*_: object, **__: object) -> None:
         raise error
 
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(TokenizerFileError, match=f"{type(error).__name__}: .*no reason") as raised:
@@ -338,6 +427,7 @@ def test_other_errors_are_not_reported_as_the_networks(error: Exception, monkeyp
     def download(*_: object, **__: object) -> None:
         raise error
 
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(type(error), match="a bug"):

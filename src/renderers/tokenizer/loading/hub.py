@@ -6,16 +6,21 @@ The cache is read by its documented layout: importing the client takes longer th
 from __future__ import annotations
 
 import errno
+import functools
+import http
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError, TokenizerUnreachableError
 from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
+from renderers.tokenizer.loading.network import CONNECT_SECONDS, address_of, first_response, quiet_client, within
 from renderers.tokenizer.loading.single_flight import SingleFlight
+from renderers.tokenizer.loading.suggest import did_you_mean
 
 Result = TypeVar("Result")
 
@@ -24,6 +29,9 @@ _REVISION = re.compile(r"(?=.{1,200}\Z)(?!.*\.\.)\w[\w./+-]*", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{6,64}")
 _NETWORK_PACKAGES = frozenset("huggingface_hub hf_xet httpx httpx2 httpcore requests urllib3 socket ssl".split())
 _NETWORK_ERRNOS = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
+_PAUSES = (0.5, 1.0)
+"""Seconds before the first request is repeated if the hub answers that it is busy or failed."""
+LISTING_SECONDS = 60
 _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
 
 
@@ -92,46 +100,101 @@ def _fetch(repository: str, revision: str) -> frozenset[str]:
             absent.add(file)
         return file not in absent
 
+    _check_hub(repository, commit())
     any(download(file) for file in VOCABULARY_FILES)
     # Before the other files: a load is repeated until all of those are cached, and so are the templates then.
-    tree = _request(repository, lambda: list(HfApi().list_repo_tree(repository, TEMPLATE_FOLDER, revision=commit())))
+    listing = functools.partial(HfApi().list_repo_tree, repository, TEMPLATE_FOLDER)
+    # The client has no time-out for a listing.
+    tree = _request(repository, lambda: within(LISTING_SECONDS, lambda: list(listing(revision=commit()))))
     templates = [entry.path for entry in tree or () if entry.path.endswith(".jinja")]
     for file in (*templates, *MODEL_FILES):
         download(file)
     return frozenset(absent)
 
 
+def _check_hub(repository: str, revision: str) -> None:
+    """Ask for the first file once, with short time-outs, before the client downloads it with long ones and retries.
+
+    The read time-out is that of the client, so that a slow hub is not taken for an unreachable one.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    timeouts: Any = (CONNECT_SECONDS, constants.HF_HUB_ETAG_TIMEOUT)  # both transports of the client accept a pair
+
+    def ask() -> object:
+        url = hf_hub_url(repository, VOCABULARY_FILES[0], revision=revision)
+        return first_response(lambda: get_hf_file_metadata(url, timeout=timeouts), url)
+
+    for pause in (*_PAUSES, None):
+        try:
+            _request(repository, ask)
+            return
+        except TokenizerUnreachableError as error:
+            if pause is None or _status_of(error) is None:
+                raise
+            time.sleep(pause)
+
+
 def _request(repository: str, send: Callable[[], Result]) -> Result | None:
     """Return the response of the hub; None if the file does not exist there."""
     from huggingface_hub import errors
 
-    refusals: dict[type[Exception], str] = {
-        errors.GatedRepoError: "{} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it.",
-        errors.RepositoryNotFoundError: "the hub has no repository {}, or it is private. Check the name, and HF_TOKEN.",
-        errors.RevisionNotFoundError: "{} has no such revision. Check its branches and tags.",
-        errors.HFValidationError: "the hub does not accept {} as a name ({}). Check the name.",
-    }
     try:
-        return send()
+        with quiet_client():
+            return send()
     except TokenizerFileError:
         raise
     except Exception as error:
         if isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError):
             return None
-        for kind, message in refusals.items():
-            if isinstance(error, kind):
-                raise HubClosedError(message.format(repository, error)) from error
+        refusal = _refusal(repository, error)
+        if refusal is not None:
+            raise HubClosedError(refusal) from error
         if _is_network_error(error):
-            raise TokenizerUnreachableError(
-                f"the hub could not be reached, or failed, for {repository} ({_reason(error)}). Check the network, "
-                "HF_ENDPOINT and the proxies, or set HF_HUB_OFFLINE=1 to use the cache as it is."
-            ) from error
+            raise TokenizerUnreachableError(_describe_failure(repository, error)) from error
         # The Rust downloader of the client raises plain `RuntimeError`.
         if isinstance(error, OSError) or type(error) is RuntimeError:
             path = getattr(error, "filename", None) or _cache_folder(repository)
             fault = f"could not be downloaded ({_reason(error)}). Check the permissions and the free space there."
             raise TokenizerFileError(fault, file=str(path)) from error
         raise
+
+
+def _refusal(repository: str, error: Exception) -> str | None:
+    """Describe the hub's refusal of a repository. None if the error is of another kind."""
+    from huggingface_hub import errors
+
+    status = _status_of(error)
+    if isinstance(error, errors.GatedRepoError):
+        return f"{repository} is gated. Ask for access on its page, and set HF_TOKEN to a token that has it."
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"{repository} has no such revision. Check its branches and tags."
+    if isinstance(error, errors.RepositoryNotFoundError) or status == 404:
+        return (
+            f"there is no such path, and the hub has no repository {repository}, or it is private. Check the name, "
+            f"HF_TOKEN and HF_ENDPOINT.{did_you_mean(repository)}"
+        )
+    if isinstance(error, errors.HFValidationError):
+        reason = " ".join(str(error).split())
+        return f"the hub does not accept {repository} as a name ({reason}). Check the name.{did_you_mean(repository)}"
+    if status in (401, 403):
+        return f"{repository}: the hub denies access ({_reason(error)}). Check HF_TOKEN."
+    return None
+
+
+def _describe_failure(repository: str, error: Exception) -> str:
+    """Describe a hub that cannot be reached, is too slow or failed."""
+    offline = "or set HF_HUB_OFFLINE=1 to use the cache as it is."
+    status = _status_of(error)
+    if status is not None:
+        remedy = "Wait, set HF_TOKEN" if status == 429 else "Try again later"
+        return f"{repository} cannot be downloaded: the hub failed ({_reason(error)}). {remedy}, {offline}"
+    host, _ = address_of(constants.ENDPOINT)
+    if any(type(cause).__name__ == "ReadTimeout" for cause in _causes(error)):
+        fault = f"{host} did not respond in time ({_reason(error)}). Try again, set HF_HUB_ETAG_TIMEOUT to more seconds"
+    else:
+        fault = f"{host} could not be reached ({_reason(error)}). Check the network, HF_ENDPOINT and the proxies"
+    return f"{repository} cannot be downloaded: {fault}, {offline}{did_you_mean(repository)}"
 
 
 def _is_network_error(error: Exception) -> bool:
@@ -145,7 +208,23 @@ def _is_network_error(error: Exception) -> bool:
     )
 
 
+def _causes(error: BaseException) -> list[BaseException]:
+    """Return an error, its cause, the cause of that, and so on."""
+    causes = [error]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    return causes
+
+
+def _status_of(error: BaseException) -> int | None:
+    """Return the HTTP status of the response that caused an error. None if there was no response."""
+    statuses = (getattr(getattr(cause, "response", None), "status_code", None) for cause in _causes(error))
+    return next((status for status in statuses if isinstance(status, int) and status >= 400), None)
+
+
 def _reason(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no details'])[0]}"
+    status = _status_of(error)
+    if status is not None:
+        return f"HTTP {status} {http.HTTPStatus(status).phrase}" if status in set(http.HTTPStatus) else f"HTTP {status}"
+    cause = _causes(error)[-1]
+    return f"{type(cause).__name__}: {(str(cause).strip().splitlines() or ['no details'])[0]}"

@@ -22,6 +22,7 @@ from renderers.tokenizer.loading.files import (
     file_identity,
     stat_or_none,
 )
+from renderers.tokenizer.loading.suggest import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ def locate(name: str, revision: str | None) -> TokenizerFiles:
         hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
             f"{name!r} is neither a file nor a directory{hint}, and cannot be the name of a repository. Check the path."
+            + did_you_mean(name)
         )
     if revision is not None and not hub.is_revision(revision):
         raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.")
@@ -92,7 +94,7 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
         if files is None:
             raise hub.HubClosedError(
                 f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
-                "download the repository first."
+                f"download the repository first.{did_you_mean(repository)}"
             )
         return files
     with contextlib.suppress(TokenizerLoadError):

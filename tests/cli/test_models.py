@@ -1,0 +1,43 @@
+"""`renderers models` lists the families, or shows one of them."""
+
+from __future__ import annotations
+
+import pytest
+
+import renderers
+from renderers.cli import main
+
+
+def test_models_are_listed_with_their_level_of_verification(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["family", "checked", "against"]
+    assert len(lines) == len(renderers.FAMILIES) + 1
+    rows = {line.split()[0]: line for line in lines[1:]}
+    assert "template, vocabulary" in rows["qwen3"]
+    assert "nothing" in rows["inkling"]
+    assert "not parsed" in rows["gemma4"]
+
+
+@pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])
+def test_one_family_is_shown_in_full(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", name]) == 0
+    shown = capsys.readouterr().out
+    classes = "classes         Qwen3Renderer, Qwen3RendererConfig"
+    for expected in (
+        classes,
+        "<think>",
+        "stops           <|im_end|> <|endoftext|>",
+        "switches        enable_thinking=True",
+    ):
+        assert expected in shown
+
+
+def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "nope"]) == 1
+    assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err
+
+
+def test_the_default_family_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "default"]) == 0
+    assert capsys.readouterr().out.startswith("default\n")
