@@ -12,6 +12,7 @@ from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.literals import TextUses
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
@@ -149,6 +150,11 @@ class BridgeContext:
         """Return the token ids of a text, without special tokens around it."""
         return self.tokenizer.encode(text, add_special_tokens=False)
 
+    @property
+    def text_uses(self) -> TextUses:
+        """How the template uses the texts of messages."""
+        return self.turn_format.key.program.text_uses
+
     @lazy
     def turn_format(self) -> TurnFormat:
         """The delimiters of turns with these tools."""
@@ -172,7 +178,7 @@ def field_rules(context: BridgeContext) -> FieldRules:
     """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
     arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
-    uses = program.text_uses
+    uses = context.text_uses
     literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
     return FieldRules(program.readable_fields, literals, uses)
 
