@@ -90,6 +90,35 @@ def test_a_date_for_each_sample_of_llama_triggers_no_learning(counted: Runs, hub
             needed.append(1)
 
 
+def check_bridges_with_free_text(counted: Runs, renderer_with: Callable[[str], ChatRenderer]) -> None:
+    """Check that renderers with other texts for an argument learn nothing when they bridge."""
+    use(renderer_with("1 May 2030"))
+    _ = renderer_with("1 May 2030").is_prefix_stable
+    for number in range(20):
+        renderer = renderer_with(f"{number} June 2031, which is far away" * (1 + number % 2))
+        with learning_nothing(counted) as needed:
+            needed.append(use(renderer))
+            _ = renderer.is_prefix_stable
+
+
+def test_a_text_for_each_renderer_needs_no_proofs_of_its_own(counted: Runs) -> None:
+    example = dated_example("bridged")
+    tokenizer, template = example.tokenizer, example.settings.chat_template
+    check_bridges_with_free_text(
+        counted,
+        lambda text: create_renderer(
+            tokenizer, chat_template=template, chat_template_kwargs={"date_string": text}, verify=False
+        ),
+    )
+
+
+def test_a_date_string_for_each_renderer_of_llama_needs_no_proofs_of_its_own(counted: Runs, hub: object) -> None:
+    tokenizer = load_tokenizer(LLAMA)
+    check_bridges_with_free_text(
+        counted, lambda text: create_renderer(tokenizer, chat_template_kwargs={"date_string": text})
+    )
+
+
 def check_shared(renderer: ChatRenderer, counted: Runs) -> None:
     use(renderer)
     settings, pickled = renderer.settings, pickle.dumps(renderer)

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
-from renderers.bridging.context import BridgeContexts, pipeline_key
+from renderers.bridging.context import BridgeContexts
 from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
@@ -590,12 +590,7 @@ class ChatRenderer:
         >>> stability.stable, stability.tried[0]
         (True, 'after a question: a turn, then user')
         """
-        keys = tuple(pipeline_key(self._pipeline, with_tools=with_tools) for with_tools in (False, True))
-        return learn_prefix_stability(keys, self._render_sample)
-
-    def _render_sample(self, messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
-        rendered = self._pipeline.run(messages, tools=tools, add_generation_prompt=False)
-        return rendered.text, rendered.encoded.ids.tolist()
+        return learn_prefix_stability(self._pipeline)
 
     # ==================
     # The model

@@ -347,3 +347,40 @@ def test_a_stop_token_that_strips_the_newline_after_it_drops_nothing_else(tmp_pa
     assert plain is not None
     assert bridged is not None
     assert bridged.token_ids == [*prompt, *completion, *newline, *plain.token_ids[len(prompt) + len(completion) :]]
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        ("m == messages[0] and not loop.first", BridgeReason.SUFFIX_VARIES),
+        ("m in messages[: loop.index0]", BridgeReason.SUFFIX_VARIES),
+        ("m is eq messages[0] and not loop.first", BridgeReason.SUFFIX_VARIES),
+        ("m.content == messages[0].content and not loop.first", BridgeReason.SUFFIX_VARIES),
+        ("messages.count(m) > 1 and loop.last", BridgeReason.SUFFIX_VARIES),
+        ("m == messages[-1] and not loop.last", BridgeReason.HISTORY_REWRITTEN),
+        ("loop.first and m in messages[1:]", BridgeReason.HISTORY_REWRITTEN),
+    ],
+)
+def test_a_template_that_compares_messages_is_not_bridged_if_an_earlier_message_may_be_equal(
+    test: str, reason: BridgeReason
+) -> None:
+    mark = "{% if " + test + " %}<|call|>{% endif %}"
+    body = "{% for m in messages %}<|turn|>{{ m.role }}\n" + mark + "{{ m.content }}<|end|>\n{% endfor %}"
+    prompt = "{% if add_generation_prompt %}{{ '<|turn|>assistant\n' }}{% endif %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=body + prompt)
+    refused = renderer.bridge(*prior_of(renderer, "Yes<|end|>"), ASK)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is reason
+    assert "equal to new message 0" in refused.detail
+
+
+def test_a_comparison_of_messages_that_changes_nothing_is_bridged() -> None:
+    # The new message follows the turn, which is never equal to it.
+    mark = "{% if loop.previtem is defined and loop.previtem == m %}<|call|>{% endif %}"
+    body = "{% for m in messages %}<|turn|>{{ m.role }}\n" + mark + "{{ m.content }}<|end|>\n{% endfor %}"
+    prompt = "{% if add_generation_prompt %}{{ '<|turn|>assistant\n' }}{% endif %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=body + prompt)
+    bridged = renderer.bridge(*prior_of(renderer, "Yes<|end|>"), ASK)
+    assert isinstance(bridged, Bridge)
+    conversation = [*ASK, {"role": "assistant", "content": "Yes"}, *ASK]
+    assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)

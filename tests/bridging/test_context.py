@@ -181,6 +181,29 @@ def test_a_template_argument_is_part_of_a_proof() -> None:
     assert isinstance(results["Eve"], BridgeRefusal)
 
 
+@pytest.mark.parametrize("note", ["1 May 2030", "a long note, " * 9])
+def test_an_argument_that_is_written_after_the_messages_is_in_the_suffix(note: str) -> None:
+    lead = "{% if add_generation_prompt %}{{ '<|turn|>system\\n' + note + '<|end|>\\n' }}{% endif %}"
+    template = TURN.replace("[MARK]", "") + "{% endfor %}" + lead + PROMPT
+    renderer = create_renderer(
+        load_tokenizer(EMBEDDED),
+        chat_template=template,
+        chat_template_kwargs={"note": note},
+        thinking_retention="all",
+    )
+    bridged = bridge(renderer, BYE)
+    assert isinstance(bridged, Bridge)
+    assert renderer.tokenizer.decode(bridged.tokens.token_ids).count(note) == 2
+
+
+def test_an_argument_that_only_a_long_history_writes_after_the_messages_is_refused() -> None:
+    template = TURN.replace("[MARK]", "") + "{% endfor %}{% if messages | length > 9 %}{{ note }}{% endif %}" + PROMPT
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template, chat_template_kwargs={"note": "Now!"})
+    refused = bridge(renderer, BYE)
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
 # ==================
 # One proof for all messages of a kind
 # ==================

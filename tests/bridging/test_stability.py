@@ -21,6 +21,7 @@ from renderers import (
     create_renderer_pool,
     load_tokenizer,
 )
+from renderers.bridging import stability as stability_module
 from renderers.bridging.stability import prefix_stability
 from tests.support.bridging import TEMPLATES, renderer_of
 from tests.support.conversations import CONVERSATIONS, TOOLS
@@ -258,7 +259,7 @@ def test_a_template_that_exceeds_a_limit_is_an_error() -> None:
 def test_stability_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = renderer_for(APPEND_ONLY)
     stability = renderer.prefix_stability()
-    monkeypatch.setattr(ChatRenderer, "_render_sample", None)
+    monkeypatch.setattr(stability_module, "prefix_stability", None)
     assert renderer.is_prefix_stable
     assert renderer.prefix_stability() == stability
 
@@ -280,7 +281,7 @@ def test_a_pool_has_prefix_stability_too() -> None:
 
 def test_equal_renderers_share_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     first = renderer_for(DROPS).prefix_stability()
-    monkeypatch.setattr(ChatRenderer, "_render_sample", None)
+    monkeypatch.setattr(stability_module, "prefix_stability", None)
     again = renderer_for(DROPS).prefix_stability()
     assert again == first
     assert again.before is not first.before

@@ -202,18 +202,18 @@ class Extension:
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
         if sample.turn.content in ("", PROBE_CONTENT):
             turn = turn._replace(content=sample.turn.content)
-        suffix = self._suffix_by_proof(turn, sample)
+        suffix = self._suffix_by_proof(turn, sample, self.context)
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        return self._suffix_by_proof(turn, Sample(turn, self.new)) or refuse(
+        return self._suffix_by_proof(turn, Sample(turn, self.new), self.context.exactly) or refuse(
             BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
         )
 
-    def _suffix_by_proof(self, turn: Turn, sample: Sample) -> _Suffix | BridgeRefusal | None:
+    def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
         key = hash_text(repr(sample))
-        proof = self.context.remember(("proof", key), lambda: prove(self.context, sample))
+        proof = context.remember(("proof", key), lambda: prove(context, sample))
         chosen = choose_outcome(
             proof,
             has_token=self._has_token,
@@ -278,7 +278,7 @@ class Extension:
         """Return the pieces after the turn; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
-        followed = self.context.render(messages, turn=index, prompt=True)
+        followed = self.context.render_actual(messages, turn=index)
         if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
         return read_suffix(followed)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.literals import TextUses
+from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
@@ -51,8 +53,18 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
     """Return everything that determines how a pipeline renders messages, except the content of the tools."""
     settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
     # Lists and long texts among the arguments are not in the probe key.
-    probed = pipeline.turn_format(with_tools=with_tools).key, repr(pipeline.arguments)
+    probed = pipeline.turn_format(with_tools=with_tools).key, repr(sorted(pipeline.arguments.items()))
     return *probed, settings.content_tokens, settings.conventions, settings.prefill, vocab.stop_texts, vocab.digest
+
+
+def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipeline:
+    """Return the pipeline to render sample conversations with: free text among the arguments is a probe word.
+
+    The template only writes such a text, so samples hold for all of its values.
+    """
+    probed = pipeline.turn_format(with_tools=with_tools).key.arguments
+    free = {name: value for name, value in probed if value == PROBE_ARGUMENT != pipeline.arguments[name]}
+    return pipeline.with_settings(chat_template_kwargs={**pipeline.arguments, **free}) if free else pipeline
 
 
 @dataclass(frozen=True)
@@ -115,11 +127,18 @@ class BridgeContext:
     tools: list[JsonObject] | None
     header: str
     """The text that an assistant turn begins with."""
+    exact: bool = False
+    """True if samples are rendered with the arguments as they are, and not with probe words for free text."""
+
+    @lazy
+    def samples(self) -> RenderPipeline:
+        """The pipeline that samples are rendered with."""
+        return self.pipeline if self.exact else sample_pipeline(self.pipeline, with_tools=self.tools is not None)
 
     @lazy
     def _proofs(self) -> BoundedTable[Any]:
         tools = hash_text(repr(self.tools))
-        key = pipeline_key(self.pipeline, with_tools=self.tools is not None), tools, self.header
+        key = pipeline_key(self.samples, with_tools=self.tools is not None), tools, self.header
         table = _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
         _TABLES.add(table)
         return table
@@ -133,9 +152,19 @@ class BridgeContext:
         return self.remember(probe, lambda: probe(self))
 
     def render(self, messages: Sequence[JsonObject], *, turn: int, prompt: bool) -> RenderedTurn:
-        """Render messages with these tools, with a generation prompt if `prompt` is True. Raises as `render` does."""
-        rendered = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
+        """Render a sample with these tools, with a generation prompt if `prompt` is True. Raises as `render` does."""
+        rendered = self.samples.run(list(messages), tools=self.tools, add_generation_prompt=prompt)
         return RenderedTurn(rendered, turn, self.special_tokens)
+
+    def render_actual(self, messages: Sequence[JsonObject], *, turn: int) -> RenderedTurn:
+        """Render messages with the actual arguments, with a generation prompt. Raises as `render` does."""
+        rendered = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=True)
+        return RenderedTurn(rendered, turn, self.special_tokens)
+
+    @lazy
+    def exactly(self) -> BridgeContext:
+        """The same context with samples that are rendered with the arguments as they are."""
+        return self if self.samples is self.pipeline else replace(self, exact=True)
 
     @property
     def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
@@ -148,6 +177,11 @@ class BridgeContext:
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text, without special tokens around it."""
         return self.tokenizer.encode(text, add_special_tokens=False)
+
+    @property
+    def text_uses(self) -> TextUses:
+        """How the template uses the texts of messages."""
+        return self.turn_format.key.program.text_uses
 
     @lazy
     def turn_format(self) -> TurnFormat:
@@ -171,8 +205,8 @@ class BridgeContexts:
 def field_rules(context: BridgeContext) -> FieldRules:
     """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
-    arguments = {**context.tokenizer.special_tokens_map, **context.pipeline.arguments}
-    uses = program.text_uses
+    arguments = {**context.tokenizer.special_tokens_map, **context.samples.arguments}
+    uses = context.text_uses
     literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
     return FieldRules(program.readable_fields, literals, uses)
 

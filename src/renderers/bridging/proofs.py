@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from renderers.bridging.sample_histories import (
     SampleHistory,
     Turn,
     long_histories,
+    repeating_histories,
     sample_histories,
     substitute_turn,
     substitute_turns,
@@ -113,12 +114,15 @@ class _History(NamedTuple):
     required: frozenset[str]
 
 
-def _render_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
-    """Return the histories that the template accepts, and its errors for the others."""
+def _common_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
+    """Return the histories of all proofs that the template accepts, and its errors for the others."""
+    return _render_histories(context, (*sample_histories(), *long_histories(context.text_uses.counts)))
+
+
+def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) -> tuple[list[_History], list[str]]:
     pattern = compile_alternation(context.special_tokens)
     histories, errors = [], []
-    counts = context.turn_format.key.program.text_uses.counts
-    for sample in (*sample_histories(), *long_histories(counts)):
+    for sample in samples:
         try:
             prompt = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace.text
         except REJECTIONS as error:
@@ -132,8 +136,13 @@ def prove(context: BridgeContext, sample: Sample) -> Proof:
     """Render a turn and new messages after each sample history."""
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    histories, history_errors = context.learn(_render_histories)
-    for history, substitute in itertools.product(histories, tuple(substitute_turns(sample.turn, sample.new))):
+    histories, history_errors = context.learn(_common_histories)
+    substitutes = tuple(substitute_turns(sample.turn, sample.new))
+    if context.text_uses.compares_messages:
+        # A real history may repeat a message.
+        repeating, _ = _render_histories(context, repeating_histories(substitutes[0], sample.new))
+        histories = [*histories, *repeating]
+    for history, substitute in itertools.product(histories, substitutes):
         try:
             outcomes.append(_prove_history(context, history, sample, substitute, suffixes))
         except REJECTIONS as error:

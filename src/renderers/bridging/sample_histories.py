@@ -47,6 +47,15 @@ class HistoryFeature(enum.StrEnum):
     OWN = "an assistant message just before"
 
 
+_REPEATED: tuple[frozenset[HistoryFeature], ...] = (
+    frozenset(),
+    frozenset({HistoryFeature.SYSTEM, HistoryFeature.TURN, HistoryFeature.THOUGHT}),
+    frozenset({HistoryFeature.RESULT}),
+    frozenset({HistoryFeature.OWN}),
+)
+"""The features of the histories in which messages are repeated."""
+
+
 class SampleHistory(NamedTuple):
     """A history. Each begins with a question, which is not listed among its features."""
 
@@ -106,6 +115,38 @@ def _long_history(length: int) -> SampleHistory:
         messages.insert(0, chat_message("system", PROBE_SYSTEM))
         features.add(HistoryFeature.SYSTEM)
     return SampleHistory(f"{length} messages", frozenset(features), tuple(messages))
+
+
+def repeating_histories(turn: JsonObject, new: Sequence[JsonObject]) -> Iterator[SampleHistory]:
+    """Yield histories with messages that are equal to each other, to the turn, or to a new message.
+
+    A message of another kind gets only the content.
+
+    >>> turn, bye = {"role": "assistant", "content": "Hm"}, {"role": "user", "content": "Bye"}
+    >>> repeated = next(repeating_histories(turn, [bye]))
+    >>> repeated.name, repeated.messages
+    ('a message equal to the turn', ({'role': 'user', 'content': 'Hm'},))
+    """
+    repeated = {"the turn": turn} | {f"new message {number}": message for number, message in enumerate(new)}
+    for history in sample_histories():
+        if history.features not in _REPEATED:
+            continue
+        for name, message in repeated.items():
+            changed = [_repeat(earlier, message) for earlier in history.messages]
+            places = [{place} for place in range(len(changed))]
+            for replaced in (*places, set(range(len(changed)))) if len(changed) > 1 else places:
+                messages = [changed[place] if place in replaced else old for place, old in enumerate(history.messages)]
+                yield history._replace(name=f"a message equal to {name}", messages=tuple(messages))
+        by_role: dict[str, JsonObject] = {}
+        alike = tuple(by_role.setdefault(earlier["role"], earlier) for earlier in history.messages)
+        if alike != history.messages:
+            yield history._replace(name="messages equal to each other", messages=alike)
+
+
+def _repeat(earlier: JsonObject, message: JsonObject) -> JsonObject:
+    """Return an earlier message that repeats another one. A call stays one, because its result follows."""
+    is_alike = message["role"] == earlier["role"] and ("tool_calls" in message) is ("tool_calls" in earlier)
+    return message if is_alike else {**earlier, "content": message.get("content", "")}
 
 
 def substitute_turn(turn: Turn, new: Sequence[JsonObject]) -> JsonObject:

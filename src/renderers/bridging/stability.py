@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from renderers.bridging.context import pipeline_key, sample_pipeline
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.completions import CalledTool, ReasoningState
@@ -25,6 +26,7 @@ from renderers.core.probe_words import (
 from renderers.core.probes import CALL_ID, TOOL, chat_message
 from renderers.core.text import first_difference, quote_short
 from renderers.programs.base import REJECTIONS
+from renderers.rendering.pipeline import RenderPipeline
 
 _CONTEXT = 60
 """The number of characters that are quoted on each side of a boundary."""
@@ -58,11 +60,18 @@ RenderSample = Callable[[list[JsonObject], list[JsonObject] | None], tuple[str, 
 """Returns the text and the ids of messages and tools, without a generation prompt. Raises the errors of `render`."""
 
 
-def learn_prefix_stability(key: Hashable, render: RenderSample) -> PrefixStability:
-    """Return the result of `prefix_stability`, computed once per process for each `key`.
+def learn_prefix_stability(pipeline: RenderPipeline) -> PrefixStability:
+    """Return the result of `prefix_stability` for a pipeline, computed once per process for equal ones.
 
-    `key` is everything that determines the output of `render`. The record is a copy that the caller may change.
+    The record is a copy that the caller may change.
     """
+    samples = {with_tools: sample_pipeline(pipeline, with_tools=with_tools) for with_tools in (False, True)}
+    key = tuple(pipeline_key(sample, with_tools=with_tools) for with_tools, sample in samples.items())
+
+    def render(messages: list[JsonObject], tools: list[JsonObject] | None) -> tuple[str, list[int]]:
+        rendered = samples[tools is not None].run(messages, tools=tools, add_generation_prompt=False)
+        return rendered.text, rendered.encoded.ids.tolist()
+
     return copy.deepcopy(_LEARNED.get(key, lambda: prefix_stability(render)))
 
 

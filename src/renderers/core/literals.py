@@ -27,13 +27,23 @@ class TextUses(NamedTuple):
     """True if a text that is tested may be joined from several texts."""
     counts: frozenset[int]
     """The numbers that the format compares a number of messages with."""
+    compares_messages: bool
+    """True if messages, or texts of them other than ids and names, may be compared with each other."""
 
     def is_exact(self, field: str) -> bool:
         """Return True if the value of a field may not be replaced by another one with the same literals."""
         return self.exact_fields is None or field in self.exact_fields
 
 
-PLAIN_USES = TextUses(frozenset(), short_length=0, id_lengths=False, tested=None, joins_texts=True, counts=frozenset())
+PLAIN_USES = TextUses(
+    frozenset(),
+    short_length=0,
+    id_lengths=False,
+    tested=None,
+    joins_texts=True,
+    counts=frozenset(),
+    compares_messages=False,
+)
 """The uses of a format that only writes texts and tests them against its literals."""
 
 

@@ -149,6 +149,12 @@ class RenderPipeline:
 
     settings: PipelineSettings
 
+    def with_settings(self, **changes: Any) -> RenderPipeline:
+        """Return a pipeline with some settings changed."""
+        names = [item.name for item in fields(PipelineSettings) if item.init]
+        kept = {name: getattr(self.settings, name) for name in names}
+        return RenderPipeline(PipelineSettings(**kept | changes))
+
     def program(self, *, with_tools: bool, verify: bool | None = None) -> Program:
         """Return the program for conversations with or without tools, by default with the setting of `verify`."""
         settings = self.settings

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import nodes
 
 from renderers.core.literals import SHORT_TEXT, TemplateLiterals, TextUses
+from renderers.templating.compared_messages import compares_messages
 from renderers.templating.literals import (
     TESTING,
     constant_texts,
@@ -93,6 +94,7 @@ def text_uses(source: str) -> TextUses:
         ),
         joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in counts if 2 < count <= _LARGEST_COUNT),
+        compares_messages=compares_messages(source),
     )
 
 
