@@ -160,9 +160,10 @@ def test_a_completion_is_parsed_with_the_arguments_of_its_prompt(name: str) -> N
 @pytest.mark.parametrize("verb", ["render", "render_ids", "render_text", "trace", "parse_response"])
 def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
+    given: Any = [1] if verb == "parse_response" else [{"role": "user", "content": "Hi"}]
     with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of this method nor a variable"):
-        getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
-    assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
+        getattr(renderer, verb)(given, add_generation_promt=True)
+    assert getattr(renderer, verb)(given, enable_thinking=True)
 
 
 def test_later_changes_of_the_callers_arguments_have_no_effect() -> None:

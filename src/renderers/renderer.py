@@ -529,7 +529,7 @@ class ChatRenderer:
         tool_list = normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self._make_parser(tool_list, prompt).close(completion)
+            parsed = self._make_parser(tool_list, prompt, {}).close(completion)
             prior = Prior(prompt, completion, parsed.state, parsed.content)
             if process_multimodal:
                 _reject_media(messages)

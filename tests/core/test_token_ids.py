@@ -143,7 +143,6 @@ def test_a_list_of_ids_is_not_copied() -> None:
         ({1, 2}, "not a set"),
         (object(), "not an object"),
     ],
-    ids=str,
 )
 def test_an_argument_that_is_not_a_sequence_is_rejected(ids: Any, error: str) -> None:
     with pytest.raises(TypeError) as caught:
