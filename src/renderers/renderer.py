@@ -551,6 +551,7 @@ class ChatRenderer:
             family_match=self.family_match,
             parsers=self.settings.parsers,
             program_name=self.settings.program,
+            date=self.settings.date,
         )
 
     def get_stop_token_ids(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -202,6 +203,22 @@ def test_an_argument_that_only_a_long_history_writes_after_the_messages_is_refus
     refused = bridge(renderer, BYE)
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+def test_the_date_is_part_of_a_proof_if_the_template_tests_it() -> None:
+    mark = "{% if strftime_now('%d') | int > 15 %}{{ loop.index }}{% endif %}"
+    clear_proof_caches()
+    results = [bridge(renderer_for(mark, date=datetime.datetime(2030, 5, day)), BYE) for day in (10, 20)]
+    assert [type(result) for result in results] == [Bridge, BridgeRefusal]
+
+
+def test_a_date_after_the_messages_is_in_the_suffix() -> None:
+    clear_proof_caches()
+    for day in (10, 20):
+        renderer = renderer_for("{{ strftime_now('%d May') }}", date=datetime.datetime(2030, 5, day))
+        bridged = bridge(renderer, BYE)
+        assert isinstance(bridged, Bridge)
+        assert f"{day} May" in renderer.tokenizer.decode(bridged.tokens.token_ids)
 
 
 # ==================

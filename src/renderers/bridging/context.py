@@ -60,11 +60,14 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
 def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipeline:
     """Return the pipeline to render sample conversations with: free text among the arguments is a probe word.
 
-    The template only writes such a text, so samples hold for all of its values.
+    The template only writes such a text, so samples hold for all of its values. The date is treated alike.
     """
-    probed = pipeline.turn_format(with_tools=with_tools).key.arguments
-    free = {name: value for name, value in probed if value == PROBE_ARGUMENT != pipeline.arguments[name]}
-    return pipeline.with_settings(chat_template_kwargs={**pipeline.arguments, **free}) if free else pipeline
+    key, arguments = pipeline.turn_format(with_tools=with_tools).key, pipeline.arguments
+    free = {name: value for name, value in key.arguments if value == PROBE_ARGUMENT != arguments[name]}
+    date = key.now if key.program.mentions("strftime_now") else pipeline.settings.date
+    if not free and date == pipeline.settings.date:
+        return pipeline
+    return pipeline.with_settings(chat_template_kwargs={**arguments, **free}, date=date)
 
 
 @dataclass(frozen=True)
