@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import pickle
 from collections.abc import Callable, Iterator
@@ -117,6 +118,18 @@ def test_a_date_string_for_each_renderer_of_llama_needs_no_proofs_of_its_own(cou
     check_bridges_with_free_text(
         counted, lambda text: create_renderer(tokenizer, chat_template_kwargs={"date_string": text})
     )
+
+
+@pytest.mark.parametrize("name", [LLAMA, "openai/gpt-oss-20b", "mistralai/Mistral-Small-3.2-24B-Instruct-2506"])
+def test_a_date_for_each_renderer_triggers_no_learning(name: str, counted: Runs, hub: object) -> None:
+    tokenizer = load_tokenizer(name)
+    use(create_renderer(tokenizer, date=datetime.datetime(2030, 5, 1)))
+    for day in range(1, 4):
+        renderer = create_renderer(tokenizer, date=datetime.datetime(2031, 6, day, 7, 8, 9))
+        text = renderer.tokenizer.decode(renderer.render_ids(MESSAGES[1:]))
+        assert f"0{day} Jun 2031" in text or f"2031-06-0{day}" in text
+        with learning_nothing(counted) as needed:
+            needed.append(use(renderer))
 
 
 def check_shared(renderer: ChatRenderer, counted: Runs) -> None:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
 from renderers.bridging.context import BridgeContexts
-from renderers.bridging.refusal import BridgeRefusal, naming_new_messages
+from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
@@ -494,17 +494,18 @@ class ChatRenderer:
         *,
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
+        **template_arguments: Any,
     ) -> Bridge | BridgeRefusal:
         """Extend a rollout by new messages without changing its tokens, or return a refusal with a reason.
 
         The returned tokens are the previous prompt and completion, then the template's text for the new messages, up
         to the start of the assistant's next turn. The text must not depend on the unknown history. With the default
         `thinking_retention`, the template must also leave the history unchanged. A completion that was cut off is
-        closed with the template's own tokens, which are not sampled. A bridge uses the template arguments of the
-        renderer: create a renderer with the arguments if the prompt was rendered with others.
+        closed with the template's own tokens, which are not sampled. `tools` and `template_arguments` are those of the
+        prompt.
 
         Raises:
-            TypeError: An id is not an int. Names its position.
+            TypeError: An id is not an int; names its position. Or a template argument is unknown, as in `render_ids`.
             TokenIdError: An id is negative, or above 4,294,967,295. Names its position.
             MessageError: A new message or a tool cannot be rendered.
             TemplateLimitError: The template exceeds its limits.
@@ -520,6 +521,7 @@ class ChatRenderer:
         >>> renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
+        arguments = self._normalise_arguments(template_arguments) if template_arguments else {}
         prompt = as_ids(previous_prompt_ids, name="previous_prompt_ids")
         completion = as_ids(previous_completion_ids, name="previous_completion_ids")
         messages = [] if new_messages is None else list_messages(new_messages)
@@ -533,9 +535,9 @@ class ChatRenderer:
             prior = Prior(prompt, completion, parsed.state, parsed.content)
             if process_multimodal:
                 _reject_media(messages)
-            context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header)
-            retention = self.settings.thinking_retention or self._default_retention
-            return Extension(context, prior, messages, retention).bridge()
+            context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
+            retention = self._retention_in(context.pipeline) if arguments else self._default_retention
+            return Extension(context, prior, messages, self.settings.thinking_retention or retention).bridge()
 
     def bridge_to_next_turn(
         self,
@@ -545,14 +547,23 @@ class ChatRenderer:
         *,
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
+        **template_arguments: Any,
     ) -> RenderedTokens | None:
-        """Return the tokens of `bridge`, or None if it refuses. The reason is logged at debug level."""
+        """Return the tokens of `bridge`, or None if it refuses.
+
+        The first refusal of each reason is logged at info level, later ones at debug level.
+        """
         prior = previous_prompt_ids, previous_completion_ids
-        bridged = self.bridge(*prior, new_messages, tools=tools, process_multimodal=process_multimodal)
+        options = {"process_multimodal": process_multimodal, **template_arguments}
+        bridged = self.bridge(*prior, new_messages, tools=tools, **options)
         if isinstance(bridged, Bridge):
             return bridged.tokens
-        _LOG.debug("no bridge to the next turn: %s: %s", bridged.reason, bridged.detail)
+        self._refusal_log.add(bridged)
         return None
+
+    @lazy
+    def _refusal_log(self) -> RefusalLog:
+        return RefusalLog()
 
     @lazy
     def _bridge_contexts(self) -> BridgeContexts:
@@ -560,9 +571,12 @@ class ChatRenderer:
 
     @lazy
     def _default_retention(self) -> ThinkingRetention | None:
-        turn_format = self._pipeline.turn_format(with_tools=False)
-        silent = empty_reasoning(turn_format, "user") is not None
-        return retention_of(self.family_match.family, self.settings.chat_template_kwargs, silent=silent)
+        return self._retention_in(self._pipeline)
+
+    def _retention_in(self, pipeline: RenderPipeline) -> ThinkingRetention | None:
+        """Return the reasoning that bridges keep by default with the template arguments of a pipeline."""
+        silent = empty_reasoning(pipeline.turn_format(with_tools=False), "user") is not None
+        return retention_of(self.family_match.family, pipeline.arguments, silent=silent)
 
     @property
     def is_prefix_stable(self) -> bool:
@@ -606,6 +620,7 @@ class ChatRenderer:
             family_match=self.family_match,
             parsers=self.settings.parsers,
             program_name=self.settings.program,
+            date=self.settings.date,
         )
 
     def get_stop_token_ids(self) -> list[int]:
@@ -666,6 +681,7 @@ class MultimodalChatRenderer(ChatRenderer):
         tools: Iterable[Any] | None = None,
         process_multimodal: bool = True,
         previous_multi_modal_data: MultiModalData | None = None,
+        **template_arguments: Any,
     ) -> RenderedTokens | None:
         """Return the tokens of `bridge` with a copy of the prior prompt's media, or None if the bridge is refused.
 
@@ -673,7 +689,8 @@ class MultimodalChatRenderer(ChatRenderer):
         items with it, but no dict and no list.
         """
         prior = previous_prompt_ids, previous_completion_ids
-        bridged = super().bridge_to_next_turn(*prior, new_messages, tools=tools, process_multimodal=process_multimodal)
+        options = {"process_multimodal": process_multimodal, **template_arguments}
+        bridged = super().bridge_to_next_turn(*prior, new_messages, tools=tools, **options)
         if bridged is not None and previous_multi_modal_data is not None:
             bridged.multi_modal_data = previous_multi_modal_data.copy()
         return bridged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import operator
 from collections.abc import Sequence
@@ -66,6 +67,7 @@ def resolve(
     family_match: FamilyMatch = NO_MATCH,
     parsers: ParserOverrides = NO_OVERRIDES,
     program_name: str = "template",
+    date: datetime.datetime = DEFAULT_DATE,
 ) -> Resolution:
     """Resolve the stop tokens and the grammar of a model from its files, its family and its format.
 
@@ -99,7 +101,7 @@ def resolve(
         conflicts.append(UNREAD_CALLS)
     if probe_error is not None:
         conflicts.append(f"{UNPROBED} ({probe_error})")
-    if program.mentions("strftime_now") and turns.key.now == DEFAULT_DATE:
+    if program.mentions("strftime_now") and date == DEFAULT_DATE:
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:
         conflicts.append(family_match.warning)

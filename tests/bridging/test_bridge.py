@@ -391,12 +391,19 @@ def test_a_template_that_counts_messages_is_refused(test: str) -> None:
     )
 
 
-def test_the_reason_of_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_refusal_of_each_reason_is_logged_at_info_level(caplog: pytest.LogCaptureFixture) -> None:
     renderer = embedded()
+    prior = prompt_of(renderer), ids_of(renderer, "<|think|>A<|end|>")
     with caplog.at_level(logging.DEBUG, logger="renderers"):
-        prior = prompt_of(renderer), ids_of(renderer, "<|think|>A<|end|>")
-        assert renderer.bridge_to_next_turn(*prior, [BYE]) is None
-    assert "reasoning_open" in caplog.text
+        for new in ([BYE], [BYE], []):
+            assert renderer.bridge_to_next_turn(*prior, new) is None
+    records = [record for record in caplog.records if "no bridge" in record.message]
+    assert [record.levelno for record in records] == [logging.INFO, logging.DEBUG, logging.INFO]
+    assert [
+        reason in record.message
+        for reason, record in zip(("reasoning_open", "reasoning_open", "nothing_new"), records, strict=True)
+    ] == [True] * 3
+    assert "Pass the messages that follow the completion." in records[2].message
 
 
 # ==================
@@ -504,6 +511,26 @@ def test_qwen_keeps_reasoning_within_a_tool_cycle_if_the_retention_allows_it() -
     assert added(renderer, call, result("1")).startswith("\n<|im_start|>user\n<tool_response>\n1\n</tool_response>")
     assert refused(renderer, call, result("1"), BYE).reason is BridgeReason.HISTORY_REWRITTEN
     assert added(hub("qwen3", thinking_retention="all"), call, result("1"), BYE)
+
+
+@HUB
+@pytest.mark.parametrize(
+    ("template", "arguments"),
+    [
+        ("qwen3", {"enable_thinking": False}),
+        ("glm-4.5", {"enable_thinking": False}),
+        ("deepseek-v3.1", {"thinking": True}),
+        ("llama-3.2", {"date_string": "1 May 2030"}),
+    ],
+)
+def test_a_bridge_with_arguments_equals_that_of_a_renderer_with_them(template: str, arguments: dict[str, Any]) -> None:
+    plain, other = hub(template), hub(template, chat_template_kwargs=arguments)
+    prompt = other.render_ids([HI], add_generation_prompt=True)
+    completion = [*ids_of(plain, "Yes."), plain.get_stop_token_ids()[0]]
+    bridged, expected = plain.bridge(prompt, completion, [BYE], **arguments), other.bridge(prompt, completion, [BYE])
+    assert isinstance(bridged, Bridge) is isinstance(expected, Bridge)
+    if isinstance(bridged, Bridge):
+        assert bridged == expected
 
 
 @HUB

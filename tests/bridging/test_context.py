@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -36,10 +37,14 @@ def tool(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def bridge(
-    renderer: ChatRenderer, *new: dict[str, Any], completion: str = "Hello<|end|>", tools: Any = None
+    renderer: ChatRenderer,
+    *new: dict[str, Any],
+    completion: str = "Hello<|end|>",
+    tools: Any = None,
+    **arguments: Any,
 ) -> Bridge | BridgeRefusal:
-    prompt = renderer.render_ids([ASK], tools=tools, add_generation_prompt=True)
-    return renderer.bridge(prompt, renderer.tokenizer.encode(completion), list(new), tools=tools)
+    prompt = renderer.render_ids([ASK], tools=tools, add_generation_prompt=True, **arguments)
+    return renderer.bridge(prompt, renderer.tokenizer.encode(completion), list(new), tools=tools, **arguments)
 
 
 @pytest.fixture
@@ -202,6 +207,52 @@ def test_an_argument_that_only_a_long_history_writes_after_the_messages_is_refus
     refused = bridge(renderer, BYE)
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.SUFFIX_VARIES
+
+
+def test_the_date_is_part_of_a_proof_if_the_template_tests_it() -> None:
+    mark = "{% if strftime_now('%d') | int > 15 %}{{ loop.index }}{% endif %}"
+    clear_proof_caches()
+    results = [bridge(renderer_for(mark, date=datetime.datetime(2030, 5, day)), BYE) for day in (10, 20)]
+    assert [type(result) for result in results] == [Bridge, BridgeRefusal]
+
+
+def test_a_date_after_the_messages_is_in_the_suffix() -> None:
+    clear_proof_caches()
+    for day in (10, 20):
+        renderer = renderer_for("{{ strftime_now('%d May') }}", date=datetime.datetime(2030, 5, day))
+        bridged = bridge(renderer, BYE)
+        assert isinstance(bridged, Bridge)
+        assert f"{day} May" in renderer.tokenizer.decode(bridged.tokens.token_ids)
+
+
+def test_arguments_of_a_call_count_like_those_of_the_renderer(proofs: list[Any]) -> None:
+    mark = "{% if message.name == speaker %}{{ loop.index }}{% endif %}"
+    plain, new = renderer_for(mark, verify=False), {**BYE, "name": "Eve"}
+    results = {}
+    for speaker in ("Ada", "Eve"):
+        results[speaker] = bridge(renderer_for(mark, chat_template_kwargs={"speaker": speaker}, verify=False), new)
+        needed = len(proofs)
+        assert bridge(plain, new, speaker=speaker) == results[speaker]
+        assert len(proofs) == needed
+    assert isinstance(results["Ada"], Bridge)
+    assert isinstance(results["Eve"], BridgeRefusal)
+
+
+def test_an_argument_of_a_call_overrides_that_of_the_renderer() -> None:
+    renderer = renderer_for("{{ note }}", chat_template_kwargs={"note": "old"})
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True, note="new")
+    bridged = renderer.bridge_to_next_turn(prompt, renderer.tokenizer.encode("Hello<|end|>"), [BYE], note="new")
+    assert bridged is not None
+    conversation = [ASK, {"role": "assistant", "content": "Hello"}, BYE]
+    assert bridged.token_ids == renderer.render_ids(conversation, add_generation_prompt=True, note="new")
+    assert bridged.token_ids != renderer.render_ids(conversation, add_generation_prompt=True)
+
+
+@pytest.mark.parametrize("method", ["bridge", "bridge_to_next_turn"])
+def test_an_argument_that_the_template_does_not_read_is_an_error(method: str) -> None:
+    renderer = renderer_for("")
+    with pytest.raises(TypeError, match="'styel' is neither an option"):
+        getattr(renderer, method)([1], [2], [BYE], styel="terse")
 
 
 # ==================

@@ -82,6 +82,9 @@ class PlainProgram:
     def probe_arguments(self, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         return tuple((name, value) for name, value in arguments.items() if self.mentions(name))
 
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
+        return now
+
 
 def _pieces_of(index: int, message: dict[str, Any]) -> Iterator[Piece]:
     if message["role"] not in ("system", "user", "assistant", "tool"):

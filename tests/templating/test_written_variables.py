@@ -72,3 +72,19 @@ def test_a_variable_with_another_use_is_not_free_text(source: str) -> None:
 )
 def test_a_variable_that_a_recursive_macro_writes_is_not_found(source: str) -> None:
     assert "p" not in written_variables(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_written"),
+    [
+        ("{{ strftime_now('%d') }}", True),
+        ("{% if strftime_now is defined %}{% set day = strftime_now('%d') %}{% endif %}{{ 'Day ' + day }}", True),
+        ("{% if strftime_now('%d') == '01' %}x{% endif %}", False),
+        ("{{ strftime_now('%d') | int }}", False),
+        ("{{ strftime_now(format) }}", False),
+        ("{% for m in messages %}{{ strftime_now('%d') }}{% endfor %}", False),
+        ("{% set now = strftime_now %}{{ now('%d') }}", False),
+    ],
+)
+def test_the_time_is_a_text_if_its_formats_are_constant(source: str, is_written: bool) -> None:
+    assert ("strftime_now" in written_variables(source)) is is_written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -34,7 +34,7 @@ _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
 _CONTEXTS_KEPT = 8
-"""How many contexts of a renderer are kept at least: one for each list of tools."""
+"""How many contexts of a renderer are kept at least: one for each list of tools and arguments."""
 
 
 def clear_proof_caches() -> None:
@@ -60,11 +60,14 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
 def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipeline:
     """Return the pipeline to render sample conversations with: free text among the arguments is a probe word.
 
-    The template only writes such a text, so samples hold for all of its values.
+    The template only writes such a text, so samples hold for all of its values. The date is treated alike.
     """
-    probed = pipeline.turn_format(with_tools=with_tools).key.arguments
-    free = {name: value for name, value in probed if value == PROBE_ARGUMENT != pipeline.arguments[name]}
-    return pipeline.with_settings(chat_template_kwargs={**pipeline.arguments, **free}) if free else pipeline
+    key, arguments = pipeline.turn_format(with_tools=with_tools).key, pipeline.arguments
+    free = {name: value for name, value in key.arguments if value == PROBE_ARGUMENT != arguments[name]}
+    date = key.now if key.program.mentions("strftime_now") else pipeline.settings.date
+    if not free and date == pipeline.settings.date:
+        return pipeline
+    return pipeline.with_settings(chat_template_kwargs={**arguments, **free}, date=date)
 
 
 @dataclass(frozen=True)
@@ -190,16 +193,25 @@ class BridgeContext:
 
 
 class BridgeContexts:
-    """The contexts of a pipeline, one for each list of tools. Calls with the same tools share a list."""
+    """The contexts of a pipeline, one for each list of tools and arguments. Calls with the same tools share a list."""
 
     def __init__(self, pipeline: RenderPipeline) -> None:
         self._pipeline = pipeline
         self._contexts: BoundedTable[BridgeContext] = BoundedTable(keep=_CONTEXTS_KEPT)
 
-    def get(self, tools: ToolList | None, header: str) -> BridgeContext:
-        """Return the context with some tools. `header` is the same for all."""
+    def get(self, tools: ToolList | None, header: str, arguments: Mapping[str, Any]) -> BridgeContext:
+        """Return the context with some tools and with arguments that override those of the pipeline.
+
+        `header` is the same for all.
+        """
         # A context holds its list, so no other list has the same identity while it is kept.
-        return self._contexts.get(id(tools), lambda: BridgeContext(self._pipeline, tools, header))
+        key = (id(tools), repr(sorted(arguments.items()))) if arguments else id(tools)
+        return self._contexts.get(key, lambda: BridgeContext(self._with_arguments(arguments), tools, header))
+
+    def _with_arguments(self, arguments: Mapping[str, Any]) -> RenderPipeline:
+        if not arguments:
+            return self._pipeline
+        return self._pipeline.with_settings(chat_template_kwargs={**self._pipeline.arguments, **arguments})
 
 
 def field_rules(context: BridgeContext) -> FieldRules:

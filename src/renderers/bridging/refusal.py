@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from renderers.errors import MessageError, UnencodableTextError
+
+_LOG = logging.getLogger("renderers")
 
 
 class BridgeReason(enum.StrEnum):
@@ -69,6 +72,19 @@ def refuse(reason: BridgeReason, fault: str) -> BridgeRefusal:
     """
     stop = "" if fault.endswith((".", "!", "?")) else "."
     return BridgeRefusal(reason, f"{fault}{stop} {REMEDIES[reason]}")
+
+
+class RefusalLog:
+    """Log refusals: the first of each reason at info level, later ones at debug level."""
+
+    def __init__(self) -> None:
+        self._seen: set[BridgeReason] = set()
+
+    def add(self, refusal: BridgeRefusal) -> None:
+        """Log a refusal."""
+        level = logging.DEBUG if refusal.reason in self._seen else logging.INFO
+        self._seen.add(refusal.reason)
+        _LOG.log(level, "no bridge to the next turn (%s): %s", refusal.reason, refusal.detail)
 
 
 def describe_new(new: Sequence[Mapping[str, Any]]) -> str:

@@ -18,7 +18,6 @@ from renderers.core.probe_words import PROBE_CAPTIONS, PROBE_CONTENT, PROBE_REAS
 from renderers.core.probes import (
     ARGUMENTS,
     ASK,
-    PROBE_TIME,
     TOOL,
     chat_message,
     conversations_with,
@@ -163,8 +162,8 @@ class TurnFormat:
 def turn_format(
     program: Program, *, arguments: Mapping[str, Any], with_tools: bool, now: datetime, special_tokens: frozenset[str]
 ) -> TurnFormat:
-    """Return the turn format of a program. The time counts only if the program reads it."""
-    time = now if program.mentions("strftime_now") else PROBE_TIME
+    """Return the turn format of a program. The time counts only if it can change the format."""
+    time = program.probe_time(arguments, now)
     key = ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
     return _shared_format(key, exact_key(key.arguments))
 

@@ -82,3 +82,6 @@ class Program(Protocol):
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
         """Return the arguments that can change the delimiters of a turn, and those that the program requires."""
+
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
+        """Return the time to probe the program with: `now` if it can change more than a text before all messages."""

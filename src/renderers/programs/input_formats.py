@@ -6,6 +6,7 @@ in the output and is not part of serialised data, or if the output equals that o
 
 from __future__ import annotations
 
+import datetime
 import functools
 import itertools
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.core.options import DEFAULT_DATE
 from renderers.core.probe_words import (
     PROBE_ARGUMENT,
     PROBE_CONTENT,
@@ -52,6 +54,8 @@ _LONGEST = 40
 """A longer string argument is taken for free text, even if it may be tested."""
 _SCALARS = (str, int, float, type(None))
 _NUMBER = "73519"
+_OTHER_TIME = datetime.datetime(1987, 12, 13, 14, 15, 16, 170819)
+"""A time that differs from the default date in every part."""
 _FORMATS_KEPT = 1024
 """How many formats of roles a template's `AcceptedFormats` keeps at most."""
 
@@ -80,6 +84,23 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
     if len(short) == len(probed) or _runs(template.source, template.limits, exact_key(pairs)):
         return pairs
     return _sorted_pairs(special_tokens, probed)
+
+
+def probe_time(template: ChatTemplate, arguments: Arguments, now: datetime.datetime) -> datetime.datetime:
+    """Return the time to probe a template with. `arguments` are those of `probe_arguments`.
+
+    It is the default date unless the template uses the time in another way than writing it before all messages.
+
+    >>> day = datetime.datetime(2030, 5, 1)
+    >>> probe_time(ChatTemplate("{{ strftime_now('%d %b') + messages[0].content }}"), (), day) == DEFAULT_DATE
+    True
+    """
+    if now == DEFAULT_DATE or not mentions_variable(template.source, "strftime_now"):
+        return DEFAULT_DATE
+    # The name and offset of a time zone may be empty.
+    if now.tzinfo is not None or "strftime_now" not in written_variables(template.source):
+        return now
+    return DEFAULT_DATE if _writes_time_first(template.source, template.limits, exact_key(arguments)) else now
 
 
 def _sorted_pairs(special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
@@ -124,30 +145,45 @@ def _written_first(
     source: str, limits: TemplateLimits, arguments: _Key, words: tuple[tuple[str, str], ...]
 ) -> frozenset[str]:
     """Return the names of arguments with a word that the template never writes after the text of a message."""
-    render = _renderer(source, limits, arguments)
+    rendered = [text for text in _render_varied(_renderer(source, limits, arguments)) if text is not None]
+    return frozenset(
+        name for name, word in words if rendered and all(text.rfind(word) < _first_body(text) for text in rendered)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _writes_time_first(source: str, limits: TemplateLimits, arguments: _Key) -> bool:
+    """Return True if a template never writes the time after the text of a message."""
+    texts = [_render_varied(_renderer(source, limits, arguments, now)) for now in (DEFAULT_DATE, _OTHER_TIME)]
+    ends = [[text and text[_first_body(text) :] for text in varied] for varied in texts]
+    return ends[0] == ends[1] and any(ends[0])
+
+
+def _render_varied(render: Callable[..., str | None]) -> list[str | None]:
+    """Return the texts of conversations of several kinds; None for those that are rejected."""
     answer, result = chat_message("assistant", PROBE_CONTENT), chat_message("tool", PROBE_RESULT)
     conversations = [[ASK], [LEAD, ASK], *conversations_with(answer), *conversations_with(result)]
     try:
-        texts = list(itertools.starmap(render, itertools.product(conversations, (None, [TOOL]), (False, True))))
+        return list(itertools.starmap(render, itertools.product(conversations, (None, [TOOL]), (False, True))))
     except TemplateLimitError:
-        return frozenset()
-    rendered = [text for text in texts if text is not None]
-    return frozenset(name for name, word in words if rendered and all(_is_first(word, text) for text in rendered))
+        return []
 
 
-def _is_first(word: str, text: str) -> bool:
-    bodies = [start for body in (PROBE_SYSTEM, PROBE_QUESTION) if (start := text.find(body)) >= 0]
-    return text.rfind(word) < min(bodies, default=0)
+def _first_body(text: str) -> int:
+    """Return the offset of the first text of a message; 0 if there is none."""
+    return min((start for body in (PROBE_SYSTEM, PROBE_QUESTION) if (start := text.find(body)) >= 0), default=0)
 
 
-def _renderer(source: str, limits: TemplateLimits, arguments: _Key) -> Callable[..., str | None]:
+def _renderer(
+    source: str, limits: TemplateLimits, arguments: _Key, now: datetime.datetime = PROBE_TIME
+) -> Callable[..., str | None]:
     """Return a function that renders messages and tools. It returns None if the template rejects them."""
     template = ChatTemplate(source, limits=limits, verify=False)
     given = {name: value for name, _, value in arguments}
 
     def render(messages: list[JsonObject], tools: list[JsonObject] | None, prompt: bool = False) -> str | None:
         try:
-            return template.run(messages, tools=tools, add_generation_prompt=prompt, now=PROBE_TIME, **given).text
+            return template.run(messages, tools=tools, add_generation_prompt=prompt, now=now, **given).text
         except REJECTIONS:
             return None
 

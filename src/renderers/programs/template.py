@@ -14,7 +14,7 @@ from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.text import digest_of
 from renderers.programs.adapt import InputAdapter
 from renderers.programs.base import ProgramRun
-from renderers.programs.input_formats import probe_arguments
+from renderers.programs.input_formats import probe_arguments, probe_time
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
@@ -95,3 +95,6 @@ class TemplateProgram:
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
         return tuple([pair for pair in self._adapter(arguments).arguments if pair[0] in arguments])
+
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
+        return probe_time(self.template, self._adapter(arguments).arguments, now)

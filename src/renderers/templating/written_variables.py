@@ -22,7 +22,8 @@ _CAPTURING = (nodes.AssignBlock, nodes.FilterBlock, nodes.CallBlock, nodes.For)
 def written_variables(source: str) -> frozenset[str]:
     """Return the variables that a template may write outside of loops, and uses for nothing else.
 
-    It may also test whether they are defined, what type they have, and whether they are empty.
+    It may also test whether they are defined, what type they have, and whether they are empty. The function
+    `strftime_now` counts if its results are used like that, and its arguments are constant.
 
     >>> sorted(written_variables("{{ 'Date: ' + date if date }}{{ 'a' if mode == 'b' }}{{ name | upper }}"))
     ['date']
@@ -72,6 +73,8 @@ class _Uses:
                 return True
             case nodes.Test():
                 return parent.node is value and parent.name in _TYPE_TESTS
+            case nodes.Call(node=nodes.Name(name="strftime_now")):
+                return parent.node is value and _has_constant_arguments(parent) and self._is_harmless(parent)
             case nodes.Filter():
                 return parent.name in _DEFAULTS and self._is_harmless(parent)
             case nodes.Assign(target=nodes.Name(name=name)):
@@ -103,3 +106,8 @@ class _Uses:
     def _is_written(self, value: nodes.Node) -> bool:
         parent = self._parents[value]
         return isinstance(parent, nodes.Output) and self._is_written_once(parent)
+
+
+def _has_constant_arguments(call: nodes.Call) -> bool:
+    is_plain = not call.kwargs and call.dyn_args is None and call.dyn_kwargs is None
+    return is_plain and all(isinstance(argument, nodes.Const) for argument in call.args)
