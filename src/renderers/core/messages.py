@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from renderers.core.completions import ParsedResponse
 from renderers.core.plain_json import copy_json
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
@@ -120,11 +121,11 @@ _MESSAGE = "a dict with a role and a content"
 def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Return messages as plain JSON data that shares nothing with the caller's objects.
 
-    Pydantic models, OpenAI SDK objects and dataclasses become dicts. Their fields that are None are left out, except
-    for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is not JSON data
-    is only allowed in a media part, at any depth, and becomes a string: templates test for an image, but do not read
-    it. Reasoning in `reasoning_content`, `thinking` or `reasoning` is copied to `reasoning_content` and `thinking`, as
-    in transformers.
+    Parsed responses become messages. Pydantic models, OpenAI SDK objects and dataclasses become dicts. Their fields
+    that are None are left out, except for `content`. Subclasses of str, int, float, dict and list become the exact
+    types. An object that is not JSON data is only allowed in a media part, at any depth, and becomes a string:
+    templates test for an image, but do not read it. Reasoning in `reasoning_content`, `thinking` or `reasoning` is
+    copied to `reasoning_content` and `thinking`, as in transformers.
 
     Raises:
         MessageError: A message cannot be rendered by any template. Names the message and the field.
@@ -135,6 +136,9 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     values = messages if type(messages) is list else list_messages(messages)
     # A message may have one more level than its deepest part, and the list is one more.
     plain = copy_json(values, MAX_JSON_DEPTH + 2)
+    if plain is NotImplemented and any(isinstance(value, ParsedResponse) for value in values):
+        values = list_messages(values)
+        plain = copy_json(values, MAX_JSON_DEPTH + 2)
     if plain is NotImplemented:
         normalised = [_finish_message(_normalise(value, n, (), ()), value, n) for n, value in enumerate(values)]
     else:
@@ -150,14 +154,14 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[Any]:
-    """Return messages, or values of another kind, as a list, without inspecting them.
+    """Return messages, or values of another kind, as a list, without inspecting them. Parsed responses become messages.
 
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"{kind} must be a list of {kind}, not {describe_type(messages)}")
-    return list(messages)
+    return [value.to_message() if isinstance(value, ParsedResponse) else value for value in messages]
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
