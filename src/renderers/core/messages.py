@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from renderers.core.completions import ParsedResponse
+from renderers.core.function_tools import describe_function, is_function_tool
 from renderers.core.plain_json import copy_json
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
@@ -224,8 +225,11 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
 def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
     """Return tools as plain JSON data. None if there are none. Calls with the same tools get the same list.
 
+    Functions and pydantic model classes are described by `describe_function`.
+
     Raises:
-        MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
+        MessageError: A tool is not JSON data, or has no name; or a function cannot be described. Names the tool and
+            the field.
 
     >>> normalise_tools(({"name": "search"},))
     [{'name': 'search'}]
@@ -241,7 +245,8 @@ def _read_tools(values: list[Any]) -> list[dict[str, Any]]:
     plain = []
     for number, value in enumerate(values):
         path: Path = ("tools", number)
-        tool = normalise_data(value, path=path)
+        described = is_function_tool(value)
+        tool = describe_function(value, path=path) if described else normalise_data(value, path=path)
         if not isinstance(tool, dict):
             raise MessageError("must be a dict with the tool's name and schema", path=path)
         if tool.get("type", "function") == "function" or tool.get("function") is not None:
