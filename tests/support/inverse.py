@@ -157,15 +157,15 @@ def _schema(value: Any) -> dict[str, str]:
     return {"type": _TYPES.get(type(value), "object")}
 
 
-def message_of(turn: AssistantTurn, ids: list[str | None] | None = None) -> dict[str, Any]:
-    """Return a turn as a message. Its calls have the given ids, or ids that every template accepts."""
+def message_of(turn: AssistantTurn) -> dict[str, Any]:
+    """Return a turn as a message. Its calls have ids that every template accepts."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.content}
     if turn.reasoning_content:
         message["reasoning_content"] = turn.reasoning_content
     if turn.tool_calls:
         message["tool_calls"] = [
             {
-                "id": (ids and ids[at]) or f"functions.{name}:{at}",
+                "id": f"functions.{name}:{at}",
                 "type": "function",
                 "function": {"name": name, "arguments": arguments},
             }
@@ -214,9 +214,8 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
         used.update(["read", *changes, *special])
         used["calls"] += len(parsed.tool_calls)
         if not special:
-            again = message_of(turn_of(parsed), [call.id for call in parsed.tool_calls])
             expected_ids = renderer.render_ids([ASK, message_of(turn)], tools=tools)
-            assert renderer.render_ids([ASK, again], tools=tools) == expected_ids
+            assert renderer.render_ids([ASK, parsed], tools=tools) == expected_ids
 
     check()
     return used

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from renderers.core.messages import Message, ToolCall
 
 
 class ToolCallParseStatus(enum.StrEnum):
@@ -35,6 +39,8 @@ class ParsedToolCall:
     status: ToolCallParseStatus = ToolCallParseStatus.OK
     id: str | None = None
     """The id that the model wrote, in formats with ids."""
+    text: str = field(default="", compare=False, repr=False)
+    """The text of the call with its markers, and with the padding between the content and the first call."""
 
 
 class Region(enum.StrEnum):
@@ -126,6 +132,39 @@ class ParsedResponse:
     parts: tuple[ParsedPart, ...] = ()
     """All tokens of the completion, in order and without gaps."""
     state: CompletionState = CompletionState(Region.START, None)
+
+    def to_message(self) -> Message:
+        """Return the assistant's message to append to the conversation. It shares no object with this response.
+
+        The message has `reasoning_content` and `tool_calls` only if there are any, and a call has an `id` only if the
+        model wrote one. A broken call, which could not be written again from its name and its arguments, stays in the
+        content as the model wrote it. Text in `skipped` is left out.
+
+        >>> ParsedResponse("Hi!", "Greet.").to_message()
+        {'role': 'assistant', 'content': 'Hi!', 'reasoning_content': 'Greet.'}
+        """
+        broken = [call.text or call.raw for call in self.tool_calls if not _is_whole(call)]
+        message: Message = {"role": "assistant", "content": self.content + "".join(broken)}
+        if self.reasoning_content is not None:
+            message["reasoning_content"] = self.reasoning_content
+        calls = [_call_of(call) for call in self.tool_calls if _is_whole(call)]
+        if calls:
+            message["tool_calls"] = calls
+        return message
+
+
+def _is_whole(call: ParsedToolCall) -> bool:
+    """Return True if a call can be written again from its name and its arguments."""
+    if call.status == ToolCallParseStatus.INVALID_JSON:
+        # An argument does not have the type of the schema.
+        return call.name is not None and isinstance(call.arguments, dict)
+    return call.status in (ToolCallParseStatus.OK, ToolCallParseStatus.UNKNOWN_TOOL)
+
+
+def _call_of(call: ParsedToolCall) -> ToolCall:
+    function: Any = {"name": call.name, "arguments": copy.deepcopy(call.arguments)}
+    described: ToolCall = {"type": "function", "function": function}
+    return described if call.id is None else {"id": call.id, **described}
 
 
 class ReasoningDelta(NamedTuple):

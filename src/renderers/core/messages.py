@@ -11,6 +11,8 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from renderers.core.completions import ParsedResponse
+from renderers.core.function_tools import describe_function, is_function_tool
 from renderers.core.plain_json import copy_json
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
@@ -120,11 +122,11 @@ _MESSAGE = "a dict with a role and a content"
 def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Return messages as plain JSON data that shares nothing with the caller's objects.
 
-    Pydantic models, OpenAI SDK objects and dataclasses become dicts. Their fields that are None are left out, except
-    for `content`. Subclasses of str, int, float, dict and list become the exact types. An object that is not JSON data
-    is only allowed in a media part, at any depth, and becomes a string: templates test for an image, but do not read
-    it. Reasoning in `reasoning_content`, `thinking` or `reasoning` is copied to `reasoning_content` and `thinking`, as
-    in transformers.
+    Parsed responses become messages. Pydantic models, OpenAI SDK objects and dataclasses become dicts. Their fields
+    that are None are left out, except for `content`. Subclasses of str, int, float, dict and list become the exact
+    types. An object that is not JSON data is only allowed in a media part, at any depth, and becomes a string:
+    templates test for an image, but do not read it. Reasoning in `reasoning_content`, `thinking` or `reasoning` is
+    copied to `reasoning_content` and `thinking`, as in transformers.
 
     Raises:
         MessageError: A message cannot be rendered by any template. Names the message and the field.
@@ -135,6 +137,9 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     values = messages if type(messages) is list else list_messages(messages)
     # A message may have one more level than its deepest part, and the list is one more.
     plain = copy_json(values, MAX_JSON_DEPTH + 2)
+    if plain is NotImplemented and any(isinstance(value, ParsedResponse) for value in values):
+        values = list_messages(values)
+        plain = copy_json(values, MAX_JSON_DEPTH + 2)
     if plain is NotImplemented:
         normalised = [_finish_message(_normalise(value, n, (), ()), value, n) for n, value in enumerate(values)]
     else:
@@ -150,14 +155,14 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[Any]:
-    """Return messages, or values of another kind, as a list, without inspecting them.
+    """Return messages, or values of another kind, as a list, without inspecting them. Parsed responses become messages.
 
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError(f"{kind} must be a list of {kind}, not {describe_type(messages)}")
-    return list(messages)
+    return [value.to_message() if isinstance(value, ParsedResponse) else value for value in messages]
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
@@ -220,8 +225,11 @@ def media_parts(message: Mapping[str, Any]) -> dict[int, str]:
 def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
     """Return tools as plain JSON data. None if there are none. Calls with the same tools get the same list.
 
+    Functions and pydantic model classes are described by `describe_function`.
+
     Raises:
-        MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
+        MessageError: A tool is not JSON data, or has no name; or a function cannot be described. Names the tool and
+            the field.
 
     >>> normalise_tools(({"name": "search"},))
     [{'name': 'search'}]
@@ -245,7 +253,8 @@ def _read_tools(values: list[Any]) -> list[dict[str, Any]]:
     plain = []
     for number, value in enumerate(values):
         path: Path = ("tools", number)
-        tool = normalise_data(value, path=path)
+        described = is_function_tool(value)
+        tool = describe_function(value, path=path) if described else normalise_data(value, path=path)
         if not isinstance(tool, dict):
             raise MessageError("must be a dict with the tool's name and schema", path=path)
         if tool.get("type", "function") == "function" or tool.get("function") is not None:

@@ -27,6 +27,7 @@ class CallReader:
 
     # Set by `begin`.
     _first_token: int
+    _opening: str
     _captured: list[tuple[str, str]]
 
     def __init__(
@@ -39,16 +40,19 @@ class CallReader:
         self._emitter = emitter
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
+        self._section_opening = ""
 
     def begin_section(self, position: int) -> None:
         self.section = self._buffer.token_at(position), len(self.calls)
+        self._section_opening = self._emitter.trimmed + self._compiled.section
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
         opened, self.section = self.section, None
         if opened is not None and opened[1] == len(self.calls):
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
-            self._emit(ParsedToolCall("", status=status), opened[0], end)
+            text = self._section_opening + (self._compiled.section_end if closed else "")
+            self._emit(ParsedToolCall("", status=status, text=self._compiled.marker_text.decode(text)), opened[0], end)
 
     def forget(self) -> None:
         """Forget the calls of the prompt: the calls of a completion are numbered from 0."""
@@ -58,7 +62,10 @@ class CallReader:
 
     def begin(self, start: int, end: int, *, prefix: str = "") -> None:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
-        self._first_token, self._captured = self._buffer.token_at(start), [(prefix, "")]
+        buffer = self._buffer
+        self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
+        before = self._section_opening if self.section else self._emitter.trimmed
+        self._opening = before + buffer.byte_text[start:end]
         self._emitter.read_markers_to(end)
         field = Field(self._make_delta, _CALL, "", "", (), self._captured, self._compiled.plain_in_calls)
         self._emitter.enter_field(field)
@@ -77,6 +84,10 @@ class CallReader:
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
+        closing = self._buffer.byte_text[self._buffer.position : end]
+        if self.section and broken is not ToolCallParseStatus.UNCLOSED_BLOCK:
+            closing += self._compiled.section_end
+        call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:

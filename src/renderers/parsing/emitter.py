@@ -59,6 +59,8 @@ class Emitter:
         self.has_reasoning = False
         """True if the completion has reasoning text."""
         self.events: list[ParseEvent] = []
+        self.trimmed = ""
+        """The byte text between the field that was closed last and its closing marker."""
         self._decode = marker_text.decode
         self._buffer = buffer
         self._emitted_to = buffer.token_at(0)
@@ -134,6 +136,7 @@ class Emitter:
         """
         buffer, field = self._buffer, self._field
         if closed is not None and end == buffer.position:
+            self.trimmed = ""
             buffer.position = end + len(marker)
             self._markers_pending = True
             return
@@ -145,6 +148,7 @@ class Emitter:
         if closed is not None:
             if field.ends:
                 text_end = closed.end_in(byte_text, start, end)
+            self.trimmed = byte_text[text_end:end]
         elif not flush:
             for edges in field.ends:
                 text_end = min(text_end, edges.sure_in(byte_text, start, end))
