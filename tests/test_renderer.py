@@ -106,20 +106,22 @@ def test_a_renderer_is_immutable(renderer: ChatRenderer) -> None:
     with pytest.raises(TypeError):
         renderer.chat_template_kwargs["x"] = 1  # type: ignore[index]
     switches = {"l": [1, {"a": 2}]}
-    changed = create_renderer(renderer.tokenizer, chat_template="{{ l }}", chat_template_kwargs=switches)
+    source = "{{ l }}{{ messages[0].content }}"
+    changed = create_renderer(renderer.tokenizer, chat_template=source, chat_template_kwargs=switches)
     with pytest.raises(AttributeError):
         changed.chat_template_kwargs["l"].append(2)
     with pytest.raises(TypeError):
         changed.chat_template_kwargs["l"][1]["a"] = 3
-    assert changed.trace(HI).text == "[1, {'a': 2}]"
+    assert changed.trace(HI).text == "[1, {'a': 2}]Hi"
 
 
 def test_arguments_of_a_render_take_precedence_over_those_of_the_renderer() -> None:
     source = "{{ style | default('-') }} {{ bos_token | default('-') }} {{ documents[0].text if documents else '-' }}"
+    source += "{{ messages[0].content }}"
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source, chat_template_kwargs={"style": "a"})
     assert text(renderer).split()[0] == "a"
     assert text(renderer, style="b").split()[0] == "b"
-    assert text(renderer, documents=[{"text": "D"}]).split()[-1] == "D"
+    assert text(renderer, documents=[{"text": "D"}]).split()[-1] == "DHi"
 
 
 def test_the_text_is_that_of_the_ids(renderer: ChatRenderer) -> None:
@@ -168,11 +170,10 @@ def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> N
 
 def test_later_changes_of_the_callers_arguments_have_no_effect() -> None:
     kwargs = {"list": ["a"]}
-    renderer = create_renderer(
-        load_tokenizer(EMBEDDED), chat_template="{{ list | join('') }}", chat_template_kwargs=kwargs
-    )
+    source = "{{ list | join('') }}{{ messages[0].content }}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source, chat_template_kwargs=kwargs)
     kwargs["list"].append("b")
-    assert text(renderer) == "a"
+    assert text(renderer) == "aHi"
 
 
 def test_the_callers_template_takes_precedence_over_the_tokenizers(tmp_path: Path) -> None:
@@ -188,12 +189,14 @@ def test_the_tool_use_template_is_used_with_tools(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((EMBEDDED / name).read_bytes())
     (tmp_path / "chat_template.jinja").write_text("default {{ messages[0].content }}")
     (tmp_path / "additional_chat_templates").mkdir()
-    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("{{ tools[0].function.name }}")
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text(
+        "{{ tools[0].function.name }} {{ messages[0].content }}"
+    )
     tokenizer = load_tokenizer(tmp_path)
     renderer = create_renderer(tokenizer)
     assert text(renderer) == "default Hi"
-    assert text(renderer, tools=TOOLS) == "get_weather"
-    assert text(create_renderer(tokenizer, chat_template="tool_use"), tools=TOOLS[1:]) == "search"
+    assert text(renderer, tools=TOOLS) == "get_weather Hi"
+    assert text(create_renderer(tokenizer, chat_template="tool_use"), tools=TOOLS[1:]) == "search Hi"
 
 
 def test_a_tokenizer_without_a_template_is_rejected_at_creation() -> None:
@@ -294,12 +297,12 @@ def test_a_lone_surrogate_is_rejected_with_its_message(renderer: ChatRenderer) -
 
 def test_a_lone_surrogate_elsewhere_is_rejected_with_its_field() -> None:
     source = "{{ tools[0].function.name if tools }}{{ x }}"
-    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source, on_loss="ignore")
     with pytest.raises(UnencodableTextError, match=r"^tools\.0\.function\.name: a character is"):
         renderer.render_ids(HI, tools=[{"type": "function", "function": {"name": "\ud800"}}])
     with pytest.raises(UnencodableTextError, match=r"^x: a character is"):
         renderer.render_ids(HI, x="\ud800")
-    broken = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ '\ud800' }}")
+    broken = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ '\ud800' }}", on_loss="ignore")
     with pytest.raises(UnencodableTextError, match=r"^the chat template: a character is"):
         broken.render_ids(HI)
 

@@ -46,6 +46,9 @@ static PyMethodDef methods[] = {
     {"merge_parts", native_merge_parts, METH_VARARGS,
      "merge_parts(ends, owners, message, type): the spans of parts. Those without an owner belong to the message before\n"
      "them, at first to `message`."},
+    {"written_fields", native_written_fields, METH_VARARGS,
+     "written_fields(pieces, types): the set of owners with text in an output.\n\n"
+     "`types` are those of texts of one field, of texts of several fields, and of safe texts."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -24,6 +24,7 @@ PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
+PyObject *native_written_fields(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

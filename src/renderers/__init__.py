@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ToolCallRead as ToolCallRead,
     )
     from renderers.core.importing import load_target as load_target
+    from renderers.core.losses import Loss, LossPolicy as LossPolicy
     from renderers.core.messages import (
         Content as Content, ContentPart as ContentPart, ImagePart as ImagePart, Message, TextPart as
         TextPart, ThinkingPart as ThinkingPart, ToolCall as ToolCall,
@@ -86,11 +87,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXAMPLE_MODEL", "Bridge", "BridgeReason", "BridgeRefusal", "ChatRenderer", "ControlTextError",
-    "LoadedTokenizer", "MediaError", "Message", "MessageError", "MultiModalData", "ParsedResponse",
-    "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample", "Renderer", "RendererConfig",
-    "RendererPool", "Resolution", "ResponseParser", "TemplateError", "Tokenizer", "TokenizerLoadError",
-    "ToolCallParseStatus", "ToolSpec", "__version__", "build_training_sample", "build_trajectory_step",
-    "config_from_name", "create_renderer", "create_renderer_pool", "is_multimodal", "load_tokenizer",
+    "LoadedTokenizer", "Loss", "LossError", "LossWarning", "MediaError", "Message", "MessageError",
+    "MultiModalData", "ParsedResponse", "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample",
+    "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "TemplateError",
+    "Tokenizer", "TokenizerLoadError", "ToolCallParseStatus", "ToolSpec", "__version__",
+    "build_training_sample", "build_trajectory_step", "config_from_name", "create_renderer",
+    "create_renderer_pool", "is_multimodal", "load_tokenizer",
 ]
 # fmt: on
 
@@ -118,6 +120,7 @@ _HOMES = {
         "StopToken TextSkipped Thought ToolCallDelta ToolCallEnd ToolCallParseStatus ToolCallRead"
     ),
     "renderers.core.importing": "load_target",
+    "renderers.core.losses": "Loss LossPolicy",
     "renderers.core.messages": (
         "Content ContentPart ImagePart Message TextPart ThinkingPart ToolCall ToolCallFunction ToolSpec VideoPart "
         "extract_message_tool_names"

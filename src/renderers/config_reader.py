@@ -15,6 +15,7 @@ from renderers.configs import (
     merge_chat_template_kwargs,
     switches_of,
 )
+from renderers.core.losses import LossPolicy
 from renderers.core.options import DEFAULT_DATE, SamplingConventions
 from renderers.core.text import describe_type
 from renderers.families import Family
@@ -80,6 +81,7 @@ class ConfigReader:
             conventions=family.conventions if config.conventions == "0.1" else SamplingConventions(),
             prefill=config.prefill,
             thinking_retention=config.thinking_retention,
+            on_loss=LossPolicy.of(config.on_loss),
             parsers=overrides,
             config=None if config == default_config(family) else config,
         )
@@ -114,6 +116,7 @@ def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOpt
         "date": None if options.date is None else to_datetime(options.date).isoformat(),
         "content_tokens": options.content_tokens,
         "thinking_retention": options.thinking_retention,
+        "on_loss": options.on_loss,
     }
     config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
     fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}

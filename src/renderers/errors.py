@@ -19,6 +19,7 @@ ValueError
 ├── UnsupportedModelError         the chat template drops media that the model accepts
 ├── MessageError                  a message, tool or argument is invalid for every template
 │   ├── ControlTextError          a message contains the text of a special token
+│   ├── LossError                 the chat template does not write a message or a field
 │   └── MediaError                a message contains media that are not processed
 └── TemplateError                 a chat template cannot be rendered
     ├── TemplateMissingError      there is no template
@@ -28,6 +29,7 @@ ValueError
     ├── TemplateLimitError        it exceeds its limits
     └── TraceMismatchError        a traced run differs from a plain one (only with verify)
 UserWarning
+├── LossWarning                   the chat template does not write a field
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
 └── UnreadSwitchWarning           a switch is set that the template does not read
 """
@@ -104,6 +106,10 @@ class UnreadSwitchWarning(UserWarning):
     """A switch of the family is set, but the template does not read it, so it has no effect."""
 
 
+class LossWarning(UserWarning):
+    """The chat template writes nothing of a field, and `on_loss` of the renderer is `"warn"` for it."""
+
+
 class OverlongPromptError(Exception):
     """A prompt is longer than the context of the model that it is for, so no request is sent."""
 
@@ -165,6 +171,28 @@ class ControlTextError(MessageError):
             message=message if message >= 0 else None,
             path=path,
         )
+
+
+class LossError(MessageError):
+    """The chat template writes nothing of a message or a field, and `on_loss` of the renderer is `"error"` for it.
+
+    `kind` is the kind of the input, as in `Loss.kind`.
+    """
+
+    def __init__(
+        self,
+        fault: str,
+        *,
+        message: int | None = None,
+        path: tuple[str | int, ...] = (),
+        is_new: bool = False,
+        kind: str = "message",
+    ) -> None:
+        super().__init__(fault, message=message, path=path, is_new=is_new)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return *super().__reduce__()[:2], {"args": self.args, "kind": self.kind}
 
 
 class MediaError(MessageError):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from renderers.core.losses import OnLoss
 from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.registry import UNKNOWN_FAMILY
@@ -32,6 +33,7 @@ def create_renderer(
     content_tokens: ContentTokens | None = None,
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
+    on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a model or a tokenizer.
@@ -55,6 +57,9 @@ def create_renderer(
         conventions: Rules of another package for the boundaries of sampled text.
         thinking_retention: The reasoning that a bridge keeps although the template drops it from the history:
             `"all"`, or `"tool_cycle"` up to the next user message.
+        on_loss: How a message or field of which the template writes nothing is treated: `"error"`, `"warn"` or
+            `"ignore"`, or a dict of these by kind, such as `{"message": "warn"}`. Default: an error for a whole
+            message, no report for reasoning, and a warning for anything else.
         bpe_engine: The library that encodes text; see `load_tokenizer`. Default: that of the tokenizer.
 
     Raises:
@@ -78,6 +83,7 @@ def create_renderer(
         "content_tokens": content_tokens,
         "conventions": conventions,
         "thinking_retention": thinking_retention,
+        "on_loss": on_loss,
         "bpe_engine": bpe_engine,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)

@@ -18,6 +18,7 @@ from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.losses import LossPolicy
 from renderers.core.messages import (
     list_messages,
     media_parts,
@@ -38,6 +39,7 @@ from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
+from renderers.rendering.loss_reports import LossReporter
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
@@ -106,6 +108,7 @@ class ChatRenderer:
     conventions = _Setting[SamplingConventions]()
     thinking_retention = _Setting[ThinkingRetention | None]()
     prefill = _Setting[Prefill]()
+    on_loss = _Setting[LossPolicy]()
     parsers = _Setting[ParserOverrides]()
     family_match = _Setting[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
@@ -172,6 +175,7 @@ class ChatRenderer:
             text.attribute,
             message_roles=text.roles,
             decode=self.tokenizer.decode,
+            find_losses=lambda: text.loss_finder().losses(),
         )
 
     @overload
@@ -267,6 +271,7 @@ class ChatRenderer:
             MessageError: A message cannot be rendered. Names the message and the field.
             TemplateError: The template rejects the messages or fails on them.
             MediaError: A message contains media, and `process_multimodal` is True.
+            LossError: The template writes nothing of a message or field, and `on_loss` is `"error"` for it.
             ControlTextError: A message contains a special token, and `content_tokens` is `"refuse"`.
             UnencodableTextError: A message contains a lone surrogate.
         """
@@ -336,7 +341,12 @@ class ChatRenderer:
         )
         if process_multimodal:
             _reject_media(text.run.messages)
+        self._loss_reporter.report(text)
         return text
+
+    @lazy
+    def _loss_reporter(self) -> LossReporter:
+        return LossReporter(self.settings.on_loss, f"the chat template of {self.tokenizer.name_or_path or 'the model'}")
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Normalise the template arguments of one render. Reject a name that the template does not read.
@@ -510,6 +520,7 @@ class ChatRenderer:
             MessageError: A new message or a tool cannot be rendered.
             TemplateLimitError: The template exceeds its limits.
             MediaError: A new message contains media, and `process_multimodal` is True.
+            LossError: The template writes nothing of a new message or field, and `on_loss` is `"error"` for it.
             ControlTextError: A new message contains a special token, and `content_tokens` is `"refuse"`.
             UnencodableTextError: A new message contains a lone surrogate.
 
@@ -536,8 +547,10 @@ class ChatRenderer:
             if process_multimodal:
                 _reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
-            retention = self._retention_in(context.pipeline) if arguments else self._default_retention
-            return Extension(context, prior, messages, self.settings.thinking_retention or retention).bridge()
+            retention = self.settings.thinking_retention or (
+                self._retention_in(context.pipeline) if arguments else self._default_retention
+            )
+            return Extension(context, prior, messages, retention, self._loss_reporter).bridge()
 
     def bridge_to_next_turn(
         self,

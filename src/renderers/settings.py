@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from renderers.core.lazy import lazy
+from renderers.core.losses import DEFAULT_LOSS_POLICY, LossPolicy, OnLoss
 from renderers.core.options import (
     DEFAULT_DATE,
     BpeEngineName,
@@ -52,6 +53,8 @@ class RendererSettings(PipelineSettings):
     """The reasoning that a bridge keeps although the template drops it; None for the family's default."""
     parsers: ParserOverrides = NO_OVERRIDES
     """The parsers that override the inferred grammar."""
+    on_loss: LossPolicy = DEFAULT_LOSS_POLICY
+    """How input that the template does not write is reported."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,12 +83,15 @@ class ConfigOptions(NamedTuple):
     date: datetime.date | str | None = None
     content_tokens: ContentTokens | None = None
     thinking_retention: ThinkingRetention | None = None
+    on_loss: OnLoss | None = None
 
     @property
     def are_empty(self) -> bool:
         """True if there is nothing to override. A value of a wrong type counts as passed."""
         kwargs = self.chat_template_kwargs
-        return self[1:] == (None, None, None) and (kwargs is None or (isinstance(kwargs, Mapping) and not kwargs))
+        return not any(option is not None for option in self[1:]) and (
+            kwargs is None or (isinstance(kwargs, Mapping) and not kwargs)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +109,7 @@ class ConfigValues:
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
     prefill: Prefill = "template"
     thinking_retention: ThinkingRetention | None = None
+    on_loss: LossPolicy = DEFAULT_LOSS_POLICY
     parsers: ParserOverrides = NO_OVERRIDES
     config: BaseRendererConfig | None = None
     """The config with the options; None if all fields have their defaults."""
@@ -121,6 +128,7 @@ def resolve_settings(
     content_tokens: ContentTokens | None = None,
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
+    on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
@@ -132,7 +140,8 @@ def resolve_settings(
         TypeError: The config is not a renderer config, or an option has a wrong type.
         ValueError: The config is that of another family, or has a value that its family does not accept.
     """
-    reader = _config_reader(config, ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention))
+    options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss)
+    reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
     if source is not None and isinstance(adopted, ForeignTokenizer):
@@ -169,6 +178,7 @@ def resolve_settings(
         family_match=match,
         given_config=values.config,
         thinking_retention=values.thinking_retention,
+        on_loss=values.on_loss,
         parsers=values.parsers,
     )
 

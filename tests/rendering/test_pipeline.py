@@ -25,7 +25,7 @@ def pipeline(**changed: Any) -> RenderPipeline:
 def test_a_run_has_owners_and_ids() -> None:
     render_pipeline = pipeline()
     run = render_pipeline.run([ASK, {"role": "assistant", "content": "Yes?"}], tools=None, add_generation_prompt=False)
-    assert (run.roles, run.with_tools) == (["user", "assistant"], False)
+    assert (run.roles, run.tools) == (["user", "assistant"], None)
     labels = run.labels
     sampled = [run.trace.text[label.start : label.end] for label in labels if label.sampled]
     assert "".join(sampled) == "Yes?<|end|>"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
 from renderers.core.native import COMPILED, native
-from renderers.core.spans import Span, Trace
+from renderers.core.spans import Span, Trace, written_fields
 from renderers.templating import ChatTemplate, scopes
 from renderers.templating.values import MixedText, field_text, wrap_message
 
@@ -271,19 +271,20 @@ FIELDS = [
 def test_written_fields_are_those_of_the_spans(source: str) -> None:
     messages: list[dict[str, Any]] = [{**USER, "empty": ""}, ASSISTANT, {**TOOL, "content": " R R "}]
     trace = ChatTemplate(source).run(messages, tools=[{"name": "f"}])
-    expected: dict[Any, int] = {}
-    for span in trace.spans:
-        if span.path:
-            expected[span.message, span.path] = expected.get((span.message, span.path), 0) + span.end - span.start
-    assert trace.written_fields() == expected != {}
-    whole = trace.truncate(len(trace.text))
-    assert whole.written_fields() == expected
-    assert sum(trace.truncate(3).written_fields().values()) <= 3
+    for end in (len(trace.text), 3, 0):
+        part = trace.truncate(end)
+        assert {field for field in part.written_fields() if field[1]} == written_fields(part)
+    assert trace.written_fields() == trace.truncate(len(trace.text)).written_fields() != set()
 
 
-def test_a_field_of_no_text_is_written_and_a_field_that_is_not_reached_is_not() -> None:
-    trace = ChatTemplate("{{ messages[0].content }}").run([{"role": "user", "content": ""}])
-    assert trace.written_fields() == {(0, ("content",)): 0}
+def test_a_field_without_text_is_not_written() -> None:
+    trace = ChatTemplate("{{ messages[0].content }}{{ messages[0].name }}-").run([{"content": "", "name": ""}])
+    assert trace.written_fields() == set()
+
+
+def test_the_json_of_a_message_is_text_of_the_message() -> None:
+    trace = ChatTemplate("{{ messages[0] | tojson }}").run([{"role": "user", "content": "Hi"}])
+    assert trace.written_fields() == {(0, ()), (0, ("role",)), (0, ("content",))}
 
 
 # ==================

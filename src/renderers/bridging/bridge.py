@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, field_rules, hash_text
+from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
 from renderers.bridging.proofs import (
     Outcome,
@@ -35,6 +35,7 @@ from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
+from renderers.rendering.loss_reports import LossReporter
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 _BOUNDARY = 8
@@ -132,6 +133,8 @@ class _Suffix(NamedTuple):
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
+    followed: RenderedTurn
+    """The run that the text is taken from."""
 
     @property
     def text(self) -> str:
@@ -146,6 +149,7 @@ class Extension:
     prior: Prior
     new: Sequence[JsonObject]
     retention: ThinkingRetention | None
+    losses: LossReporter
 
     def bridge(self) -> Bridge | BridgeRefusal:
         """Extend the rollout by the new messages, or return the refusal.
@@ -172,6 +176,7 @@ class Extension:
         first = suffixes[0]
         if not first.begins_with_stop and not self._keeps_last_token(first.text):
             return _no_stop_token("the turn ends with text, and the text after it would change its last token")
+        self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
         ids, tokens = self._join_tokens(first)
         # No template renders a call that was cut off.
@@ -228,11 +233,11 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            pieces = self._render_suffix(outcome, turn)
-            if pieces is None:
+            followed = self._render_suffix(outcome, turn)
+            if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
-            return _Suffix(outcome.stop + closing, pieces, begins_with_stop, evidence)
+            return _Suffix(outcome.stop + closing, read_suffix(followed), begins_with_stop, evidence, followed)
         except REJECTIONS as error:
             return refuse(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
 
@@ -274,14 +279,14 @@ class Extension:
             return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
         return closing
 
-    def _render_suffix(self, outcome: Outcome, turn: Turn) -> list[SuffixPiece] | None:
-        """Return the pieces after the turn; None if the scaffold is not the one of the proof."""
+    def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:
+        """Return the turn with the new messages; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render_actual(messages, turn=index)
         if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
-        return read_suffix(followed)
+        return followed
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
@@ -316,7 +321,11 @@ class Extension:
             )
 
         tokens = RenderedTokens.of_encoded(
-            all_ids, attribute, message_roles=self._roles, decode=self.context.tokenizer.decode
+            all_ids,
+            attribute,
+            message_roles=self._roles,
+            decode=self.context.tokenizer.decode,
+            find_losses=suffix.followed.losses,
         )
         return all_ids, tokens
 

@@ -13,6 +13,7 @@ from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.literals import TextUses
+from renderers.core.losses import Loss
 from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
@@ -91,6 +92,10 @@ class RenderedTurn:
     def end(self) -> int:
         """The offset at which the turn ends; 0 if it is not rendered."""
         return max((label.end for label in self.own_labels if label.sampled), default=0)
+
+    def losses(self) -> list[Loss]:
+        """Return the losses of the messages after the turn."""
+        return self.rendered.loss_finder(first=self.message + 1).losses()
 
     @lazy
     def stop(self) -> str:

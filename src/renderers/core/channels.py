@@ -9,7 +9,7 @@ from typing import Any
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.spans import Channel, Path, Span
 
-_RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
+RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})
 
 
 def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
@@ -22,7 +22,7 @@ def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
         return Channel.TOOL_DEFINITION if span.path[:1] == ("tools",) else Channel.SCAFFOLD
     if not span.path:
         return Channel.SCAFFOLD
-    return _field_channel(span.path, messages[span.message]["role"] in _RESULT_ROLES)
+    return _field_channel(span.path, messages[span.message]["role"] in RESULT_ROLES)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -98,3 +98,12 @@ class Trace:
         kept = [span for span in self.spans if span.start < end or span.end <= end]
         kept[-1:] = [last._replace(end=min(last.end, end)) for last in kept[-1:]]
         return Trace(self.text[:end], tuple(kept))
+
+
+def written_fields(trace: Trace) -> set[tuple[int, Path]]:
+    """Return the fields with text in a trace, as messages and paths.
+
+    >>> written_fields(Trace("<Hi>", (Span(0, 1, 0, ()), Span(1, 3, 0, ("content",)), Span(3, 4, 0, ()))))
+    {(0, ('content',))}
+    """
+    return {(message, path) for start, end, message, path in trace.spans if path and start < end}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from renderers.core.losses import Loss
 from renderers.core.native import native
 from renderers.core.spans import Channel, Path
 from renderers.core.text import align_columns
@@ -31,7 +32,7 @@ _UNKNOWN: dict[str, Any] = {
 }
 """The attribution lists, in the order of the fields of `TokenRun` after `end`, and the entry of a token without any."""
 _COLUMNS = ("token_ids", *_UNKNOWN)
-_BUILT = ("_attribution", "injected", "message_tool_names", *_COLUMNS)
+_BUILT = ("_attribution", "injected", "losses", "message_tool_names", *_COLUMNS)
 """The attributes that are built on first access."""
 
 
@@ -150,6 +151,8 @@ class RenderedTokens:
     """The channel of each token: content, reasoning, tool name, scaffold, ..."""
     injected: list[InjectedText] = field(default_factory=list)
     """Texts of special tokens in the bodies, in order. `content_tokens` decides how they are encoded."""
+    losses: list[Loss] = field(default_factory=list)
+    """The parts of the input that the chat template did not write, in order: tools first, then messages."""
 
     @classmethod
     def of_encoded(
@@ -159,16 +162,18 @@ class RenderedTokens:
         *,
         message_roles: list[str],
         decode: Decode | None = None,
+        find_losses: Callable[[], list[Loss]] = list,
     ) -> RenderedTokens:
-        """Create an instance from ids, which must not change later, and a function that returns their attribution.
+        """Create an instance from ids, which must not change later, and functions that return attribution and losses.
 
-        The function is called when the attribution is first needed.
+        A function is called when its result is first needed.
         """
         made = cls.__new__(cls)
         made.__dict__.update(
             _ids=ids,
             _attribute=attribute,
             _decode=decode,
+            _find_losses=find_losses,
             message_roles=message_roles,
             multi_modal_data=None,
         )
@@ -184,6 +189,8 @@ class RenderedTokens:
         if name == "_attribution":
             # The function holds the conversation, its text and its trace.
             values.pop("_attribute", None)
+        elif name == "losses":
+            values.pop("_find_losses", None)
         return built
 
     def _build(self, name: str) -> Any:
@@ -194,6 +201,9 @@ class RenderedTokens:
             attribute: Callable[[], Attribution] | None = self.__dict__.get("_attribute")
             # None if another thread has just built it.
             return self.__dict__["_attribution"] if attribute is None else attribute()
+        if name == "losses":
+            find_losses: Callable[[], list[Loss]] | None = self.__dict__.get("_find_losses")
+            return self.__dict__["losses"] if find_losses is None else find_losses()
         if name == "injected":
             return list(self._attribution.injected)
         if name == "message_tool_names":
@@ -300,10 +310,10 @@ class RenderedTokens:
 
     def __getstate__(self) -> dict[str, Any]:
         if "_ids" in self.__dict__:
-            # The function that computes them is not pickled.
-            _ = self._attribution, self.injected, self.message_tool_names
+            # The functions that compute them are not pickled.
+            _ = self._attribution, self.injected, self.losses, self.message_tool_names
         # Unchanged lists are built again from the ids and the runs.
-        left_out = {"_decode", "_attribute", *(_COLUMNS if self._is_unchanged() else ())}
+        left_out = {"_decode", "_attribute", "_find_losses", *(_COLUMNS if self._is_unchanged() else ())}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def straddling_tokens(self) -> list[int]:

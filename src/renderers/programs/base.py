@@ -7,14 +7,14 @@ A program turns messages into text and records the origin of every character. A 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.literals import TemplateLiterals, TextUses
-from renderers.core.spans import Trace
+from renderers.core.spans import Path, Trace, written_fields
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
 
 REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
@@ -29,6 +29,12 @@ class ProgramRun:
     messages: Sequence[JsonObject]
     """The messages in the format that the program read. Paths in the trace refer to these."""
     compute_trace: Callable[[], Trace]
+    find_written: Callable[[], Collection[tuple[int, Path]]] | None = None
+    """Returns the fields with text in the output, as messages and paths. None if they are taken from the trace."""
+
+    def written(self) -> Collection[tuple[int, Path]]:
+        """Return the fields with text in the output, as messages and paths. No trace is needed for a template."""
+        return written_fields(self.trace) if self.find_written is None else self.find_written()
 
     @lazy
     def trace(self) -> Trace:

@@ -59,7 +59,7 @@ class TemplateProgram:
             now=now,
             arguments={**dict(self.special_tokens), **arguments},
         )
-        return ProgramRun(trace.text, adapted, lambda: trace)
+        return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields)
 
     def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
         """Return the adapter for some arguments. Lists and objects are never probed."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import functools
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
+from renderers.core.losses import LossKind
 from renderers.core.messages import find_tool_names
 from renderers.core.options import ContentTokens, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Trace
@@ -22,6 +23,7 @@ from renderers.programs.base import Program, ProgramRun
 from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.label import label
 from renderers.rendering.labelled_text import LabelledText
+from renderers.rendering.losses import LossFinder
 from renderers.rendering.prefill import keep_prefill
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
@@ -96,10 +98,10 @@ class RenderedText(LabelledText):
 
     run: ProgramRun
     pipeline: RenderPipeline
-    roles: list[str]
-    """The roles of the caller's messages. The program may convert them."""
+    messages: list[JsonObject]
+    """The caller's messages, normalised. The program may convert them."""
+    tools: list[JsonObject] | None
     arguments: Mapping[str, Any]
-    with_tools: bool
 
     @property
     def settings(self) -> PipelineSettings:
@@ -109,8 +111,23 @@ class RenderedText(LabelledText):
     def turn_format(self) -> TurnFormat:
         """The turn format of the arguments of this render."""
         if self.arguments is self.pipeline.arguments:
-            return self.pipeline.turn_formats[self.with_tools]
-        return self.pipeline.turn_format(with_tools=self.with_tools, arguments=self.arguments)
+            return self.pipeline.turn_formats[self.tools is not None]
+        return self.pipeline.turn_format(with_tools=self.tools is not None, arguments=self.arguments)
+
+    @property
+    def roles(self) -> list[str]:
+        """The roles of the caller's messages."""
+        return [message["role"] for message in self.messages]
+
+    @property
+    def items(self) -> tuple[tuple[LossKind, Sequence[Any] | None], ...]:
+        """The tools and the documents, each with the kind of its losses."""
+        return ("tools", self.tools), ("documents", self.arguments.get("documents"))
+
+    def loss_finder(self, *, first: int = 0) -> LossFinder:
+        """Return a finder of the input that was not written: of all of it, or of the messages from `first` on."""
+        items = () if first else self.items
+        return LossFinder(self.messages, items, self.run, lambda *media: self.turn_format.placeholder(*media), first)
 
     @property
     def text(self) -> str:
@@ -220,8 +237,7 @@ class RenderPipeline:
             arguments=merged,
             now=self.settings.date,
         )
-        roles = [message["role"] for message in messages]
-        return RenderedText(run, self, roles, merged, tools is not None)
+        return RenderedText(run, self, messages, tools, merged)
 
 
 def _freeze_json(value: Any) -> Any:

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from renderers.core.messages import REASONING_NAMES, normalise_data, normalise_messages, normalise_tools
-from renderers.core.spans import Trace
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateMissingError
 from renderers.templating import ChatTemplate
+from renderers.templating.template import TemplateRun
 
 _RENDER_OPTIONS = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
-_OPTIONS = ("chat_template", "chat_template_kwargs", "config", "content_tokens", "conventions", "limits", "verify")
+_OPTIONS = (
+    *("chat_template", "chat_template_kwargs", "config", "content_tokens", "conventions", "limits", "on_loss"),
+    "verify",
+)
 _RESERVED = dict.fromkeys(_RENDER_OPTIONS, "render") | dict.fromkeys(_OPTIONS, "create_renderer")
 """Names that cannot be template arguments, with the function that has an option of this name."""
 
@@ -135,7 +138,7 @@ def run_chat(
     continue_final_message: bool | str,
     now: datetime.datetime,
     arguments: Mapping[str, Any],
-) -> Trace:
+) -> TemplateRun:
     """Run a template over normalised messages.
 
     With `continue_final_message`, end the text after the last message's content, or after the field that it names.

@@ -15,9 +15,12 @@ from renderers.templating.values import (
     NO_MESSAGE,
     DataDict,
     FieldText,
+    MixedText,
     Owner,
     Run,
+    SafeText,
     common_message,
+    cut,
     fill_gaps,
     message_index,
     mixed_text,
@@ -173,17 +176,40 @@ def _message_around(scope: Scope | None) -> int | None:
 # ==================
 
 
-def count_written(pieces: Iterable[str]) -> dict[Owner, int]:
-    """Return the fields with text in the output, and the number of their characters. Scopes do not matter for it."""
-    written: dict[Owner, int] = {}
+def written_fields(pieces: list[str]) -> set[Owner]:
+    """Return the fields with text in the output. Scopes do not matter for it.
+
+    The path is empty for text that belongs to a message as a whole, such as its JSON.
+    """
+    return collect_fields(pieces, _TEXT_TYPES)
+
+
+def _collect_fields(pieces: list[str], _: tuple[type, type, type]) -> set[Owner]:
+    fields: set[Owner] = set()
     for piece in pieces:
-        if piece.__class__ is not str:
+        if piece.__class__ is FieldText or piece.__class__ is MixedText or piece.__class__ is SafeText:
             start = 0
-            for end, owner in () if isinstance(piece, Scope) else runs_of(piece):
-                if owner.__class__ is tuple and owner[1]:
-                    written[owner] = written.get(owner, 0) + end - start
+            for end, owner in runs_of(piece):
+                if owner.__class__ is tuple and start < end:
+                    fields.add(owner)
                 start = end
-    return written
+    return fields
+
+
+_TEXT_TYPES = (FieldText, MixedText, SafeText)
+collect_fields = native.written_fields if COMPILED else _collect_fields
+
+
+def pieces_before(pieces: Iterable[str], end: int) -> list[str]:
+    """Return the pieces of an output up to an offset. The last one is cut there."""
+    before = []
+    for piece in pieces:
+        if len(piece) >= end:
+            before.append(piece if isinstance(piece, Scope) else cut(piece, 0, end))
+            break
+        before.append(piece)
+        end -= len(piece)
+    return before
 
 
 def settle_spans(

@@ -29,7 +29,7 @@ from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import count_written, root_scope, settle_spans
+from renderers.templating.scopes import pieces_before, root_scope, settle_spans, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
@@ -52,7 +52,10 @@ class TemplateRun(Trace):
     """The trace of a template run. Its spans are computed on first access."""
 
     def __init__(
-        self, text: str, compute_spans: Callable[[], tuple[Span, ...]], pieces: Sequence[str] | None = None
+        self,
+        text: str,
+        compute_spans: Callable[[], tuple[Span, ...]],
+        pieces: list[str],
     ) -> None:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "_compute_spans", compute_spans)
@@ -64,27 +67,21 @@ class TemplateRun(Trace):
         spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
         return spans
 
-    def written_fields(self) -> dict[tuple[int, Path], int]:
-        """Return the fields that were written, and the number of their characters. No spans are computed for it.
+    def written_fields(self) -> set[tuple[int, Path]]:
+        """Return the fields with text in the output. No spans are computed for it.
 
-        A field is a message and a path, as in spans. The message is -1 for tools and other arguments. A field that
-        rendered to nothing has 0 characters, and a field that was not reached is missing.
+        A field is a message and a path, as in spans. The message is -1 for tools and other arguments. The path is
+        empty if the text belongs to a message as a whole. A field that rendered to nothing is missing.
 
         >>> template = ChatTemplate("{% for m in messages %}<{{ m.content }}>{% endfor %}")
         >>> template.run([{"role": "user", "content": "Hi"}]).written_fields()
-        {(0, ('content',)): 2}
+        {(0, ('content',))}
         """
-        pieces: Sequence[str] | None = vars(self)["_pieces"]
-        if pieces is not None:
-            return count_written(pieces)
-        written: dict[tuple[int, Path], int] = {}
-        for start, end, message, path in self.spans:
-            if path:
-                written[message, path] = written.get((message, path), 0) + end - start
-        return written
+        return written_fields(vars(self)["_pieces"])
 
     def truncate(self, end: int) -> TemplateRun:
-        return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans)
+        pieces = pieces_before(vars(self)["_pieces"], end)
+        return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans, pieces)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Trace, (self.text, self.spans)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from renderers.core.importing import load_target
+from renderers.core.losses import LossAction, LossPolicy
 from renderers.core.options import ContentTokens, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.families.family import Family
@@ -33,6 +34,11 @@ def _to_iso_text(date: object) -> object:
         except ValueError:
             raise ValueError(f"{date!r} is not a date. Use ISO text such as '2026-01-31'.") from None
     return date
+
+
+def _to_policy(on_loss: object) -> object:
+    """Convert actions by kind to a policy, which is hashable."""
+    return LossPolicy.of(on_loss) if isinstance(on_loss, Mapping) else on_loss
 
 
 def option(default: Any, description: str) -> Any:
@@ -74,6 +80,11 @@ class BaseRendererConfig(BaseModel):
     )
     prefill: Literal["template", "kept"] = option(
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
+    )
+
+    on_loss: Annotated[LossAction | LossPolicy | None, BeforeValidator(_to_policy)] = option(
+        None,
+        "How to treat input that the template does not write: one action, or a dict of actions by kind of input.",
     )
 
     def __init_subclass__(cls, *, family: str | None = None, **options: Any) -> None:

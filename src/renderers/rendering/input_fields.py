@@ -1,0 +1,121 @@
+"""The fields of a caller's message that have a text, and the names of written fields that can be compared with them.
+
+A program may read a message in another format than the caller's, such as the joined text of content parts. So fields
+are compared by name: the content, the reasoning, or the name or arguments of a call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from renderers.core.channels import RESULT_ROLES
+from renderers.core.jsontypes import JsonObject
+from renderers.core.losses import LossKind
+from renderers.core.messages import REASONING_NAMES, media_kind
+from renderers.core.spans import Path
+
+FieldName = Path
+"""The name of a field in all formats: `("content",)`, `("reasoning",)`, `("tool_calls", 0, "arguments")`, ..."""
+
+CONTENT: FieldName = ("content",)
+REASONING: FieldName = ("reasoning",)
+
+
+class InputField(NamedTuple):
+    """A field with a text, a number or JSON data."""
+
+    kind: LossKind
+    path: Path
+    """The path in the caller's message."""
+    name: FieldName
+    value: Any
+
+
+def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[InputField]:
+    """Yield the fields of a message that have something to write.
+
+    Ids and unknown keys do not count. The name of a result does not count if it is among `called`, the names of the
+    calls before it: the message repeats it.
+
+    >>> [field.path for field in fields_of({"role": "user", "content": " ", "name": "Ann", "time": "12:00"})]
+    [('name',)]
+    """
+    is_result = message["role"] in RESULT_ROLES
+    calls = message.get("tool_calls") or ()
+    yield from _content_fields(
+        message.get("content"), "tool_result" if is_result else "text_beside_calls" if calls else "content"
+    )
+    reasoning = message.get("reasoning_content")
+    if has_text(reasoning):
+        key = "reasoning" if message.get("reasoning") == reasoning else "reasoning_content"
+        yield InputField("reasoning", (key,), REASONING, reasoning)
+    for number, call in enumerate(calls):
+        yield from _call_fields(call, number)
+    name = message.get("name")
+    if has_text(name) and not (is_result and name in called):
+        yield InputField("name", ("name",), ("name",), name)
+
+
+def _content_fields(content: Any, kind: LossKind) -> Iterator[InputField]:
+    if not isinstance(content, list):
+        if has_text(content):
+            yield InputField(kind, CONTENT, CONTENT, content)
+        return
+    for number, part in enumerate(content):
+        path: Path = ("content", number)
+        media = media_kind(part)
+        if media is not None:
+            yield InputField("media", path, path, media)
+        elif isinstance(part, dict) and part.get("type") == "thinking":
+            if has_text(part.get("thinking")):
+                yield InputField("reasoning", path, REASONING, part["thinking"])
+        else:
+            text = part.get("text", part) if isinstance(part, dict) else part
+            if has_text(text):
+                yield InputField(kind, path, CONTENT, text)
+
+
+def _call_fields(call: JsonObject, number: int) -> Iterator[InputField]:
+    function, path = call.get("function"), ("tool_calls", number)
+    called, inner = (function, (*path, "function")) if isinstance(function, dict) else (call, path)
+    for key, kind in _CALL_FIELDS:
+        value = called.get(key)
+        if has_text(value):
+            yield InputField(kind, (*inner, key), (*path, key), value)
+
+
+_CALL_FIELDS: tuple[tuple[str, LossKind], ...] = (("name", "name"), ("arguments", "tool_calls"))
+
+
+def has_text(value: Any) -> bool:
+    """Return True if JSON data has something to write: a text that is not blank, or a number.
+
+    >>> has_text([None, " "]), has_text("{}"), has_text({"x": None})
+    (False, False, True)
+    """
+    if isinstance(value, str):
+        return bool(value) and not value.isspace() and value.strip() != "{}"
+    if isinstance(value, dict):
+        # A key is a text too: the name of an argument.
+        return bool(value)
+    if isinstance(value, list):
+        return any(map(has_text, value))
+    return value is not None and not isinstance(value, bool)
+
+
+@functools.lru_cache(maxsize=4096)
+def name_of(path: Path) -> FieldName:
+    """Return the name of the field that a path in a program's message is in.
+
+    >>> name_of(("content", 0, "thinking")), name_of(("tool_calls", 1, "function", "arguments", "city"))
+    (('reasoning',), ('tool_calls', 1, 'arguments'))
+    """
+    key = path[0] if path else ""
+    if key in REASONING_NAMES or (key == "content" and len(path) > 1 and path[-1] == "thinking"):
+        return REASONING
+    if key == "tool_calls":
+        inner = [part for part in path[2:4] if part != "function"]
+        return (*path[:2], *inner[:1])
+    return path[:1]

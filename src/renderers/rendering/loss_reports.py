@@ -1,0 +1,96 @@
+"""`LossReporter`: raise an error or warn about input that a template does not write, as the policy requires."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
+from renderers.errors import LossError, LossWarning
+from renderers.rendering.loss_check import may_lose
+from renderers.rendering.losses import LossFinder
+from renderers.rendering.pipeline import RenderedText
+
+_PACKAGE = __name__.partition(".")[0]
+_KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
+_REMEDIES: dict[LossKind, str] = {
+    "message": "Check its place in the conversation, or join it with another message.",
+    "content": "Check its place in the conversation, or join it with another message.",
+    "text_beside_calls": "Pass the text as a message of its own.",
+    "reasoning": "Check the template's switches for reasoning.",
+    "tool_calls": "Pass a template that writes tool calls as chat_template=, or write the calls into the content.",
+    "tool_result": "Pass a template that writes results of tools as chat_template=, or pass them as a user message.",
+    "name": "Write the name into the content.",
+    "tools": "Pass a template that writes tools as chat_template=, or describe them in a system message.",
+    "documents": "Write them into a message.",
+    "media": "Check which roles and places of media the template accepts.",
+}
+_UNKNOWN_ROLE = "Use one of the roles system, user, assistant and tool."
+
+
+class LossReporter:
+    """Reports losses by a policy: errors each time, and a warning once for each kind.
+
+    Any number of threads can use it. `template` describes the template in the texts.
+    """
+
+    def __init__(self, policy: LossPolicy, template: str) -> None:
+        self._template = template
+        self._actions: dict[LossKind, LossAction] = {
+            kind: policy[kind] for kind in _REMEDIES if policy[kind] != "ignore"
+        }
+        """The actions that are still to be taken. A warning is removed when it is issued."""
+
+    def report(self, text: RenderedText, *, first: int = 0) -> None:
+        """Raise an error or warn if nothing was written of a field.
+
+        Raises:
+            LossError: The policy for the kind of the field is `"error"`.
+        """
+        actions = self._actions
+        if not actions:
+            return
+        items = () if first else text.items
+        if not may_lose(text.messages, items, text.run.written(), actions):
+            return
+        finder = text.loss_finder(first=first)
+        losses = finder.unwritten(actions)
+        for loss in losses:
+            if actions.get(loss.kind) == "error":
+                fault, is_new = self._describe(loss, finder), finder.first > 0
+                raise LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind)
+        for loss in losses:
+            self._warn(loss, finder)
+
+    def _warn(self, loss: Loss, finder: LossFinder) -> None:
+        # Only one thread gets the action.
+        action = self._actions.pop(loss.kind, None)
+        if action is None:
+            return
+        fault, is_new = self._describe(loss, finder), finder.first > 0
+        text = str(LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind))
+        try:
+            warnings.warn(f"{text} This is shown once.", LossWarning, stacklevel=_caller_level())
+        except LossWarning:
+            # Filters turn warnings into errors. An error is raised each time.
+            self._actions[loss.kind] = action
+            raise
+
+    def _describe(self, loss: Loss, finder: LossFinder) -> str:
+        """Return the fault and the remedy. The message and the field come before them."""
+        message = None if loss.message is None else finder.messages[finder.first + loss.message]
+        fault, remedy = f"is not written by {self._template}.", _REMEDIES[loss.kind]
+        if message is not None and not loss.path:
+            fault = f"has the role {message['role']!r}, and {self._template} writes nothing of it."
+            remedy = remedy if message["role"] in _KNOWN_ROLES else _UNKNOWN_ROLE
+        if loss.kind == "name" and finder.writes_id_of(loss):
+            remedy = "Pass ids that contain the name, such as 'functions.search:0'."
+        return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
+
+
+def _caller_level() -> int:
+    """Return the stack level of the first frame outside of this package, seen from the caller of this function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    return level
