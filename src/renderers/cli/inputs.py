@@ -172,6 +172,8 @@ def _parse_document(text: str, place: str) -> Any:
 
 
 def _parse_json(text: str, where: str) -> Any:
+    if not text.strip():
+        raise ValueError(f"{where} is empty.")
     try:
         return json.loads(text)
     except ValueError as error:
