@@ -143,6 +143,13 @@ def test_models_with_other_templates(write: Write, run: Run, tmp_path: Path) -> 
     assert run("example", chat, "--other-model", copy_example(tmp_path / "same"))[0] == 0
 
 
+def test_a_model_with_another_template(write: Write, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("{% for m in messages %}<|turn|>{{ m.content }}{% endfor %}")
+    status, found = run("example", write("a.json", [USER]), "--other-chat-template", str(tmp_path / "mine.jinja"))
+    assert (status, found["position"], found["models"]) == (3, 1, ["example", "example"])
+    assert found["cause"]["text"].startswith("the chat templates differ: '<|turn|>user")
+
+
 def test_template_arguments_can_be_the_cause(write: Write, run: Run, tmp_path: Path) -> None:
     model = copy_example(tmp_path / "model", "{% for m in messages %}{{ level }}{{ m.content }}{% endfor %}")
     status, found = run(model, write("a.json", [USER]), "--set", "level=1", "--other-set", "level=2")

@@ -74,7 +74,8 @@ def test_a_file_of_tools_takes_the_place_of_the_tools_of_the_conversation(file: 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "is not JSON"),
+        ("", "is empty"),
+        ("[]]", "is not JSON"),
         ("{'a': 1}", r"is not JSON \(Expecting property name"),
         ('[{"role":\n', "is not JSON"),
         ("3", "must be a list of messages or an object with messages, not an int"),

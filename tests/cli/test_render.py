@@ -98,6 +98,14 @@ def test_tools_of_a_file_and_settings_reach_the_template(tmp_path: Path, capsys:
     assert output_of(capsys, str(tmp_path), chat, *options) == "2 2 7\n"
 
 
+def test_another_template_is_used(chat: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ messages|length }}")
+    options = ["--chat-template", str(tmp_path / "mine.jinja"), "--format", "text"]
+    assert output_of(capsys, "example", chat, *options) == "2\n"
+    assert main(["render", "example", chat, "--chat-template", "no-such-file"]) == 1
+    assert "'no-such-file' is neither the source of a chat template nor a readable file" in capsys.readouterr().err
+
+
 def test_standard_input_is_the_default(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments in (["example"], ["example", "-"]):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(MESSAGES).encode())))

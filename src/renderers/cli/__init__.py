@@ -15,6 +15,7 @@ from renderers import EXAMPLE_MODEL, __version__
 from renderers.cli.usage import UsageError
 
 _MODEL = "a directory, a file or a repository on the Hugging Face Hub, or 'example' for the example model"
+_TEMPLATE = "a chat template in place of the model's own: a file, or the name of one of the model's templates"
 _CONVERSATION = (
     "a JSON file with a list of messages, or an object with messages and tools; "
     "a JSON-lines file with --line; - (default) for standard input"
@@ -94,8 +95,7 @@ def _add_render(commands: Any) -> None:
         "text: the text of the template; json: ids, text and masks",
     )
     _add_conversation_options(render)
-    _add_set(render)
-    _add_revision(render)
+    _add_template_options(render)
 
 
 def _add_parse(commands: Any) -> None:
@@ -106,8 +106,7 @@ def _add_parse(commands: Any) -> None:
     parse.add_argument("--text", help="parse this text in place of ids; - for the text in standard input")
     parse.add_argument("--tools", metavar="FILE", help="a JSON file with the tools of the prompt")
     parse.add_argument("--prompt-ids", metavar="IDS", help=f"the ids of the prompt: {source}")
-    _add_set(parse)
-    _add_revision(parse)
+    _add_template_options(parse)
 
 
 def _add_diff(commands: Any) -> None:
@@ -121,15 +120,19 @@ def _add_diff(commands: Any) -> None:
     diff.add_argument("other", metavar="OTHER", nargs="?", help="another conversation (default: FILE)")
     diff.add_argument("--other-model", metavar="MODEL", help="another model for the second rendering")
     diff.add_argument("--other-revision", metavar="REVISION", help="another revision for the second rendering")
+    diff.add_argument("--other-chat-template", metavar="FILE", help="another template for the second rendering")
     diff.add_argument(
-        "--other-set", dest="other_settings", metavar="NAME=VALUE", action="append", help="as --set, for the second"
+        "--other-set",
+        dest="other_settings",
+        metavar="NAME=VALUE",
+        action="append",
+        help="template arguments of the second rendering, in place of those of --set",
     )
     diff.add_argument(
         "--format", dest="output", choices=("text", "json"), default="text", help="lines of text (default), or JSON"
     )
     _add_conversation_options(diff)
-    _add_set(diff)
-    _add_revision(diff)
+    _add_template_options(diff)
 
 
 def _add_conversation_options(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +141,7 @@ def _add_conversation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--generation-prompt", action="store_true", help="add the start of the assistant's next turn")
 
 
-def _add_set(parser: argparse.ArgumentParser) -> None:
+def _add_template_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         dest="settings",
@@ -147,6 +150,8 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an argument of the chat template, such as enable_thinking=false; can be repeated",
     )
+    parser.add_argument("--chat-template", metavar="FILE", help=_TEMPLATE)
+    _add_revision(parser)
 
 
 def _add_revision(parser: argparse.ArgumentParser) -> None:

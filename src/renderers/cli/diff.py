@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from renderers import RenderedTokens, Trace, create_renderer
-from renderers.cli.inputs import SECOND_STDIN, STDIN, Conversation, load_model, read_conversation, read_settings
+from renderers import ChatRenderer, RenderedTokens, Trace
+from renderers.cli.inputs import SECOND_STDIN, STDIN, Conversation, load_renderer, read_conversation, read_settings
 from renderers.cli.outputs import to_json
 from renderers.cli.usage import UsageError
 from renderers.core.text import align_columns, common_prefix_length, quote_short
@@ -61,8 +61,10 @@ def diff(
     other: str | None,
     *,
     revision: str | None,
+    chat_template: str | None,
     other_model: str | None,
     other_revision: str | None,
+    other_chat_template: str | None,
     output: str,
     tools: str | None,
     line: int | None,
@@ -75,27 +77,34 @@ def diff(
     Raises:
         UsageError: Both renderings have the same inputs, or two inputs are standard input.
     """
-    if other is other_model is other_revision is other_settings is None:
-        raise UsageError(
-            "there is nothing to compare with. Add a second file, --other-model, --other-revision or --other-set."
-        )
+    if other is other_model is other_revision is other_chat_template is other_settings is None:
+        raise UsageError("there is nothing to compare with. Add a second file, or an option such as --other-model.")
     if [file, other, tools].count(STDIN) > 1:
         raise UsageError(SECOND_STDIN)
     conversation = read_conversation(file, line=line, tools=tools)
     second = conversation if other is None else read_conversation(other, line=line, tools=tools)
-    first_side = _render(model, revision, conversation, generation_prompt, settings)
-    other_revision = other_revision or (revision if other_model is None else None)
-    other_settings = settings if other_settings is None else other_settings
-    second_side = _render(other_model or model, other_revision, second, generation_prompt, other_settings)
-    found = compare(first_side, second_side)
+    arguments = read_settings(settings)
+    other_arguments = arguments if other_settings is None else read_settings(other_settings)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template)
+    other_renderer = load_renderer(
+        other_model or model,
+        revision=other_revision or (revision if other_model is None else None),
+        chat_template=other_chat_template or (chat_template if other_model is None else None),
+    )
+    found = compare(
+        _render(model, renderer, conversation, arguments, generation_prompt),
+        _render(other_model or model, other_renderer, second, other_arguments, generation_prompt),
+    )
     return _as_json(found) if output == "json" else _as_text(found), DIFFERENT if found.cause else 0
 
 
 def _render(
-    model: str, revision: str | None, conversation: Conversation, generation_prompt: bool, settings: Sequence[str]
+    model: str,
+    renderer: ChatRenderer,
+    conversation: Conversation,
+    arguments: dict[str, Any],
+    generation_prompt: bool,
 ) -> Side:
-    arguments = read_settings(settings)
-    renderer = create_renderer(load_model(model, revision))
     inputs: dict[str, Any] = {"tools": conversation.tools, "add_generation_prompt": generation_prompt, **arguments}
     rendered = renderer.render(conversation.messages, process_multimodal=False, **inputs)
     trace = renderer.trace(conversation.messages, **inputs)
@@ -119,7 +128,7 @@ def find_difference(first: Side, second: Side) -> int | None:
     Tokens of different vocabularies are compared by their texts, then by their ids.
     """
     ids, other_ids = first.rendered.token_ids, second.rendered.token_ids
-    if ids == other_ids and first.trace.text == second.trace.text:
+    if ids == other_ids and first.token_texts == second.token_texts:
         return None
     position = common_prefix_length(first.token_texts, second.token_texts)
     is_end = position == len(ids) == len(other_ids)
@@ -140,7 +149,8 @@ def find_cause(first: Side, second: Side, changes: Sequence[Cause]) -> Cause:
         return changes[0]._replace(text=text)
     if first.template != second.template:
         texts = _quote_difference(first.trace.text, second.trace.text)
-        return Cause("template", f"the chat templates of {first.model} and {second.model} differ: {texts}")
+        models = "" if first.model == second.model else f" of {first.model} and {second.model}"
+        return Cause("template", f"the chat templates{models} differ: {texts}")
     values = first.arguments, second.arguments
     if values[0] != values[1]:
         shown = " / ".join(map(_show_arguments, values))

@@ -6,11 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from renderers import EXAMPLE_MODEL, LoadedTokenizer, load_tokenizer
+from renderers import EXAMPLE_MODEL, ChatRenderer, LoadedTokenizer, create_renderer, load_tokenizer
 from renderers.cli.usage import UsageError
 from renderers.core.text import describe_type
 
@@ -39,6 +39,15 @@ class Conversation(NamedTuple):
 def load_model(model: str, revision: str | None = None) -> LoadedTokenizer:
     """Load the tokenizer of a model. `example` is the bundled model."""
     return load_tokenizer(EXAMPLE_MODEL if model == EXAMPLE else model, revision=revision)
+
+
+def load_renderer(
+    model: str, *, revision: str | None, chat_template: str | None, arguments: Mapping[str, Any] | None = None
+) -> ChatRenderer:
+    """Create the renderer of a model, with template arguments for all calls."""
+    return create_renderer(
+        load_model(model, revision), chat_template=chat_template, chat_template_kwargs=arguments or None
+    )
 
 
 def read_input(place: str) -> str:
@@ -163,6 +172,8 @@ def _parse_document(text: str, place: str) -> Any:
 
 
 def _parse_json(text: str, where: str) -> Any:
+    if not text.strip():
+        raise ValueError(f"{where} is empty.")
     try:
         return json.loads(text)
     except ValueError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from renderers import ParsedResponse, create_renderer
-from renderers.cli.inputs import SECOND_STDIN, STDIN, load_model, read_ids, read_input, read_settings, read_tools
+from renderers import ParsedResponse
+from renderers.cli.inputs import SECOND_STDIN, STDIN, load_renderer, read_ids, read_input, read_settings, read_tools
 from renderers.cli.outputs import to_json
 from renderers.cli.usage import UsageError
 
@@ -16,6 +16,7 @@ def parse(
     ids: str | None,
     *,
     revision: str | None,
+    chat_template: str | None,
     text: str | None,
     tools: str | None,
     prompt_ids: str | None,
@@ -35,7 +36,7 @@ def parse(
     prompt = None if prompt_ids is None else read_ids(prompt_ids)
     tool_list = read_tools(tools)
     completion = read_ids(source) if text is None else read_input(text) if text == STDIN else text
-    renderer = create_renderer(load_model(model, revision), chat_template_kwargs=arguments or None)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template, arguments=arguments)
     if isinstance(completion, str):
         completion = renderer.tokenizer.encode(completion, add_special_tokens=False)
     return to_json(_fields(renderer.parse_response(completion, tools=tool_list, prompt_ids=prompt)))

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from renderers import RenderedTokens, create_renderer
-from renderers.cli.inputs import SECOND_STDIN, STDIN, load_model, read_conversation, read_settings
+from renderers import RenderedTokens
+from renderers.cli.inputs import SECOND_STDIN, STDIN, load_renderer, read_conversation, read_settings
 from renderers.cli.outputs import to_json
 from renderers.cli.usage import UsageError
 from renderers.core.text import align_columns
@@ -19,6 +19,7 @@ def render(
     file: str,
     *,
     revision: str | None,
+    chat_template: str | None,
     output: str,
     tools: str | None,
     line: int | None,
@@ -38,7 +39,7 @@ def render(
         "add_generation_prompt": generation_prompt,
         **read_settings(settings),
     }
-    renderer = create_renderer(load_model(model, revision))
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template)
     if output == "text":
         return renderer.trace(conversation.messages, **inputs).text
     rendered = renderer.render(conversation.messages, process_multimodal=False, **inputs)

@@ -306,7 +306,9 @@ def _stock(name: str) -> Callable[..., Any]:
         if name not in _LAZY_FILTERS:
             budget.charge(size_of_text(value) * (ITEM // 2 if name == "wordcount" else 1))
             budget.charge(_DIGIT * numbers if name == "round" else 0)
-        result = filter_environment().call_filter(name, without_owners(value), args, kwargs)
+        # Jinja's `random` needs a context, although it reads nothing from it.
+        context = filter_environment().from_string("").new_context() if name == "random" else None
+        result = filter_environment().call_filter(name, without_owners(value), args, kwargs, context)
         if isinstance(result, int):
             budget.check_bits(result.bit_length())
         return [GroupValue(*group) for group in result] if name == "groupby" else result

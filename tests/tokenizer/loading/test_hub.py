@@ -312,7 +312,7 @@ def test_a_hub_that_fails_at_first_is_asked_again(machine: Machine) -> None:
 def test_an_unreachable_hub_is_tried_once_and_without_noise(machine: Machine) -> None:
     failed = machine.load(HF_ENDPOINT="http://127.0.0.1:9")
     assert failed["error"] == "TokenizerUnreachableError"
-    assert "127.0.0.1 could not be reached (ConnectError" in failed["text"]
+    assert "127.0.0.1 could not be reached (" in failed["text"]
     assert (failed["text"].count("\n"), machine.stderr) == (0, "")
     failed = machine.load(HF_ENDPOINT="http://hub.invalid")
     assert "hub.invalid could not be reached" in failed["text"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from renderers.tokenizer.loading.network import address_of, first_response, quiet_client, within
+from renderers.tokenizer.loading.network import NoResponseError, address_of, first_response, quiet_client, within
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def never() -> Iterator[threading.Event]:
 
 
 def test_the_result_or_the_error_of_the_request_is_returned(url: str) -> None:
-    assert first_response(lambda: 7, url) == 7
+    assert first_response(lambda: 7, url, limit=60) == 7
     with pytest.raises(ValueError, match="bug"):
-        first_response(lambda: int("bug"), url)
+        first_response(lambda: int("bug"), url, limit=60)
 
 
 def test_a_result_counts_though_the_host_refuses_connections() -> None:
-    assert first_response(lambda: 7, "http://127.0.0.1:9") == 7
+    assert first_response(lambda: 7, "http://127.0.0.1:9", limit=60) == 7
 
 
 def test_a_host_that_accepts_connections_is_waited_for(url: str) -> None:
@@ -45,21 +45,26 @@ def test_a_host_that_accepts_connections_is_waited_for(url: str) -> None:
         later.wait()
         return "late"
 
-    timer = threading.Timer(0.3, later.set)
+    timer = threading.Timer(1.5, later.set)
     timer.start()
-    assert first_response(slow, url, seconds=0.1) == "late"
+    assert first_response(slow, url, limit=60, seconds=1) == "late"
     timer.join()
+
+
+def test_a_host_that_never_responds_is_not_waited_for_without_end(url: str, never: threading.Event) -> None:
+    with pytest.raises(NoResponseError, match=r"no response within 1\.1 seconds"):
+        first_response(never.wait, url, limit=1.1, seconds=1)
 
 
 def test_a_host_that_refuses_connections_is_not_waited_for(never: threading.Event) -> None:
     with pytest.raises(ConnectionRefusedError):
-        first_response(never.wait, "http://127.0.0.1:9", seconds=0.1)
+        first_response(never.wait, "http://127.0.0.1:9", limit=60, seconds=0.1)
 
 
 def test_a_lookup_that_hangs_is_not_waited_for(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: never.wait())
     with pytest.raises(TimeoutError, match=r"no connection to hub\.invalid within 0\.1 seconds"):
-        first_response(never.wait, "https://hub.invalid/path", seconds=0.1)
+        first_response(never.wait, "https://hub.invalid/path", limit=60, seconds=0.1)
 
 
 def test_one_address_that_accepts_a_connection_is_enough(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,9 +75,9 @@ def test_one_address_that_accepts_a_connection_is_enough(url: str, monkeypatch: 
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", number)) for number in (9, port)]
 
     monkeypatch.setattr("socket.getaddrinfo", both)
-    timer = threading.Timer(0.3, later.set)
+    timer = threading.Timer(1.5, later.set)
     timer.start()
-    assert first_response(later.wait, url, seconds=0.1) is True
+    assert first_response(later.wait, url, limit=60, seconds=1) is True
     timer.join()
 
 

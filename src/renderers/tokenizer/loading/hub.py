@@ -18,7 +18,14 @@ from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError, TokenizerUnreachableError
 from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
-from renderers.tokenizer.loading.network import CONNECT_SECONDS, address_of, first_response, quiet_client, within
+from renderers.tokenizer.loading.network import (
+    CONNECT_SECONDS,
+    NoResponseError,
+    address_of,
+    first_response,
+    quiet_client,
+    within,
+)
 from renderers.tokenizer.loading.single_flight import SingleFlight
 from renderers.tokenizer.loading.suggest import did_you_mean
 
@@ -31,6 +38,8 @@ _NETWORK_PACKAGES = frozenset("huggingface_hub hf_xet httpx httpx2 httpcore requ
 _NETWORK_ERRNOS = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _PAUSES = (0.5, 1.0)
 """Seconds before the first request is repeated if the hub answers that it is busy or failed."""
+_MARGIN = 5
+"""Seconds that the client may take for requests of its own before the first one."""
 LISTING_SECONDS = 60
 _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
 
@@ -123,7 +132,7 @@ def _check_hub(repository: str, revision: str) -> None:
 
     def ask() -> object:
         url = hf_hub_url(repository, VOCABULARY_FILES[0], revision=revision)
-        return first_response(lambda: get_hf_file_metadata(url, timeout=timeouts), url)
+        return first_response(lambda: get_hf_file_metadata(url, timeout=timeouts), url, limit=sum(timeouts) + _MARGIN)
 
     for pause in (*_PAUSES, None):
         try:
@@ -190,7 +199,8 @@ def _describe_failure(repository: str, error: Exception) -> str:
         remedy = "Wait, set HF_TOKEN" if status == 429 else "Try again later"
         return f"{repository} cannot be downloaded: the hub failed ({_reason(error)}). {remedy}, {offline}"
     host, _ = address_of(constants.ENDPOINT)
-    if any(type(cause).__name__ == "ReadTimeout" for cause in _causes(error)):
+    # Both transports of the client have an error of that name.
+    if any(isinstance(cause, NoResponseError) or type(cause).__name__ == "ReadTimeout" for cause in _causes(error)):
         fault = f"{host} did not respond in time ({_reason(error)}). Try again, set HF_HUB_ETAG_TIMEOUT to more seconds"
     else:
         fault = f"{host} could not be reached ({_reason(error)}). Check the network, HF_ENDPOINT and the proxies"

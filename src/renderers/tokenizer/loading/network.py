@@ -27,13 +27,19 @@ _RETRY_LOGGERS = ("huggingface_hub.utils._http", "huggingface_hub.file_download"
 _REQUESTS = threading.local()
 
 
-def first_response(ask: Callable[[], Result], url: str, *, seconds: float = CONNECT_SECONDS) -> Result:
+class NoResponseError(TimeoutError):
+    """The hub accepted a connection, but did not respond in time."""
+
+
+def first_response(ask: Callable[[], Result], url: str, *, limit: float, seconds: float = CONNECT_SECONDS) -> Result:
     """Return the result of `ask`, which sends a request to `url`.
 
-    A host that accepts a connection may take as long as `ask` waits for it. The connection is tried beside `ask`, not
-    before it, because the client may be configured to reach the hub in another way.
+    The connection is tried beside `ask`, not before it, because the client may be configured to reach the hub in
+    another way.
 
     Raises:
+        NoResponseError: There was a connection, but no result after `limit` seconds. Some releases of the client
+            repeat the request for longer.
         OSError: After `seconds` there was neither a result nor a connection to the host.
     """
     host, port = address_of(url)
@@ -45,20 +51,24 @@ def first_response(ask: Callable[[], Result], url: str, *, seconds: float = CONN
             raise TimeoutError(f"no connection to {host} within {seconds:g} seconds")
         if (error := connection.exception()) is not None:
             raise error
-    return response.result()
+    return _result_within(limit - seconds, response, limit)
 
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
     """Return the result of work that has no time-out of its own.
 
     Raises:
-        TimeoutError: There is no result after `seconds`.
+        NoResponseError: There is no result after `seconds`.
     """
-    result = _in_background(work)
-    wait([result], timeout=seconds)
-    if not result.done():
-        raise TimeoutError(f"no response within {seconds:g} seconds")
-    return result.result()
+    return _result_within(seconds, _in_background(work), seconds)
+
+
+def _result_within(rest: float, future: Future[Result], seconds: float) -> Result:
+    """Return a result that is there after `rest` of a number of seconds."""
+    wait([future], timeout=rest)
+    if not future.done():
+        raise NoResponseError(f"no response within {seconds:g} seconds")
+    return future.result()
 
 
 def address_of(url: str) -> tuple[str, int]:
