@@ -82,7 +82,9 @@ def test_the_default_date_is_constant_and_visible() -> None:
 
 
 def test_a_copy_is_equal_to_the_renderer(renderer: ChatRenderer) -> None:
-    renderer = create_renderer(renderer.tokenizer, chat_template_kwargs={"a": [1]}, limits=Limits(steps=10**6))
+    renderer = create_renderer(
+        renderer.tokenizer, chat_template_kwargs={"enable_thinking": [1]}, limits=Limits(steps=10**6)
+    )
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
         assert again == renderer
         assert hash(again) == hash(renderer)
@@ -121,7 +123,7 @@ def test_arguments_of_a_render_take_precedence_over_those_of_the_renderer() -> N
 @pytest.mark.parametrize("verb", ["render", "render_ids", "trace"])
 def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
-    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of render nor a variable that"):
+    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option nor a variable that"):
         getattr(renderer, verb)([{"role": "user", "content": "Hi"}], add_generation_promt=True)
     assert getattr(renderer, verb)([{"role": "user", "content": "Hi"}], enable_thinking=True)
 
@@ -346,7 +348,8 @@ def test_an_unpickled_renderer_is_the_equal_one_of_the_process() -> None:
 
 def test_renderers_with_equal_arguments_of_other_types_differ() -> None:
     one, other, third = (
-        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"flag": value}) for value in (1, True, True)
+        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": value})
+        for value in (1, True, True)
     )
     assert one != other
     assert other == third

@@ -76,6 +76,10 @@ class BaseRendererConfig(BaseModel):
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
     )
 
+    any_template: bool = option(
+        False, "Accept a chat template of another family. False raises an error for a template that is known as such."
+    )
+
     def __init_subclass__(cls, *, family: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if family is not None:
