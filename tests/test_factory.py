@@ -173,13 +173,44 @@ def test_a_known_name_with_another_template_gives_a_warning(monkeypatch: pytest.
     create_renderer(tokenizer, chat_template="{{ messages[0].content }}")
 
 
-def test_a_config_of_another_family_gives_a_warning_and_keeps_the_stop_tokens(hub: object) -> None:
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda tokenizer: create_renderer(tokenizer, GLM5RendererConfig()),
+        lambda tokenizer: create_renderer(tokenizer, GLM5RendererConfig(), content_tokens="text"),
+        lambda tokenizer: create_renderer(tokenizer, GLM5RendererConfig(), chat_template=tokenizer.chat_template),
+        lambda tokenizer: GLM5Renderer(tokenizer),
+        lambda tokenizer: GLM51Renderer(tokenizer, GLM5RendererConfig()),
+    ],
+)
+def test_a_config_of_another_family_than_the_template_is_rejected(create: Any, hub: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"^the config is for glm-5.*, but the chat template .* is that of qwen3.*any_template=True"
+    ):
+        create(load_tokenizer("Qwen/Qwen3-8B"))
+
+
+def test_a_config_for_any_template_gives_a_warning_and_keeps_the_stop_tokens(hub: object) -> None:
+    config = GLM5RendererConfig(any_template=True)
     with pytest.warns(
         UnknownTemplateWarning, match=r"the config is for glm-5, but the chat template .* is that of qwen3"
     ):
-        renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), GLM5RendererConfig())
+        renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"), config)
+    assert renderer.config == config
+    assert pickle.loads(pickle.dumps(renderer)) == renderer
     assert renderer.get_stop_token_ids() == [151645, 151643]
     assert any("'<|user|>', '<|observation|>'" in conflict for conflict in renderer.resolution.conflicts)
+
+
+def test_configs_of_consumers_work_with_tokenizers_of_the_family_and_of_fine_tunes(hub: object) -> None:
+    instruct = load_tokenizer("Qwen/Qwen3-4B-Instruct-2507")
+    with pytest.warns(UnknownTemplateWarning, match="is that of qwen3-2507"):
+        assert type(create_renderer(instruct, Qwen3RendererConfig())) is Qwen3Renderer
+    changed = f"{instruct.chat_template} "
+    for tokenizer, template in ((instruct, changed), (load_tokenizer(EMBEDDED), None)):
+        for config in (Qwen3RendererConfig(), GLM5RendererConfig(), DefaultRendererConfig(), AutoRendererConfig()):
+            assert create_renderer(tokenizer, config, chat_template=template).render_ids(HI)
+    assert type(create_renderer(instruct, DefaultRendererConfig())) is DefaultRenderer
 
 
 def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -> None:
@@ -188,7 +219,9 @@ def test_a_switch_that_the_template_does_not_read_gives_a_warning(hub: object) -
         renderer = create_renderer(tokenizer, chat_template_kwargs={"enable_thinking": False})
     assert warned[0].filename == __file__
     assert isinstance(renderer, Qwen3Renderer)
-    assert renderer.render_ids(HI, enable_thinking=True) == create_renderer(tokenizer).render_ids(HI)
+    with pytest.warns(UnreadSwitchWarning, match="enable_thinking=True has no effect") as warned:
+        assert renderer.render_ids(HI, enable_thinking=True) == create_renderer(tokenizer).render_ids(HI)
+    assert warned[0].filename == __file__
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -261,7 +294,9 @@ def test_a_class_of_no_family_is_rejected() -> None:
 
 def test_a_switch_that_no_template_reads_can_be_combined_with_a_retention() -> None:
     config = DefaultRendererConfig(foo=True)
-    assert create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all").thinking_retention == "all"
+    with pytest.warns(UnreadSwitchWarning, match="foo=True has no effect"):
+        renderer = create_renderer(load_tokenizer(EMBEDDED), config, thinking_retention="all")
+    assert renderer.thinking_retention == "all"
 
 
 def test_a_config_without_a_family_is_rejected() -> None:

@@ -50,12 +50,12 @@ def test_a_pool_for_a_model_shares_one_renderer() -> None:
 
 
 def test_a_pool_is_a_renderer_itself() -> None:
-    pool = create_renderer_pool(EMBEDDED, size=2, chat_template_kwargs={"x": 1})
+    pool = create_renderer_pool(EMBEDDED, size=2, chat_template_kwargs={"enable_thinking": 1})
     with pool.checkout() as renderer:
         assert pool.render_ids(HI) == renderer.render_ids(HI)
         assert pool.trace(HI) == renderer.trace(HI)
         assert pool.tokenizer is renderer.tokenizer
-        assert pool.chat_template_kwargs == {"x": 1}
+        assert pool.chat_template_kwargs == {"enable_thinking": 1}
     assert not hasattr(pool, "mm_token_type_id_map")
     assert not hasattr(pool, "_private")
 

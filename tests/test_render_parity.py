@@ -31,6 +31,9 @@ from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL
 from tests.support.reference import Reference, apply_chat_template, automatic, reference_of, reference_with, time_is
 from tests.support.standin import byte_tokenizer, stand_in
 
+# The same switches are passed to all models.
+pytestmark = pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
+
 WITH_TEMPLATE = one_model_per_template()
 SEVERAL = [
     "Qwen/Qwen3-8B",

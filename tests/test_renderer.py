@@ -86,7 +86,9 @@ def test_the_default_date_is_constant_and_visible() -> None:
 
 
 def test_a_copy_is_equal_to_the_renderer(renderer: ChatRenderer) -> None:
-    renderer = create_renderer(renderer.tokenizer, chat_template_kwargs={"a": [1]}, limits=Limits(steps=10**6))
+    renderer = create_renderer(
+        renderer.tokenizer, chat_template_kwargs={"enable_thinking": [1]}, limits=Limits(steps=10**6)
+    )
     for again in (pickle.loads(pickle.dumps(renderer)), copy.deepcopy(renderer), copy.copy(renderer)):
         assert again == renderer
         assert hash(again) == hash(renderer)
@@ -163,7 +165,7 @@ def test_a_completion_is_parsed_with_the_arguments_of_its_prompt(name: str) -> N
 def test_an_argument_that_the_template_does_not_read_is_an_error(verb: str) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED))
     given: Any = [1] if verb == "parse_response" else [{"role": "user", "content": "Hi"}]
-    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option of this method nor a variable"):
+    with pytest.raises(TypeError, match="'add_generation_promt' is neither an option nor a variable that"):
         getattr(renderer, verb)(given, add_generation_promt=True)
     assert getattr(renderer, verb)(given, enable_thinking=True)
 
@@ -389,7 +391,8 @@ def test_an_unpickled_renderer_is_the_equal_one_of_the_process() -> None:
 
 def test_renderers_with_equal_arguments_of_other_types_differ() -> None:
     one, other, third = (
-        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"flag": value}) for value in (1, True, True)
+        create_renderer(load_tokenizer(EMBEDDED), chat_template_kwargs={"enable_thinking": value})
+        for value in (1, True, True)
     )
     assert one != other
     assert other == third

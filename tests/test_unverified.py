@@ -35,6 +35,7 @@ def renderer() -> ChatRenderer:
     return create_renderer(load_tokenizer(EMBEDDED))
 
 
+@pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rendered_ids_equal_the_golden_ids(hub: Path, family: str) -> None:
     golden = committed(KEPT[family])

@@ -54,6 +54,11 @@ class ConfigReader:
         """The key of the config's family. None if the family is to be detected."""
         return None if self.config is None or isinstance(self.config, AutoRendererConfig) else self.config.name
 
+    @property
+    def any_template(self) -> bool:
+        """True if the config accepts a chat template of another family."""
+        return self.config is not None and self.config.any_template
+
     def read(self, family: Family, *, parents: Sequence[str]) -> ConfigValues:
         """Return the values of the config and of the options, as those of a family.
 
@@ -67,7 +72,7 @@ class ConfigReader:
         if self.family_key in parents:
             config = _convert(config, CONFIG_CLASSES[family.key])
         config = _with_options(config, family, self.options)
-        kwargs, containers = _split_kwargs(self.options.chat_template_kwargs, family)
+        kwargs, others = _split_kwargs(self.options.chat_template_kwargs, family, config)
         config = merge_chat_template_kwargs(config, kwargs)
         overrides = NO_OVERRIDES
         if isinstance(config, DefaultRendererConfig):
@@ -75,7 +80,8 @@ class ConfigReader:
         return ConfigValues(
             switches=switches_of(config),
             chosen=frozenset(config.model_fields_set),
-            containers=containers,
+            passed=frozenset(self.options.chat_template_kwargs or ()),
+            others=others,
             date=DEFAULT_DATE if config.date is None else to_datetime(config.date),
             content_tokens=config.content_tokens,
             conventions=family.conventions if config.conventions == "0.1" else SamplingConventions(),
@@ -140,11 +146,24 @@ def _convert(config: BaseRendererConfig, config_class: type[BaseRendererConfig])
 
 
 def _split_kwargs(
-    chat_template_kwargs: Mapping[str, Any] | None, family: Family
+    chat_template_kwargs: Mapping[str, Any] | None, family: Family, config: BaseRendererConfig
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split template arguments into those that a config can hold, and lists and dicts."""
+    """Split template arguments into those that a config holds, and others: lists, dicts, and names that are no fields.
+
+    Raises:
+        TypeError: The arguments are not a dict with strings as keys.
+    """
     if not isinstance(chat_template_kwargs, Mapping | None):
         raise TypeError(f"chat_template_kwargs must be a dict, not {describe_type(chat_template_kwargs)}")
     kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in family.switches}
-    containers = {name: value for name, value in kwargs.items() if types.get(name) in (list, dict)}
-    return {name: kwargs[name] for name in kwargs.keys() - containers.keys()}, containers
+    for name in kwargs:
+        if not isinstance(name, str):
+            raise TypeError(f"the keys of chat_template_kwargs must be strings, not {name!r}")
+    # The names of other fields are left for the error of the config.
+    fields = type(config).model_fields.keys()
+    others = {
+        name: value
+        for name, value in kwargs.items()
+        if types.get(name) in (list, dict) or not (isinstance(config, DefaultRendererConfig) or name in fields)
+    }
+    return {name: kwargs[name] for name in kwargs.keys() - others.keys()}, others

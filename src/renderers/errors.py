@@ -13,6 +13,7 @@ LookupError
 RuntimeError
 └── RendererPoolError             a renderer of a pool cannot be created
 ValueError
+├── UnknownSwitchError            a template argument that nothing reads; also a TypeError
 ├── MalformedGenerateResponseError an engine's response to a generate request cannot be read
 ├── UnencodableTextError          a text has no UTF-8 form
 ├── TokenIdError                  a number is not a token id
@@ -95,6 +96,10 @@ class UnsupportedModelError(ValueError):
     """A model accepts media that its chat template drops."""
 
 
+class UnknownSwitchError(TypeError, ValueError):
+    """A template argument is neither a switch of the family, nor one for thinking, nor read by the chat template."""
+
+
 class UnknownTemplateWarning(UserWarning):
     """The template is not one of the known templates of the family that the model's name or the config selects.
 
@@ -103,7 +108,7 @@ class UnknownTemplateWarning(UserWarning):
 
 
 class UnreadSwitchWarning(UserWarning):
-    """A switch of the family is set, but the template does not read it, so it has no effect."""
+    """A switch is set, but the chat template does not read it, so it has no effect."""
 
 
 class LossWarning(UserWarning):

@@ -35,7 +35,6 @@ from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.grammar import ParserOverrides
 from renderers.parsing.parser import ResponseParser, find_prefill
-from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
@@ -45,6 +44,7 @@ from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, retention_of
 from renderers.settings import RendererSettings
+from renderers.switches import check_arguments
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
@@ -264,10 +264,11 @@ class ChatRenderer:
         another field that it names, such as `"reasoning_content"`.
         Images, video and audio raise a `MediaError`. Pass `process_multimodal=False` to render the template's
         placeholders for them instead.
-        `template_arguments` go to the template: `enable_thinking=False`, `documents=[...]`. A name that the template
-        does not read raises a `TypeError`, unless it is a switch of the family or one for thinking.
+        `template_arguments` go to the template: `enable_thinking=False`, `documents=[...]`. All models accept switches
+        for thinking. A switch of the family that the template does not read gives a warning.
 
         Raises:
+            UnknownSwitchError: A template argument is not such a switch, and the template does not read it.
             MessageError: A message cannot be rendered. Names the message and the field.
             TemplateError: The template rejects the messages or fails on them.
             MediaError: A message contains media, and `process_multimodal` is True.
@@ -349,16 +350,9 @@ class ChatRenderer:
         return LossReporter(self.settings.on_loss, f"the chat template of {self.tokenizer.name_or_path or 'the model'}")
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Normalise the template arguments of one render. Reject a name that the template does not read.
-
-        Switches of the family and switches for thinking are always accepted, because callers pass them to all models.
-        """
+        """Normalise the template arguments of one call, and check that they have an effect."""
         plain = normalise_template_kwargs(arguments)
-        known = {*THINKING_SWITCHES, *(switch.name for switch in self.family_match.family.switches)}
-        for name in plain.keys() - known:
-            if not any(program.mentions(name) for program in self._programs):
-                fault = "is neither an option of this method nor a variable that the chat template reads"
-                raise TypeError(f"{name!r} {fault}")
+        check_arguments(plain, family=self.family_match.family, programs=self._programs)
         return plain
 
     def _try_text(self, messages: list[JsonObject], arguments: Mapping[str, Any]) -> str | None:

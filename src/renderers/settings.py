@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from renderers.core.caller_warnings import warn_caller
 from renderers.core.lazy import lazy
 from renderers.core.losses import DEFAULT_LOSS_POLICY, LossPolicy, OnLoss
 from renderers.core.options import (
@@ -20,13 +20,14 @@ from renderers.core.options import (
     ThinkingRetention,
 )
 from renderers.core.text import describe_type
-from renderers.errors import TemplateMissingError, UnknownTemplateWarning, UnreadSwitchWarning
+from renderers.errors import TemplateMissingError, UnknownTemplateWarning
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.pipeline import PipelineSettings
+from renderers.switches import check_arguments, warn_unread
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
@@ -102,8 +103,10 @@ class ConfigValues:
     """The template arguments that a config can hold."""
     chosen: frozenset[str] = frozenset()
     """The names of the fields that were set."""
-    containers: Mapping[str, Any] = field(default_factory=dict)
-    """The template arguments that are lists or dicts, which a config cannot hold."""
+    passed: frozenset[str] = frozenset()
+    """The names of the template arguments that were passed as such."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """The template arguments that a config cannot hold: lists, dicts, and names that are no fields."""
     date: datetime.datetime = DEFAULT_DATE
     content_tokens: ContentTokens = "template"
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
@@ -138,7 +141,8 @@ def resolve_settings(
     Raises:
         TemplateMissingError: There is no chat template.
         TypeError: The config is not a renderer config, or an option has a wrong type.
-        ValueError: The config is that of another family, or has a value that its family does not accept.
+        ValueError: The config is that of another family than the renderer class or the chat template, or has a value
+            that its family does not accept.
     """
     options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss)
     reader = _config_reader(config, options)
@@ -151,11 +155,16 @@ def resolve_settings(
     if families and requested not in (None, *families):
         raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
     templates = list(adopted.chat_templates.values()) if source is None else [source]
-    match = find_family(key=families[0] if families else requested, name=adopted.name_or_path, templates=templates)
+    match = find_family(
+        key=families[0] if families else requested,
+        name=adopted.name_or_path,
+        templates=templates,
+        any_template=reader is not None and reader.any_template,
+    )
     program = _choose_program(match.family, adopted.name_or_path, templates, own_template=source is None)
     if match.warning is not None and (match.conflicts or (source is None and match.matched_by != "config")):
-        # A caller who passes a template or a config knows that it may be unknown, but not that it is another family's.
-        warnings.warn(match.warning, UnknownTemplateWarning, stacklevel=3)
+        # A caller who passes a template or a config knows that it may be unknown.
+        warn_caller(match.warning, UnknownTemplateWarning)
     if reader is None:
         values = ConfigValues(switches=match.family.default_switches)
     else:
@@ -169,7 +178,7 @@ def resolve_settings(
         date=values.date,
         program=program,
         chat_template=source,
-        chat_template_kwargs={**template_kwargs, **values.containers},
+        chat_template_kwargs={**template_kwargs, **values.others},
         limits=limits,
         verify=verify,
         content_tokens=values.content_tokens,
@@ -210,30 +219,27 @@ def _choose_program(family: Family, name: str, templates: Sequence[str], *, own_
 
 
 def _template_kwargs(programs: Sequence[Program], family: Family, values: ConfigValues) -> Mapping[str, Any]:
-    """Return the template arguments of a config.
+    """Return the template arguments of a config. Warn about those that were set and that no template reads.
 
-    Warn about an argument that was set and that no template reads. Leave out the default value of an argument that
-    only the family's program reads.
+    The default value of an argument that only the family's program reads is left out.
 
     Raises:
+        UnknownSwitchError: An argument that was not set in a config is unknown.
         ValueError: An argument that only the program reads has another value.
     """
-    kwargs, defaults = values.switches, {switch.name: switch.default for switch in family.switches}
-    read = {name for name in defaults if any(used.mentions(name) for used in programs)}
-    unread = kwargs.keys() & (defaults.keys() - read)
+    kwargs = values.switches
+    passed = {name: value for name, value in {**kwargs, **values.others}.items() if name in values.passed}
+    check_arguments(passed, family=family, programs=programs)
+    chosen = {name: kwargs[name] for name in values.chosen & (kwargs.keys() - values.passed)}
+    warn_unread(chosen, family=family, programs=programs)
     if family.program is None:
-        for name in sorted(unread & values.chosen):
-            if kwargs[name] != defaults[name]:
-                message = f"{name}={kwargs[name]!r} has no effect: the chat template does not read it"
-                warnings.warn(message, UnreadSwitchWarning, stacklevel=4)
         return kwargs
-    changed = sorted(name for name in unread if kwargs[name] != defaults[name])
-    if changed:
-        raise ValueError(
-            f"{', '.join(changed)} of {family.key} needs the program {family.program!r}, which is not in this release. "
-            "The chat template does not read it."
-        )
-    return {name: value for name, value in kwargs.items() if name not in unread}
+    defaults = {switch.name for switch in family.switches}
+    return {
+        name: value
+        for name, value in kwargs.items()
+        if name not in defaults or any(program.mentions(name) for program in programs)
+    }
 
 
 def to_datetime(date: datetime.date | str) -> datetime.datetime:

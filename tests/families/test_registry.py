@@ -42,14 +42,29 @@ def test_a_name_decides_if_there_is_no_template() -> None:
     assert "without a verified chat template" in match.warning
 
 
-def test_a_template_of_another_family_takes_precedence_over_a_name_or_a_config(hub: object) -> None:
+def test_a_template_of_another_family_takes_precedence_over_a_name(hub: object) -> None:
     template = load_tokenizer("Qwen/Qwen3-8B").chat_templates["default"]
     named = find_family(key=None, name="zai-org/GLM-5.3", templates=[template])
     assert (named.family, named.matched_by, named.conflicts) == (QWEN3, "template", True)
-    configured = find_family(key="glm-5.3", name="", templates=[template])
+    configured = find_family(key="glm-5.3", name="", templates=[template], any_template=True)
     assert (configured.family, configured.matched_by, configured.conflicts) == (GLM53, "config", True)
     assert configured.warning is not None
     assert "is that of qwen3" in configured.warning
+
+
+def test_a_config_is_rejected_if_the_template_is_that_of_another_family(hub: object) -> None:
+    template = load_tokenizer("Qwen/Qwen3-8B").chat_templates["default"]
+    with pytest.raises(ValueError, match=r"^the config is for glm-5\.3, but the chat template .* is that of qwen3\. "):
+        find_family(key="glm-5.3", name="", templates=[template])
+    # A template that was changed is unknown.
+    assert find_family(key="glm-5.3", name="", templates=[template + " "]).family == GLM53
+    assert find_family(key="default", name="", templates=[template]).family == UNKNOWN_FAMILY
+
+
+@pytest.mark.parametrize("key", ["qwen3-2507", "qwen3-2507-thinking"])
+def test_a_config_that_release_0_1_used_for_these_models_is_accepted(key: str) -> None:
+    assert find_family(key="qwen3", name="", templates=[]).family.key == "qwen3"
+    assert FAMILIES[key].config_keys == ("qwen3",)
 
 
 def test_a_registered_name_with_an_unknown_family_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,8 @@ class Family:
     """Which tokens count as sampled in release 0.1, where that differs from the exact rule."""
     media: tuple[Media, ...] = ()
     """The media types that its messages may contain."""
+    config_keys: tuple[str, ...] = ()
+    """The keys of other families with configs that these models accept too, because release 0.1 used them."""
     text_only: tuple[str, ...] = ()
     """The names of its models that accept text only, although the family has media."""
     version: int = 1

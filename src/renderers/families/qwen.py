@@ -62,6 +62,7 @@ _QWEN3 = _qwen(
 _QWEN3_2507 = _qwen(
     key="qwen3-2507",
     class_name="Qwen32507",
+    config_keys=("qwen3",),
     format="As qwen3, without reasoning and its switch; the prompt is <|im_start|>assistant\\n",
     names=words("""
         Qwen/Qwen3-4B-Instruct-2507 Qwen/Qwen3-30B-A3B-Instruct-2507 Qwen/Qwen3-235B-A22B-Instruct-2507
@@ -77,6 +78,7 @@ _QWEN3_2507 = _qwen(
 _QWEN3_2507_THINKING = _qwen(
     key="qwen3-2507-thinking",
     class_name="Qwen32507Thinking",
+    config_keys=("qwen3",),
     format="As qwen3, without the switch for reasoning; the prompt is <|im_start|>assistant\\n<think>\\n",
     names=words("""
         Qwen/Qwen3-4B-Thinking-2507 Qwen/Qwen3-30B-A3B-Thinking-2507 Qwen/Qwen3-235B-A22B-Thinking-2507

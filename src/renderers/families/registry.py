@@ -76,7 +76,7 @@ def family_of_template(template: str) -> Family | None:
     return _FAMILY_BY_DIGEST.get(digest_of(template))
 
 
-def find_family(*, key: str | None, name: str, templates: Sequence[str]) -> FamilyMatch:
+def find_family(*, key: str | None, name: str, templates: Sequence[str], any_template: bool = False) -> FamilyMatch:
     """Return the family of a model, matched by its config, else by its name, else by its template.
 
     `key` is the family of the config, None if the config has none. `templates` are the template
@@ -84,7 +84,7 @@ def find_family(*, key: str | None, name: str, templates: Sequence[str]) -> Fami
     The name of a family without any verified template counts unless the template belongs to another family.
 
     Raises:
-        ValueError: There is no family with this key.
+        ValueError: There is no family with this key, or the template is that of another family without `any_template`.
 
     >>> find_family(key=None, name="Qwen/Qwen3-8B", templates=["{{ messages }}"]).family.key
     'default'
@@ -95,7 +95,13 @@ def find_family(*, key: str | None, name: str, templates: Sequence[str]) -> Fami
     if key is not None:
         family = _lookup(key, "Use CustomRendererConfig for a config class of your own.")
         warning = _mismatch(family, of_template, templates, f"the config is for {key}")
-        return FamilyMatch(family, "config", warning, of_template not in (None, family))
+        conflicts = of_template is not None and of_template is not family
+        if of_template is not None and conflicts and not any_template and key not in of_template.config_keys:
+            raise ValueError(
+                f"{warning} Use the config {of_template.key!r}, or no config to detect the family. To use this "
+                "config with any template, set any_template=True in it."
+            )
+        return FamilyMatch(family, "config", warning, conflicts)
     named_key = MODEL_RENDERER_MAP.get(name, UNKNOWN_FAMILY.key)
     if named_key == UNKNOWN_FAMILY.key:
         return FamilyMatch(of_template, "template") if of_template else NO_MATCH

@@ -87,6 +87,10 @@ class BaseRendererConfig(BaseModel):
         "How to treat input that the template does not write: one action, or a dict of actions by kind of input.",
     )
 
+    any_template: bool = option(
+        False, "Accept a chat template of another family. False raises an error for a template that is known as such."
+    )
+
     def __init_subclass__(cls, *, family: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if family is not None:

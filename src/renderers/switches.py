@@ -1,0 +1,67 @@
+"""Check template arguments by one rule: those of `create_renderer` and those of a single call."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from renderers.core.caller_warnings import warn_caller
+from renderers.errors import UnknownSwitchError, UnreadSwitchWarning
+from renderers.families import Family
+from renderers.probing.turn_format import THINKING_SWITCHES
+from renderers.programs.base import Program
+
+_NO_DEFAULT = object()
+
+
+def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
+    """Check that template arguments have an effect.
+
+    Switches of the family and switches for thinking are always accepted, because callers pass them to all models.
+    Others must be variables that a template reads.
+
+    Raises:
+        UnknownSwitchError: No template reads an argument, and it is no such switch.
+        ValueError: Only the family's program reads an argument, and that program is not used.
+    """
+    switches = [switch.name for switch in family.switches]
+    for name in sorted(arguments.keys() - {*switches, *THINKING_SWITCHES}):
+        if not _is_read(name, programs):
+            raise UnknownSwitchError(_describe_unknown(name, switches, family))
+    warn_unread(arguments, family=family, programs=programs)
+
+
+def warn_unread(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
+    """Warn about arguments that no template reads.
+
+    There is no warning for None and for the default of the family, which are no choice of the caller, and for
+    switches for thinking that the family does not have, which callers pass to all models.
+
+    Raises:
+        ValueError: Only the family's program reads an argument, and that program is not used.
+    """
+    defaults = {switch.name: switch.default for switch in family.switches}
+    for name, value in sorted(arguments.items()):
+        is_no_choice = value is None or value == defaults.get(name, _NO_DEFAULT)
+        if is_no_choice or _is_read(name, programs) or (name in THINKING_SWITCHES and name not in defaults):
+            continue
+        if name in defaults and family.program is not None:
+            raise ValueError(
+                f"{name} of {family.key} needs the program {family.program!r}, which is not in this release. "
+                "The chat template does not read it."
+            )
+        warn_caller(f"{name}={value!r} has no effect: the chat template does not read it", UnreadSwitchWarning)
+
+
+def _is_read(name: str, programs: Collection[Program]) -> bool:
+    return any(program.mentions(name) for program in programs)
+
+
+def _describe_unknown(name: str, switches: list[str], family: Family) -> str:
+    close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    return (
+        f"{name!r} is neither an option nor a variable that the chat template reads. {hint}"
+        f"The switches of {family.key!r} are: {', '.join(sorted(switches)) or 'none'}."
+    )
