@@ -25,7 +25,7 @@ from renderers.rendering.header import TurnPlace, header_end
 _DEFAULT_CONVENTIONS = SamplingConventions()
 _NO_BORDER = sys.maxsize
 _CONTENT = frozenset({Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA})
-"""The channels that count as content in messages other than the assistant's. Names and ids do not."""
+"""The channels that count as content in messages of other roles, and after a turn. Names and ids do not."""
 
 
 def label(
@@ -145,7 +145,7 @@ def _label_spans(
                 if stopped.start <= start < end and (path or not stopped.prompts(start, end)):
                     # The stop token of the previous turn, which the template writes at the start of this message.
                     message, sampled = ends[end], True
-            content = sampled if is_assistant[message] else own in _CONTENT
+            content = sampled or (own in _CONTENT and (not is_assistant[message] or start >= turns[message].end))
             yield new(LabelledSpan, (start, end, message, path, own, sampled, content))
 
 
