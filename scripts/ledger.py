@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import json
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, 
 from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
 from tests.support.settings import with_settings
 
+TODAY = datetime.date.today().isoformat()
 WORKER = Path(__file__).with_name("ledger_worker.py")
 HARMONY_MODEL = "openai/gpt-oss-20b"
 
@@ -48,7 +50,7 @@ def main() -> int:
             continue
         if reason is None:
             try:
-                renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family))
+                renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family, TODAY))
             except TemplateMissingError:
                 reason = "no chat template"
         if reason is not None:

@@ -120,3 +120,14 @@ def test_named_parsers_work_for_a_template_that_cannot_be_probed() -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), config, chat_template=ENDLESS)
     parsed = renderer.parse_response(renderer.tokenizer.encode("<think>A</think>Hi<|end|>"))
     assert (parsed.content, parsed.reasoning_content) == ("Hi", "A")
+
+
+def test_the_grammar_of_a_template_that_requires_tools_is_inferred_with_tools() -> None:
+    tokenizer = load_tokenizer(EMBEDDED)
+    source = (EMBEDDED / "chat_template.jinja").read_text(encoding="utf-8")
+    demanding = "{{ raise_exception('no tools') if not tools }}" + source
+    plain = create_renderer(tokenizer, chat_template=source).resolution
+    resolution = create_renderer(tokenizer, chat_template=demanding).resolution
+    assert resolution.grammar.header == plain.grammar.header
+    assert resolution.grammar.reasoning == plain.grammar.reasoning
+    assert resolution.end_token_ids == plain.end_token_ids

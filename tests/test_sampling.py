@@ -23,8 +23,6 @@ HEADS = {
     "<|start|>assistant",
     "<｜Assistant｜>",
     "<｜tool▁outputs▁end｜>",
-    # The template omits the header of a turn, so only the bodies of that turn count as sampled.
-    "\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
 }
 """Texts of the generation prompt that tags contain."""
 

@@ -186,7 +186,7 @@ static PyObject *pair_of(PyObject *one, PyObject *other)
 }
 
 /* A function that makes the result of the tokens at places. */
-typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count);
+typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count);
 
 /* Locate tokens, and return the result of `finish`, or a list of ids with unknown sizes, or the number of a part. */
 static PyObject *located(const Encoded *encoded, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
@@ -210,7 +210,7 @@ static PyObject *located(const Encoded *encoded, const Py_ssize_t *places, Py_ss
     return result;
 }
 
-static PyObject *lists_of(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+static PyObject *lists_of(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
 {
     (void)context;
     return pair_of(list_of(firsts, count), list_of(stops, count));
@@ -305,7 +305,7 @@ static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize
     PyObject *runs = PyList_New(0);
     Py_ssize_t before = 0, last = -1;
     for (Py_ssize_t at = 0; runs != NULL && at < count; at++) {
-        if (stops[at] == before)
+        if (stops[at] <= before)
             continue;
         int alike = last < 0 ? 0 : are_alike(labels->labels[last], labels->labels[at]);
         PyObject *run = alike < 0 ? NULL : run_of(labels, make, stops[at], labels->labels[at]);
@@ -348,9 +348,25 @@ static PyObject *straddling(const Labels *labels, const Py_ssize_t *firsts, cons
     return result;
 }
 
-static PyObject *attributed(void *context, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+/* Move the end of text before sampled text to the first token that is partly sampled. */
+static void claim_sampled(const Labels *labels, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
 {
-    return pair_of(runs_of(context, stops, count), straddling(context, firsts, stops, count));
+    Py_ssize_t claimed = PY_SSIZE_T_MAX;
+    for (Py_ssize_t at = count - 2; at >= 0; at--) {
+        if (PyTuple_GetItem(labels->labels[at], SAMPLED) == Py_True)
+            claimed = PY_SSIZE_T_MAX;
+        else if (PyTuple_GetItem(labels->labels[at + 1], SAMPLED) == Py_True)
+            claimed = firsts[at];
+        if (stops[at] > claimed)
+            stops[at] = claimed;
+    }
+}
+
+static PyObject *attributed(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
+{
+    PyObject *across = straddling(context, firsts, stops, count);
+    claim_sampled(context, firsts, stops, count);
+    return pair_of(runs_of(context, stops, count), across);
 }
 
 PyObject *native_attribute(PyObject *module, PyObject *args)

@@ -78,6 +78,9 @@ def resolve(
     family, program = family_match.family, turns.key.program
     unread_calls, probe_error = False, None
     try:
+        if not turns.headers("user"):
+            # The template rejects conversations without tools.
+            turns = tool_turns
         grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)

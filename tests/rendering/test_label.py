@@ -176,8 +176,9 @@ SAMPLED = {
             "R1\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n"
             "</tool_call><|im_end|>"
         ),
-        "</think>\n\nA1<|im_end|>",
-        "</think>\n\nA2<|im_end|>",
+        # The last line break of the prompt and the first of the turn are one token.
+        "\n\n</think>\n\nA1<|im_end|>",
+        "\n\n</think>\n\nA2<|im_end|>",
     ],
     "zai-org/GLM-4.5-Air": [
         (
@@ -207,8 +208,8 @@ SAMPLED = {
     ],
     "MiniMaxAI/MiniMax-M2": [
         (
-            '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n</invoke>\n'
-            "</minimax:tool_call>[e~["
+            '\n\n<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
+            "</invoke>\n</minimax:tool_call>[e~["
         ),
         "A1[e~[",
         "A2[e~[",
@@ -356,3 +357,34 @@ def test_conventions_are_checked() -> None:
     wrong: Any = {"sampled_from": "x"}
     with pytest.raises(TypeError, match="conventions must be SamplingConventions, not a dict"):
         create_renderer(load_tokenizer(EMBEDDED), conventions=wrong)
+
+
+def test_a_token_of_the_header_and_the_answer_is_sampled() -> None:
+    source = (
+        "{% for m in messages %}{{ m.role + ': ' + m.content + '<|end|>' }}{% endfor %}"
+        "{{ 'assistant: ' if add_generation_prompt }}"
+    )
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    rendered = renderer.render([user("Q"), assistant("the weather")])
+    first = rendered.sampled_mask.index(True)
+    tokens = [token for token, is_sampled in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if is_sampled]
+    assert renderer.tokenizer.decode(tokens) == " the weather<|end|>"
+    assert rendered.straddling_tokens() == [first]
+    assert (rendered.message_indices[first], rendered.channels[first]) == (1, Channel.CONTENT)
+    assert rendered.token_ids == renderer.tokenizer.encode("user: Q<|end|>assistant: the weather<|end|>")
+
+
+def test_content_that_the_template_writes_after_the_next_message_is_content_and_not_sampled() -> None:
+    source = (
+        "{% for m in messages if m.role != 'tool' %}<s>{{ m.role }}\n"
+        "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}</call>"
+        "<tool>{{ messages[-1].content }}{% endfor %}"
+        "{{ m.content }}<end>{% endfor %}{% if add_generation_prompt %}<s>assistant\n{% endif %}"
+    )
+    call = {"id": "call00000", "type": "function", "function": {"name": "f", "arguments": {}}}
+    messages = [user("Q"), assistant("A", tool_calls=[call]), {"role": "tool", "content": "R"}]
+    trace = ChatTemplate(source).run(messages)
+    labels = label(trace, messages, turn_format=format_of(source, special_tokens=CONTROL))
+    own = [(trace.text[span.start : span.end], span.sampled, span.content) for span in labels if span.message == 1]
+    assert own[-3:] == [("</call><tool>", True, True), ("A", False, True), ("<end>", False, False)]
+    assert sampled(source, *messages) == ["<call>f</call><tool>"]

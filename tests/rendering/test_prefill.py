@@ -13,6 +13,7 @@ from renderers import (
     Bridge,
     ChatRenderer,
     DefaultRendererConfig,
+    Gemma4RendererConfig,
     GLM45RendererConfig,
     Qwen3RendererConfig,
     Qwen35RendererConfig,
@@ -78,13 +79,15 @@ def test_the_spans_still_cover_the_text(messages: list[dict[str, Any]]) -> None:
         ("Qwen/Qwen3.5-9B", Qwen35RendererConfig(enable_thinking=False, prefill="kept")),
         ("Qwen/Qwen3.5-0.8B", Qwen35RendererConfig(prefill="kept")),
         ("zai-org/GLM-4.5-Air", GLM45RendererConfig(enable_thinking=False, prefill="kept")),
+        ("google/gemma-4-31B-it", Gemma4RendererConfig(prefill="kept")),
     ],
 )
 def test_a_bridge_without_thinking_equals_the_full_render(hub: object, model: str, config: BaseRendererConfig) -> None:
     renderer = create_renderer(load_tokenizer(model), config)
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
     full = renderer.render_ids([ASK, SAY, ASK], add_generation_prompt=True)
-    completion = renderer.tokenizer.encode("Yes?<|im_end|>" if model.startswith("Qwen") else "\nYes?<|user|>")
+    answers = {"Qwen": "Yes?<|im_end|>", "zai-org": "\nYes?<|user|>", "google": "Yes?<turn|>"}
+    completion = renderer.tokenizer.encode(answers[model.partition("/")[0]], add_special_tokens=False)
     bridge = renderer.bridge(prompt, completion, [ASK])
     assert isinstance(bridge, Bridge)
     assert bridge.tokens.token_ids == full

@@ -229,7 +229,7 @@ def completion_of(renderer: ChatRenderer, turn: AssistantTurn, tools: Any) -> tu
         for at, (index, is_sampled) in enumerate(zip(rendered.message_indices, rendered.sampled_mask, strict=True))
         if is_sampled and index == 1
     ]
-    if not sampled or sampled[0] - 1 in rendered.straddling_tokens():
+    if not sampled or sampled[0] in rendered.straddling_tokens():
         return None
     return rendered.token_ids[: sampled[0]], rendered.token_ids[sampled[0] : sampled[-1] + 1]
 

@@ -197,9 +197,11 @@ CAUSES = (
     ),
     Cause(
         name="newline after the header",
-        families=("glm-4.5",),
+        families=("glm-4.5", "minimax-m2"),
         fields=_MASKS,
-        matches=lambda run: _added(run) and run.text == "\n" and run.before.endswith("<|assistant|>"),
+        matches=lambda run: (
+            _added(run) and run.text in ("\n", "\n\n") and run.before.endswith(("<|assistant|>", "]~b]ai"))
+        ),
     ),
     Cause(
         name="Harmony channel headers",

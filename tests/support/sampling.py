@@ -31,8 +31,9 @@ TAGGED = [path for path in CORPUS if re.search(r"\{%-?\s*generation\b", path.rea
 
 
 KNOWN: dict[str, Counter[str]] = {
-    # The template writes tool responses and the next message inside the turn with the call.
-    "trl__diffusion_gemma_training": Counter({"+<|tool_response>": 1, "-I look.<turn|>\n": 1}),
+    # The template writes tool responses and the next message inside the turn with the call. After a response its
+    # generation prompt is empty, but the next turn has a header.
+    "trl__diffusion_gemma_training": Counter({"+<|turn>model\n": 3, "+<|tool_response>": 1, "-I look.<turn|>\n": 1}),
 }
 """Known differences that are neither at the start nor at the end of a tag, by template."""
 

@@ -143,7 +143,8 @@ class RenderedTokens:
     sampled_mask: list[bool] = field(default_factory=list)
     """Whether the model samples the token."""
     is_content: list[bool] = field(default_factory=list)
-    """Whether the token is part of a message's body. In an assistant message: whether it is sampled."""
+    """Whether the token is part of a message's body. In an assistant message: whether it is sampled, or is text of the
+    message that the template writes after the turn."""
     message_roles: list[str] = field(default_factory=list)
     message_tool_names: list[str | None] = field(default_factory=list)
     multi_modal_data: MultiModalData | None = None
@@ -319,7 +320,7 @@ class RenderedTokens:
     def straddling_tokens(self) -> list[int]:
         """Return the positions of tokens that are only partly sampled: a model might not emit them.
 
-        Each is attributed by its first character.
+        Each is sampled, and is attributed by its first sampled character.
 
         Raises:
             TypeError: This is not the unchanged result of a renderer, or a copy or pickle of one.

@@ -26,7 +26,7 @@ _MINIMAX_M2 = Family(
     # Each release has its own default.
     switches=(TemplateSwitch("model_identity", str),),
     syntax="minimax",
-    conventions=SamplingConventions(sampled_from="<think>"),
+    conventions=SamplingConventions(sampled_from="<think>", prompted=r"\A\n"),
 )
 
 _MINIMAX_M3 = Family(

@@ -1,7 +1,7 @@
 """Label rendered text: which channel each span is in, and whether the model samples it.
 
-A turn starts after its header: the template text between the body of the previous message and the first sampled
-token. It ends with its stop token. `label` decides which text of a render is sampled.
+A turn starts after its header, the text of the generation prompt (`rendering.header`), and ends with its stop token.
+`label` decides which text of a render is sampled.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.options import SamplingConventions
 from renderers.core.spans import Channel, LabelledSpan, Span, Trace
-from renderers.core.text import LEXEME, compile_alternation
+from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat, TurnHeader
+from renderers.rendering.header import TurnPlace, header_end
 
 _DEFAULT_CONVENTIONS = SamplingConventions()
 _NO_BORDER = sys.maxsize
 _CONTENT = frozenset({Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA})
-"""The channels that count as content in messages other than the assistant's. Names and ids do not."""
+"""The channels that count as content in messages of other roles, and after a turn. Names and ids do not."""
 
 
 def label(
@@ -144,7 +145,7 @@ def _label_spans(
                 if stopped.start <= start < end and (path or not stopped.prompts(start, end)):
                     # The stop token of the previous turn, which the template writes at the start of this message.
                     message, sampled = ends[end], True
-            content = sampled if is_assistant[message] else own in _CONTENT
+            content = sampled or (own in _CONTENT and (not is_assistant[message] or start >= turns[message].end))
             yield new(LabelledSpan, (start, end, message, path, own, sampled, content))
 
 
@@ -237,38 +238,17 @@ class _TurnFinder:
         own_end = spans[last_own].end
         # An empty body may be inside the header: reasoning that is switched off.
         first_body = next((span.start for span in bodies if span.start < span.end), own_end)
-        start = self._start(first, first_body, own_end, headers)
+        place = TurnPlace(self._last_body_end(first), spans[first].start, first_body, own_end)
+        start = header_end(self._text, place, headers)
         last = max(bodies[-1].end if bodies else start, start)
         later = (spans[number] for number in range(last_own + 1, len(spans)))
         follows = next((span for span in later if span.start < span.end), None)
         return _Turn(spans[first].start, start, self._end(last, max(own_end, last), follows))
 
-    def _start(self, first_span: int, first_body: int, last: int, headers: tuple[TurnHeader, ...]) -> int:
-        before = range(first_span - 1, -1, -1)
-        is_body = (number for number in before if self._channels[number] is not Channel.SCAFFOLD)
-        end = next((self._spans[number].end for number in is_body), 0)
-        for header in headers:
-            # Reasoning that the prompt opens may be part of the content.
-            limit = last if header.is_default else first_body
-            if header.text and self._text.startswith(header.text, end) and end + len(header.text) <= limit:
-                return end + len(header.text)
-        prompts = [header.generation_prompt for header in headers]
-        # A media placeholder may be between the last body and the header, or the previous message has no body.
-        for text in (*(header.text for header in headers), *prompts):
-            position = self._text.rfind(text, end, first_body) if text else -1
-            if position >= 0:
-                return position + len(text)
-        # Without a generation prompt, the model samples all text of the message. If there is one, sampled text starts
-        # after the longest prefix of it in the text. Without any prefix, only the bodies are certain to be sampled.
-        default = first_body if any(prompts) or not headers else self._spans[first_span].start
-        ends = []
-        for prompt in prompts:
-            for lexeme in LEXEME.finditer(prompt):
-                position = self._text.find(prompt[: lexeme.end()], end, first_body)
-                if position < 0:
-                    break
-                ends.append(position + lexeme.end())
-        return max(ends, default=default)
+    def _last_body_end(self, before: int) -> int:
+        numbers = range(before - 1, -1, -1)
+        bodies = (number for number in numbers if self._channels[number] is not Channel.SCAFFOLD)
+        return next((self._spans[number].end for number in bodies), 0)
 
     def _end(self, last: int, end: int, follows: Span | None) -> int:
         if self._special_tokens is not None:
@@ -283,5 +263,5 @@ class _TurnFinder:
             ):
                 return following.end()
             if tokens:
-                return (end_tokens or tokens)[-1].end()
+                return (end_tokens[0] if end_tokens else tokens[-1]).end()
         return last + len(self._text[last:end].rstrip())

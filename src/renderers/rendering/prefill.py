@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import REASONING_NAMES
-from renderers.core.spans import Trace
+from renderers.core.spans import Channel, Trace
 from renderers.probing.turn_format import TurnFormat
+
+_MARKER = re.compile(r"\s*<[^<>\s]{1,60}>")
+_CHANNEL = re.compile(r"<[^<>\s]{1,60}>\w+\s*\Z")
 
 
 def keep_prefill(trace: Trace, messages: Sequence[JsonObject], turn_format: TurnFormat) -> Trace:
@@ -27,11 +31,20 @@ def empty_reasoning(turn_format: TurnFormat, previous_role: str) -> tuple[str, s
 
     None if there is no empty reasoning in it.
     """
-    markers, header = turn_format.think_markers, next(iter(turn_format.headers(previous_role)), None)
+    markers, header = _reasoning_markers(turn_format), next(iter(turn_format.headers(previous_role)), None)
     if markers is None or header is None or not header.is_default:
         return None
     before, opening, rest = header.generation_prompt.partition(markers[0])
     return (before, opening, rest) if before and markers[1] in rest else None
+
+
+def _reasoning_markers(turn_format: TurnFormat) -> tuple[str, str] | None:
+    """Return the texts around reasoning. The first may be a marker with the name of a channel."""
+    delimiters = turn_format.field_delimiters.get(Channel.REASONING)
+    if turn_format.think_markers is not None or delimiters is None:
+        return turn_format.think_markers
+    opening, closing = _CHANNEL.search(delimiters.before), _MARKER.match(delimiters.after)
+    return None if opening is None or closing is None else (opening[0].rstrip(), closing[0].lstrip())
 
 
 def _missing_prefills(
@@ -54,7 +67,7 @@ def _missing_prefills(
 
 def _has_reasoning(message: JsonObject, turn_format: TurnFormat) -> bool:
     """Return True if a message has reasoning in a field or in its content. The template may drop it."""
-    markers, content = turn_format.think_markers, message.get("content")
+    markers, content = _reasoning_markers(turn_format), message.get("content")
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     inline = markers is not None and any(isinstance(text, str) and markers[1] in text for text in texts)

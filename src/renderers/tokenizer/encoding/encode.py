@@ -97,7 +97,8 @@ Runs = tuple[tuple[TokenRun, ...], tuple[int, ...]]
 def attribute(tokenizer: AnyTokenizer, encoded: EncodedText, labels: Sequence[LabelledSpan]) -> Runs:
     """Return the labels of the tokens of a text as runs, and the indices of tokens across a border of sampled text.
 
-    A token across a border gets the label of its first character.
+    A token that is partly sampled gets the label of its first sampled character. Any other token across a border gets
+    the label of its first character.
 
     Raises:
         UnalignedError: The offsets of a caller's tokenizer cannot be determined.
@@ -122,10 +123,11 @@ def attribute_in_python(tokenizer: AnyTokenizer, encoded: EncodedText, labels: S
     for at, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
         if first < stop and kinds[at][2] != kinds[at + 1][2]:
             straddling.update(range(first, stop))
+    _claim_sampled([kind[2] for kind in kinds], firsts, stops)
     runs: list[TokenRun] = []
     before, last = 0, None
     for kind, stop in zip(kinds, stops, strict=True):
-        if stop == before:
+        if stop <= before:
             continue
         if kind == last:
             # There was a label without a token between two equal ones.
@@ -133,6 +135,17 @@ def attribute_in_python(tokenizer: AnyTokenizer, encoded: EncodedText, labels: S
         runs.append(TokenRun._make((stop, *kind)))
         before, last = stop, kind
     return tuple(runs), tuple(sorted(straddling))
+
+
+def _claim_sampled(sampled: Sequence[bool], firsts: Sequence[int], stops: list[int]) -> None:
+    """Move the end of text before sampled text to the first token that is partly sampled."""
+    claimed = None
+    for at in range(len(sampled) - 2, -1, -1):
+        if sampled[at]:
+            claimed = None
+        elif sampled[at + 1]:
+            claimed = firsts[at]
+        stops[at] = stops[at] if claimed is None else min(stops[at], claimed)
 
 
 def locate_marks(tokenizer: AnyTokenizer, encoded: EncodedText, marks: Sequence[TokenMatch]) -> list[tuple[int, int]]:
