@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from renderers.core.inputs import TokenizerLike
 from renderers.core.lazy import lazy
 from renderers.core.options import (
     DEFAULT_DATE,
@@ -109,7 +110,7 @@ class ConfigValues:
 
 
 def resolve_settings(
-    tokenizer: object,
+    tokenizer: TokenizerLike,
     config: BaseRendererConfig | None,
     *,
     families: Sequence[str] = (),
