@@ -73,17 +73,19 @@ def test_the_prompts_have_an_entry_for_each_completion() -> None:
 def test_errors_stand_in_the_places_of_their_results() -> None:
     renderer = embedded()
     bad_tools: Any = [object()]
-    results = renderer.parse_batch([[1], "text", [1], 5], tools=[None, None, bad_tools, None], errors="return")
+    completions: list[Any] = [[1], "text", [1], 5]
+    results = renderer.parse_batch(completions, tools=[None, None, bad_tools, None], errors="return")
     assert [type(result) for result in results] == [ParsedResponse, TypeError, MessageError, TypeError]
     assert results[0] == renderer.parse_response([1])
     with pytest.raises(TypeError) as raised:
-        renderer.parse_response("text")
+        renderer.parse_response(completions[1])
     assert str(results[1]) == str(raised.value)
 
 
 def test_the_first_error_is_raised_and_names_the_index() -> None:
+    completions: list[Any] = [[1], "text", 5]
     with pytest.raises(TypeError, match="completion 1: token_ids must be a list, an array or a tensor"):
-        embedded().parse_batch([[1], "text", 5])
+        embedded().parse_batch(completions)
     bad_tools: Any = [object()]
     with pytest.raises(MessageError, match=r"^completion 2: tools\.0 ") as raised:
         embedded().parse_batch([[1], [1], [1]], tools=[None, None, bad_tools])
@@ -128,7 +130,7 @@ CHATS = [
 def test_a_batch_is_rendered_as_each_conversation_is(options: dict[str, Any]) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), **options)
     for tools in (None, TOOLS, [TOOLS, None, []]):
-        each = tools if tools is not None and isinstance(tools[0], list) else [tools] * 3
+        each: Any = tools if tools is not None and isinstance(tools[0], list) else [tools] * 3
         for prompt in (False, True):
             expected = [
                 renderer.render(chat, tools=some, add_generation_prompt=prompt)

@@ -55,6 +55,13 @@ def test_the_examples_of_the_command_line_print_the_output_that_the_page_shows(t
             assert done.stdout.rstrip("\n") == output.rstrip("\n"), command
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_encode_completions_without_the_bos_token_that_some_tokenizers_add(page: Path) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    for call in re.findall(r"renderer\.tokenizer\.encode.*", code):
+        assert "add_special_tokens=False" in call
+
+
 def test_the_first_example_prints_the_output_that_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "README.md").read_text()
     code, output = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]

@@ -37,6 +37,7 @@ from renderers import (
     Qwen38Renderer,
     SamplingConventions,
     TemplateMissingError,
+    TokenizerLike,
     UnknownTemplateWarning,
     UnreadSwitchWarning,
     UnsupportedModelError,
@@ -343,7 +344,7 @@ class RegisteredConfig(BaseRendererConfig):
 
 
 class Derived(DefaultRenderer):
-    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None) -> None:
+    def __init__(self, tokenizer: TokenizerLike, config: BaseRendererConfig | None = None) -> None:
         super().__init__(tokenizer, config)
 
 

@@ -85,7 +85,7 @@ def test_placeholder_text_in_a_body_is_not_media() -> None:
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_unprocessed_media_is_an_error_with_message_and_part(kind: str) -> None:
     parts = [{"type": "text", "text": "x"}, {"type": kind}]
-    messages = [{"role": "user", "content": "Hi"}, {"role": "user", "content": parts}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, {"role": "user", "content": parts}]
     renderer = multimodal_renderer()
     for render in (renderer.render, renderer.render_ids):
         with pytest.raises(

@@ -40,10 +40,13 @@ if TYPE_CHECKING:
         ToolCallRead as ToolCallRead,
     )
     from renderers.core.importing import load_target as load_target
+    from renderers.core.inputs import (
+        MessageLike as MessageLike, TokenIds as TokenIds, TokenizerLike as TokenizerLike, ToolLike as ToolLike,
+    )
     from renderers.core.losses import Loss, LossPolicy as LossPolicy
     from renderers.core.messages import (
-        Content as Content, ContentPart as ContentPart, ImagePart as ImagePart, Message, TextPart as
-        TextPart, ThinkingPart as ThinkingPart, ToolCall as ToolCall,
+        AudioPart as AudioPart, Content as Content, ContentPart as ContentPart, ImagePart as ImagePart,
+        Message, TextPart as TextPart, ThinkingPart as ThinkingPart, Tool as Tool, ToolCall as ToolCall,
         ToolCallFunction as ToolCallFunction, ToolSpec, VideoPart as VideoPart,
         extract_message_tool_names as extract_message_tool_names,
     )
@@ -120,10 +123,11 @@ _HOMES = {
         "StopToken TextSkipped Thought ToolCallDelta ToolCallEnd ToolCallParseStatus ToolCallRead"
     ),
     "renderers.core.importing": "load_target",
+    "renderers.core.inputs": "MessageLike TokenIds TokenizerLike ToolLike",
     "renderers.core.losses": "Loss LossPolicy",
     "renderers.core.messages": (
-        "Content ContentPart ImagePart Message TextPart ThinkingPart ToolCall ToolCallFunction ToolSpec VideoPart "
-        "extract_message_tool_names"
+        "AudioPart Content ContentPart ImagePart Message TextPart ThinkingPart Tool ToolCall ToolCallFunction "
+        "ToolSpec VideoPart extract_message_tool_names"
     ),
     "renderers.core.options": "Conventions SamplingConventions",
     "renderers.core.protocols": (

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from renderers.core.inputs import TokenizerLike
 from renderers.core.losses import OnLoss
 from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def create_renderer(
-    tokenizer: object,
+    tokenizer: TokenizerLike,
     config: BaseRendererConfig | None = None,
     *,
     chat_template: str | os.PathLike[str] | None = None,
@@ -138,7 +139,7 @@ def _is_ours(renderer_class: type[FamilyRenderer]) -> bool:
 
 
 def _create_custom(
-    renderer_class: Any, config: BaseRendererConfig, tokenizer: object, passed: Sequence[str]
+    renderer_class: Any, config: BaseRendererConfig, tokenizer: TokenizerLike, passed: Sequence[str]
 ) -> ChatRenderer:
     """Create a renderer of a caller's class, which accepts a tokenizer and a config.
 

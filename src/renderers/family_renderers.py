@@ -9,6 +9,7 @@ from renderers.settings import resolve_settings
 
 if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
+    from renderers.core.inputs import TokenizerLike
 
 RENDERER_REGISTRY: dict[str, type[FamilyRenderer]] = {}
 """The renderer class of each family, by the key of the family."""
@@ -30,7 +31,7 @@ class FamilyRenderer(ChatRenderer):
             cls.family = family
             RENDERER_REGISTRY[family] = cls
 
-    def __init__(self, tokenizer: object, config: BaseRendererConfig | None = None, **options: Any) -> None:
+    def __init__(self, tokenizer: TokenizerLike, config: BaseRendererConfig | None = None, **options: Any) -> None:
         """Create a renderer. `options` are keyword arguments of `create_renderer` that override the config.
 
         The config may be that of a parent class's family, if this family has all fields that were set.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from renderers.core.completions import ParsedResponse
+from renderers.core.inputs import MessageLike, TokenIds
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import RendererPoolError
 from renderers.factory import create_renderer
@@ -71,20 +72,24 @@ class RendererPool:
         finally:
             self._free.put(renderer)
 
-    def render(self, messages: Iterable[Any], **options: Any) -> RenderedTokens:
+    def render(self, messages: Iterable[MessageLike], **options: Any) -> RenderedTokens:
         """Render with a free renderer."""
         return cast(RenderedTokens, self._call("render", messages, **options))
 
-    def render_ids(self, messages: Iterable[Any], **options: Any) -> list[int]:
+    def render_ids(self, messages: Iterable[MessageLike], **options: Any) -> list[int]:
         """Render with a free renderer."""
         return cast(list[int], self._call("render_ids", messages, **options))
 
-    def parse_response(self, token_ids: Iterable[Any], **options: Any) -> ParsedResponse:
+    def parse_response(self, token_ids: TokenIds, **options: Any) -> ParsedResponse:
         """Parse a completion with a free renderer."""
         return cast(ParsedResponse, self._call("parse_response", token_ids, **options))
 
     def bridge_to_next_turn(
-        self, previous_prompt_ids: Any, previous_completion_ids: Any, new_messages: Any, **options: Any
+        self,
+        previous_prompt_ids: TokenIds,
+        previous_completion_ids: TokenIds,
+        new_messages: Iterable[MessageLike] | None,
+        **options: Any,
     ) -> RenderedTokens | None:
         """Extend a rollout with a free renderer."""
         prior = previous_prompt_ids, previous_completion_ids

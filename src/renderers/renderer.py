@@ -16,6 +16,7 @@ from renderers.bridging.context import BridgeContexts
 from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
+from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.losses import LossPolicy
@@ -144,9 +145,9 @@ class ChatRenderer:
 
     def render(
         self,
-        messages: Iterable[Any],
+        messages: Iterable[MessageLike],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -181,9 +182,9 @@ class ChatRenderer:
     @overload
     def render_batch(
         self,
-        conversations: Iterable[Iterable[Any]],
+        conversations: Iterable[Iterable[MessageLike]],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -193,9 +194,9 @@ class ChatRenderer:
     @overload
     def render_batch(
         self,
-        conversations: Iterable[Iterable[Any]],
+        conversations: Iterable[Iterable[MessageLike]],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -204,9 +205,9 @@ class ChatRenderer:
     ) -> list[RenderedTokens | Exception]: ...
     def render_batch(
         self,
-        conversations: Iterable[Iterable[Any]],
+        conversations: Iterable[Iterable[MessageLike]],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -231,7 +232,7 @@ class ChatRenderer:
         check_errors(errors)
         items = list_messages(conversations, kind="conversations")
 
-        def run(item: tuple[Iterable[Any], Iterable[Any] | None]) -> RenderedText:
+        def run(item: tuple[Iterable[MessageLike], Iterable[ToolLike] | None]) -> RenderedText:
             return self._run(
                 *item, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
             )
@@ -249,9 +250,9 @@ class ChatRenderer:
 
     def render_ids(
         self,
-        messages: Iterable[Any],
+        messages: Iterable[MessageLike],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -283,9 +284,9 @@ class ChatRenderer:
 
     def render_text(
         self,
-        messages: Iterable[Any],
+        messages: Iterable[MessageLike],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         process_multimodal: bool = True,
@@ -310,9 +311,9 @@ class ChatRenderer:
 
     def trace(
         self,
-        messages: Iterable[Any],
+        messages: Iterable[MessageLike],
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         **template_arguments: Any,
@@ -325,8 +326,8 @@ class ChatRenderer:
 
     def _run(
         self,
-        messages: Iterable[Any],
-        tools: Iterable[Any] | None,
+        messages: Iterable[MessageLike],
+        tools: Iterable[ToolLike] | None,
         template_arguments: Mapping[str, Any],
         add_generation_prompt: bool,
         continue_final_message: bool | str,
@@ -368,10 +369,10 @@ class ChatRenderer:
 
     def parse_response(
         self,
-        token_ids: Iterable[Any],
+        token_ids: TokenIds,
         *,
-        tools: Iterable[Any] | None = None,
-        prompt_ids: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
+        prompt_ids: TokenIds | None = None,
         **template_arguments: Any,
     ) -> ParsedResponse:
         """Parse a completion into content, reasoning and every attempt to call a tool. Never raises for ints.
@@ -391,38 +392,39 @@ class ChatRenderer:
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
         >>> completion = '<|think|>Look.<|/think|><|call|>{"name": "get", "arguments": {"x": 1}}<|/call|><|end|>'
-        >>> parsed = renderer.parse_response(renderer.tokenizer.encode(completion))
+        >>> parsed = renderer.parse_response(renderer.tokenizer.encode(completion, add_special_tokens=False))
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        return self._make_parser(readable_tools(tools), prompt_ids, template_arguments).close(token_ids)
+        parser = self._make_parser(readable_tools(tools), prompt_ids, template_arguments, follows_calls=False)
+        return parser.close(token_ids)
 
     @overload
     def parse_batch(
         self,
-        completions: Iterable[Any],
+        completions: Iterable[TokenIds],
         *,
-        tools: Iterable[Any] | None = None,
-        prompt_ids: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
+        prompt_ids: Iterable[TokenIds | None] | None = None,
         errors: Literal["raise"] = "raise",
         **template_arguments: Any,
     ) -> list[ParsedResponse]: ...
     @overload
     def parse_batch(
         self,
-        completions: Iterable[Any],
+        completions: Iterable[TokenIds],
         *,
-        tools: Iterable[Any] | None = None,
-        prompt_ids: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
+        prompt_ids: Iterable[TokenIds | None] | None = None,
         errors: BatchErrors,
         **template_arguments: Any,
     ) -> list[ParsedResponse | Exception]: ...
     def parse_batch(
         self,
-        completions: Iterable[Any],
+        completions: Iterable[TokenIds],
         *,
-        tools: Iterable[Any] | None = None,
-        prompt_ids: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike | Iterable[ToolLike] | None] | None = None,
+        prompt_ids: Iterable[TokenIds | None] | None = None,
         errors: BatchErrors = "raise",
         **template_arguments: Any,
     ) -> Any:
@@ -438,7 +440,8 @@ class ChatRenderer:
 
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
-        >>> completions = [renderer.tokenizer.encode(text) for text in ("Hi<|end|>", "Yes?<|end|>")]
+        >>> texts = "Hi<|end|>", "Yes?<|end|>"
+        >>> completions = [renderer.tokenizer.encode(text, add_special_tokens=False) for text in texts]
         >>> [parsed.content for parsed in renderer.parse_batch(completions)]
         ['Hi', 'Yes?']
         """
@@ -455,8 +458,8 @@ class ChatRenderer:
     def parser(
         self,
         *,
-        tools: Iterable[Any] | None = None,
-        prompt_ids: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
+        prompt_ids: TokenIds | None = None,
         **template_arguments: Any,
     ) -> ResponseParser:
         """Return a parser for a completion that arrives in chunks. Accepts the arguments of `parse_response`.
@@ -469,12 +472,17 @@ class ChatRenderer:
         """
         return self._make_parser(normalise_tools(tools), prompt_ids, template_arguments)
 
-    def stream(self, *, tools: Iterable[Any] | None = None, prompt_ids: Iterable[Any] | None = None) -> ResponseParser:
+    def stream(self, *, tools: Iterable[ToolLike] | None = None, prompt_ids: TokenIds | None = None) -> ResponseParser:
         """The old name of `parser`."""
         return self.parser(tools=tools, prompt_ids=prompt_ids)
 
     def _make_parser(
-        self, tools: list[Any] | None, prompt_ids: Iterable[Any] | None, template_arguments: Mapping[str, Any]
+        self,
+        tools: list[Any] | None,
+        prompt_ids: TokenIds | None,
+        template_arguments: Mapping[str, Any],
+        *,
+        follows_calls: bool = True,
     ) -> ResponseParser:
         compiled = self._compiled_grammar
         prompt = [] if prompt_ids is None else list_ids(prompt_ids, name="prompt_ids")
@@ -484,7 +492,7 @@ class ChatRenderer:
                 text = self._pipeline.generation_prompt(arguments, with_tools=tools is not None)
                 prompt = self.tokenizer.encode(text, add_special_tokens=False)
         prefill = find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
-        return ResponseParser(compiled, tools, prefill=prefill)
+        return ResponseParser(compiled, tools, prefill=prefill, follows_calls=follows_calls)
 
     # ==================
     # Bridging
@@ -492,11 +500,11 @@ class ChatRenderer:
 
     def bridge(
         self,
-        previous_prompt_ids: Iterable[Any],
-        previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any] | None,
+        previous_prompt_ids: TokenIds,
+        previous_completion_ids: TokenIds,
+        new_messages: Iterable[MessageLike] | None,
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> Bridge | BridgeRefusal:
@@ -521,7 +529,7 @@ class ChatRenderer:
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
         >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
         >>> prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
-        >>> completion = renderer.tokenizer.encode("Hello!<|end|>")
+        >>> completion = renderer.tokenizer.encode("Hello!<|end|>", add_special_tokens=False)
         >>> bridge = renderer.bridge(prompt, completion, [{"role": "user", "content": "Bye"}])
         >>> renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
@@ -548,11 +556,11 @@ class ChatRenderer:
 
     def bridge_to_next_turn(
         self,
-        previous_prompt_ids: Iterable[Any],
-        previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any] | None,
+        previous_prompt_ids: TokenIds,
+        previous_completion_ids: TokenIds,
+        new_messages: Iterable[MessageLike] | None,
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         process_multimodal: bool = True,
         **template_arguments: Any,
     ) -> RenderedTokens | None:
@@ -681,11 +689,11 @@ class MultimodalChatRenderer(ChatRenderer):
 
     def bridge_to_next_turn(
         self,
-        previous_prompt_ids: Iterable[Any],
-        previous_completion_ids: Iterable[Any],
-        new_messages: Iterable[Any] | None,
+        previous_prompt_ids: TokenIds,
+        previous_completion_ids: TokenIds,
+        new_messages: Iterable[MessageLike] | None,
         *,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[ToolLike] | None = None,
         process_multimodal: bool = True,
         previous_multi_modal_data: MultiModalData | None = None,
         **template_arguments: Any,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from renderers.core.caller_warnings import warn_caller
+from renderers.core.inputs import TokenizerLike
 from renderers.core.lazy import lazy
 from renderers.core.losses import DEFAULT_LOSS_POLICY, LossPolicy, OnLoss
 from renderers.core.options import (
@@ -119,7 +120,7 @@ class ConfigValues:
 
 
 def resolve_settings(
-    tokenizer: object,
+    tokenizer: TokenizerLike,
     config: BaseRendererConfig | None,
     *,
     families: Sequence[str] = (),

@@ -186,8 +186,9 @@ def test_several_rows_are_rejected() -> None:
     prompt, completion = prompt_of(renderer), ids_of(renderer, "A<|end|>")
     with pytest.raises(TypeError, match=r"^previous_completion_ids has 2 rows"):
         renderer.bridge(prompt, np.array([completion, completion]), [BYE])
+    rows: Any = [prompt, prompt]
     with pytest.raises(TypeError, match=r"^previous_prompt_ids\[0\] must be an int, not a list"):
-        renderer.bridge([prompt, prompt], completion, [BYE])
+        renderer.bridge(rows, completion, [BYE])
     one = renderer.bridge_to_next_turn(np.array([prompt]), np.array([completion]), [BYE])
     assert one == renderer.bridge_to_next_turn(prompt, completion, [BYE])
 

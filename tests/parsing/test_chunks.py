@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from renderers import ParsedResponse, create_renderer, load_tokenizer
+from renderers import create_renderer, load_tokenizer
 from renderers.parsing.compiled import compile_grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
@@ -16,9 +16,11 @@ from tests.support.completions import (
     ROME,
     SEARCH,
     Reader,
+    Reading,
     Vocabulary,
     assert_accounted,
     completions,
+    followed_calls,
     grammar_of,
     in_two,
     one_by_one,
@@ -43,8 +45,9 @@ def readers(key: str, text: str) -> dict[str, Reader]:
     }
 
 
-def described(response: ParsedResponse) -> str:
-    return repr((response, [call.text for call in response.tool_calls]))
+def described(reading: Reading) -> str:
+    response = reading.response
+    return repr((response, [call.text for call in response.tool_calls], followed_calls(reading.events)))
 
 
 def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | None = None, seed: int = 0) -> None:
@@ -54,14 +57,14 @@ def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | N
     """
     whole = read(reader, [ids])
     assert_accounted(whole, len(ids))
-    expected = described(whole.response)
+    expected = described(whole)
     chance = random.Random(seed)
     every = range(len(ids) + 1)
     places = every if splits is None else sorted(chance.sample(every, min(splits, len(every))))
     ways = [in_two(ids, at) for at in places]
     for chunks in (*ways, one_by_one(ids), *(random_chunks(ids, chance) for _ in range(5))):
         reading = read(reader, chunks)
-        assert described(reading.response) == expected, chunks
+        assert described(reading) == expected, chunks
         assert_accounted(reading, len(ids))
 
 

@@ -232,7 +232,8 @@ def test_a_chunk_that_is_rejected_changes_nothing(renderer: ChatRenderer) -> Non
 def test_a_long_prompt_is_rejected_if_the_part_that_is_read_has_a_value_that_is_not_an_int(
     renderer: ChatRenderer,
 ) -> None:
-    ids, header = [5] * 1000, ids_of(renderer, "<|turn|>assistant\n")
+    header = ids_of(renderer, "<|turn|>assistant\n")
+    ids: list[Any] = [5] * 1000
     with pytest.raises(TypeError, match=r"^prompt_ids\[3\] must be an int, not None$"):
         renderer.parse_response([1], prompt_ids=[*ids[:3], None, *ids])
     # The header is found at the end.

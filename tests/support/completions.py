@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers import ChatRenderer
-from renderers.core.completions import ContentDelta, ParsedResponse, ParseEvent, ReasoningDelta, Region, ToolCallDelta
+from renderers.core.completions import (
+    ContentDelta,
+    ParsedResponse,
+    ParseEvent,
+    ReasoningDelta,
+    Region,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallParseStatus,
+)
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar, markers_within
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.lenient_json import read_json
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.tool_formats import TOOL_FORMATS
@@ -32,6 +42,7 @@ __all__ = [
     "Vocabulary",
     "assert_accounted",
     "completions",
+    "followed_calls",
     "grammar_of",
     "in_two",
     "one_by_one",
@@ -314,9 +325,26 @@ def assert_accounted(reading: Reading, count: int) -> None:
     for number, call in enumerate(response.tool_calls):
         deltas = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
         assert call.raw == "".join(deltas)
+        names, arguments = followed_calls(reading.events)[number]
+        if call.status is ToolCallParseStatus.OK:
+            assert names in ([], [call.name])
+            # An id that is not a token can cut a character in two, and each half is decoded on its own.
+            assert not arguments or "\ufffd" in arguments or repr(read_json(arguments)) == repr(call.arguments)
         assert call.token_span is not None
         assert 0 <= call.token_span[0] <= call.token_span[1] <= count
     assert response.reasoning_complete == (response.state.region is not Region.REASONING)
+
+
+def followed_calls(events: Sequence[ParseEvent]) -> list[tuple[list[str], str]]:
+    """Return the names and the joined arguments in the events of each call."""
+    count = sum(isinstance(event, ToolCallEnd) for event in events)
+    deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+    numbers = range(max(count, *(delta.number + 1 for delta in deltas)) if deltas else count)
+    own = [[delta for delta in deltas if delta.number == number] for number in numbers]
+    return [
+        ([delta.name for delta in call if delta.name is not None], "".join(delta.arguments for delta in call))
+        for call in own
+    ]
 
 
 def _covered(spans: Sequence[tuple[int, int]]) -> int:

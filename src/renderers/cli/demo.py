@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from renderers import EXAMPLE_MODEL, ChatRenderer, ContentDelta, ReasoningDelta, create_renderer, load_tokenizer
+from renderers import (
+    EXAMPLE_MODEL,
+    ChatRenderer,
+    ContentDelta,
+    Message,
+    ReasoningDelta,
+    ToolCall,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.cli.inspect import describe, show_tokens
 from renderers.core.completions import ToolCallEnd
 
 _TOOL = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
-_CALL = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
-_MESSAGES = [
+_CALL: ToolCall = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
+_MESSAGES: list[Message] = [
     {"role": "user", "content": "What is the weather in Paris? ☀️"},
     {"role": "assistant", "reasoning_content": "I have to look.", "tool_calls": [_CALL]},
     {"role": "tool", "tool_call_id": "1", "content": "clear, 21 °C"},
@@ -48,7 +57,7 @@ def demo() -> str:
 
 def _streamed(renderer: ChatRenderer, prompt: list[int]) -> Iterator[str]:
     """Yield the events of a streamed completion, and whether `parse_response` gives the same result."""
-    completion = renderer.tokenizer.encode(_SAMPLED)
+    completion = renderer.tokenizer.encode(_SAMPLED, add_special_tokens=False)
     parser = renderer.stream(tools=[_TOOL], prompt_ids=prompt)
     for start in range(0, len(completion), _CHUNK):
         for event in parser.feed(completion[start : start + _CHUNK]):

@@ -190,6 +190,10 @@ class ToolCallDelta(NamedTuple):
     text: str
     start: int
     end: int
+    name: str | None = None
+    """The name of the tool, in the event that completes it. None in all other events."""
+    arguments: str = ""
+    """More text of the arguments, in formats with arguments that are one JSON object."""
 
 
 class ToolCallEnd(NamedTuple):

@@ -54,7 +54,18 @@ class VideoPart(TypedDict, total=False):
     path: str
 
 
-ContentPart = TextPart | ThinkingPart | ImagePart | VideoPart
+class AudioPart(TypedDict, total=False):
+    """An audio part of a message's content, in any of the common forms."""
+
+    type: Literal["audio", "audio_url", "input_audio"]
+    audio: Any
+    audio_url: Any
+    input_audio: Any
+    url: str
+    path: str
+
+
+ContentPart = TextPart | ThinkingPart | ImagePart | VideoPart | AudioPart
 Content = str | Sequence[ContentPart] | None
 
 
@@ -99,6 +110,16 @@ class ToolSpec(_Name, total=False):
 
     description: str
     parameters: dict[str, Any]
+
+
+class _Function(TypedDict):
+    function: ToolSpec
+
+
+class Tool(_Function, total=False):
+    """A tool in the form of OpenAI."""
+
+    type: Literal["function"]
 
 
 MEDIA_KINDS = ("image", "image_url", "input_image", "video", "video_url", "audio", "audio_url", "input_audio")

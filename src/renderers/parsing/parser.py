@@ -32,23 +32,27 @@ class ResponseParser:
 
     >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
     >>> renderer = create_renderer(load_tokenizer(EXAMPLE_MODEL))
-    >>> parser = renderer.stream()
-    >>> parser.feed(renderer.tokenizer.encode("<|think|>They greet.<|/think|>He"))[1].text
+    >>> parser = renderer.parser()
+    >>> parser.feed(renderer.tokenizer.encode("<|think|>They greet.<|/think|>He", add_special_tokens=False))[1].text
     'They greet.'
-    >>> _ = parser.feed(renderer.tokenizer.encode("llo!<|end|>"))
+    >>> _ = parser.feed(renderer.tokenizer.encode("llo!<|end|>", add_special_tokens=False))
     >>> parser.close().content
     'Hello!'
     """
 
-    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces) -> None:
+    def __init__(
+        self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces, follows_calls: bool = True
+    ) -> None:
         self._marker_text = compiled.marker_text
         self._scanner = new_scanner(compiled, tools, prefill=prefill)
+        self._scanner.calls.follows = follows_calls
         if compiled.can_end_in(prefill.byte_text):
             self._scanner.feed(NO_PIECES)
             self._scanner.calls.forget()
             if self._scanner.stop_token_id is not None:
                 # The prompt ends that turn, so the completion begins another one.
                 self._scanner = new_scanner(compiled, tools)
+                self._scanner.calls.follows = follows_calls
         self._events: list[ParseEvent] = []
         self._last_events: list[ParseEvent] = []
         self._response: ParsedResponse | None = None

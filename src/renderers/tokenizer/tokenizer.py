@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, overload
 
+from renderers.core.inputs import MessageLike, ToolLike
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
 from renderers.core.token_ids import as_ids, list_sequences
@@ -201,8 +202,8 @@ class LoadedTokenizer:
 
     def apply_chat_template(
         self,
-        conversation: Iterable[Any],
-        tools: Iterable[Any] | None = None,
+        conversation: Iterable[MessageLike],
+        tools: Iterable[ToolLike] | None = None,
         documents: Iterable[Any] | None = None,
         chat_template: str | None = None,
         add_generation_prompt: bool = False,

@@ -181,9 +181,9 @@ def test_a_name_or_a_path_is_loaded(kind: type, tmp_path: Path) -> None:
 
 def test_what_is_no_tokenizer_is_a_type_error_that_lists_what_is_lacking() -> None:
     with pytest.raises(TypeError, match=r"builtins.int cannot be used .* no encode, decode, convert_tokens_to_ids"):
-        adopt_tokenizer(1)
+        adopt_tokenizer(1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="NoneType"):
-        adopt_tokenizer(None)
+        adopt_tokenizer(None)  # type: ignore[arg-type]
 
 
 def test_a_caller_who_truncates_in_other_threads_cannot_change_our_ids(request: pytest.FixtureRequest) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,8 +35,23 @@ class Payload(NamedTuple):
         before, found, after = self.byte_text.partition(self.mark(marker))
         return (self.decode(before), self.decode(after)) if found else None
 
+    def head(self, marker: str) -> tuple[str | None, int]:
+        """Return the text before the first occurrence of a marker, and the position after it. None if there is none."""
+        before, found, _ = self.byte_text.partition(self.mark(marker))
+        return (self.decode(before) if found else None), len(before) + len(found)
+
     def text(self) -> str:
         return self.decode(self.byte_text)
+
+
+class CallHead(NamedTuple):
+    """The beginning of a call that is not complete, as far as it can be read."""
+
+    name: str | None = None
+    name_end: int = 0
+    """The position after the text that determines the name."""
+    arguments_start: int | None = None
+    """The position at which arguments that are one JSON object begin. None if it is not known."""
 
 
 class TurnLayout(enum.StrEnum):
@@ -67,10 +83,14 @@ class ToolFormat:
     """Text after a call is content. Otherwise it is skipped."""
     rejects_unknown_tools: bool = False
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
+    json_arguments: bool = False
+    """The arguments are one JSON object, so a stream can emit their text."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
     read: Callable[[Payload], ParsedToolCall]
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
+    read_head: Callable[[Payload], CallHead]
+    """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
 
 
 def name_of(value: Any) -> str | None:
@@ -121,6 +141,22 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
     except JsonError:
         return text, INVALID
     return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
+
+
+_HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*', re.DOTALL)
+_ARGUMENTS = re.compile(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
+
+
+def read_json_head(payload: Payload) -> CallHead:
+    """Parse the beginning of a JSON object with a name and then arguments."""
+    byte_text = payload.byte_text
+    match = _HEAD.match(byte_text)
+    if match is None:
+        return CallHead()
+    name, status = read_arguments(payload.decode(match[1]))
+    arguments = _ARGUMENTS.match(byte_text, match.end())
+    start = arguments.end() if arguments else None
+    return CallHead(name_of({"name": name}) if status is OK else None, match.end(1), start)
 
 
 def call_of_values(
@@ -195,6 +231,18 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
         start = bound if closing < 0 else closing + len(marks.close)
     outside.append(byte_text[start:].replace(marks.end, "", 1))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
+
+
+def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
+    """Parse the name of a call with tagged values."""
+    byte_text, marks = payload.byte_text, tags.marked(payload.mark)
+    function = byte_text.find(marks.function)
+    end = byte_text.find(marks.key_end, function + len(marks.function)) if function >= 0 else -1
+    return (
+        CallHead()
+        if end < 0
+        else CallHead(payload.decode(byte_text[function + len(marks.function) : end]).strip(), end)
+    )
 
 
 def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:

@@ -15,13 +15,23 @@ V3.1 writes the name before it, and the object without fences:
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
+from renderers.parsing.tool_formats.base import (
+    MALFORMED,
+    CallHead,
+    Payload,
+    ToolFormat,
+    failed_call,
+    named_call,
+    read_arguments,
+)
 
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
+_FENCED = re.compile(r"([^\n]*)\n\s*(?:```json)?\s*(?=\{)")
 
 
 def _read_fenced(payload: Payload) -> ParsedToolCall:
@@ -33,6 +43,20 @@ def _read_fenced(payload: Payload) -> ParsedToolCall:
     return named_call(name.strip(), *read_arguments(body.strip().removeprefix("```json").removesuffix("```")))
 
 
+def _read_fenced_head(payload: Payload) -> CallHead:
+    kind, start = payload.head(_SEPARATOR)
+    end = payload.byte_text.find("\n", start)
+    if kind is None or end < 0:
+        return CallHead()
+    fenced = _FENCED.match(payload.byte_text, start)
+    return CallHead(payload.decode(payload.byte_text[start:end]).strip(), end, fenced.end() if fenced else None)
+
+
+def _read_bare_head(payload: Payload) -> CallHead:
+    name, start = payload.head(_SEPARATOR)
+    return CallHead() if name is None else CallHead(name.strip(), start, start)
+
+
 def _read_bare(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_SEPARATOR)
     if parts is None:
@@ -40,5 +64,13 @@ def _read_bare(payload: Payload) -> ParsedToolCall:
     return named_call(parts[0].strip(), *read_arguments(parts[1]))
 
 
-DEEPSEEK_V3 = ToolFormat(key="deepseek_v3", section=_SECTION, call=_CALL, inner=(_SEPARATOR,), read=_read_fenced)
-DEEPSEEK_V31 = dataclasses.replace(DEEPSEEK_V3, key="deepseek_v31", read=_read_bare)
+DEEPSEEK_V3 = ToolFormat(
+    key="deepseek_v3",
+    section=_SECTION,
+    call=_CALL,
+    inner=(_SEPARATOR,),
+    json_arguments=True,
+    read=_read_fenced,
+    read_head=_read_fenced_head,
+)
+DEEPSEEK_V31 = dataclasses.replace(DEEPSEEK_V3, key="deepseek_v31", read=_read_bare, read_head=_read_bare_head)

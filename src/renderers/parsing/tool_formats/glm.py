@@ -11,7 +11,7 @@ Used by GLM 4.5 and later; since 4.7 without the line breaks. Strings have no qu
 from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import Payload, ToolFormat, call_of_values
+from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, call_of_values
 
 _INNER = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 
@@ -33,6 +33,11 @@ def _read(payload: Payload) -> ParsedToolCall:
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed)
 
 
+def _read_head(payload: Payload) -> CallHead:
+    name, end = payload.head(_INNER[0])
+    return CallHead() if name is None else CallHead(name.strip(), end)
+
+
 GLM = ToolFormat(
     key="glm",
     call=("<tool_call>", "</tool_call>"),
@@ -42,4 +47,5 @@ GLM = ToolFormat(
     rejects_unknown_tools=True,
     assumes_prompt=True,
     read=_read,
+    read_head=_read_head,
 )

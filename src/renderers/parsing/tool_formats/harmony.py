@@ -11,7 +11,14 @@ from __future__ import annotations
 import re
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import Payload, ToolFormat, TurnLayout, named_call, read_arguments
+from renderers.parsing.tool_formats.base import (
+    CallHead,
+    Payload,
+    ToolFormat,
+    TurnLayout,
+    named_call,
+    read_arguments,
+)
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
 RECIPIENT = re.compile(r"to=functions\.([^\s<]*)")
@@ -25,5 +32,19 @@ def _read(payload: Payload) -> ParsedToolCall:
     return named_call(recipient[1] if recipient else "", *read_arguments(body))
 
 
+def _read_head(payload: Payload) -> CallHead:
+    header, start = payload.head(MESSAGE)
+    recipient = RECIPIENT.search(header or "")
+    return CallHead(recipient[1] if recipient else None, start, start if header is not None else None)
+
+
 _INNER = START, CHANNEL, "<|constrain|>", MESSAGE, END, CALL_END
-HARMONY = ToolFormat(key="harmony", call=None, inner=_INNER, layout=TurnLayout.MESSAGES, read=_read)
+HARMONY = ToolFormat(
+    key="harmony",
+    call=None,
+    inner=_INNER,
+    layout=TurnLayout.MESSAGES,
+    json_arguments=True,
+    read=_read,
+    read_head=_read_head,
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.tool_formats.base import INVALID, Payload, ToolFormat, call_of, failed_call
+from renderers.parsing.tool_formats.base import INVALID, Payload, ToolFormat, call_of, failed_call, read_json_head
 
 
 def _read(payload: Payload) -> ParsedToolCall:
@@ -22,4 +22,11 @@ def _read(payload: Payload) -> ParsedToolCall:
         return failed_call(INVALID)
 
 
-HERMES = ToolFormat(key="hermes", call=("<tool_call>", "</tool_call>"), ends_reasoning=True, read=_read)
+HERMES = ToolFormat(
+    key="hermes",
+    call=("<tool_call>", "</tool_call>"),
+    ends_reasoning=True,
+    json_arguments=True,
+    read=_read,
+    read_head=read_json_head,
+)

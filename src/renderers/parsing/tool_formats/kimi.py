@@ -10,7 +10,15 @@
 from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, failed_call, named_call, read_arguments
+from renderers.parsing.tool_formats.base import (
+    MALFORMED,
+    CallHead,
+    Payload,
+    ToolFormat,
+    failed_call,
+    named_call,
+    read_arguments,
+)
 
 _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
@@ -22,8 +30,26 @@ def _read(payload: Payload) -> ParsedToolCall:
     if parts is None:
         return failed_call(MALFORMED)
     call_id = parts[0].strip()
+    return named_call(_name_in(call_id), *read_arguments(parts[1]), call_id)
+
+
+def _name_in(call_id: str) -> str:
     name = call_id.partition(":")[0]
-    return named_call(name.partition(".")[2] or name, *read_arguments(parts[1]), call_id)
+    return name.partition(".")[2] or name
 
 
-KIMI = ToolFormat(key="kimi", section=_SECTION, call=_CALL, inner=(_ARGUMENTS,), ends_reasoning=True, read=_read)
+def _read_head(payload: Payload) -> CallHead:
+    call_id, start = payload.head(_ARGUMENTS)
+    return CallHead() if call_id is None else CallHead(_name_in(call_id.strip()), start, start)
+
+
+KIMI = ToolFormat(
+    key="kimi",
+    section=_SECTION,
+    call=_CALL,
+    inner=(_ARGUMENTS,),
+    ends_reasoning=True,
+    json_arguments=True,
+    read=_read,
+    read_head=_read_head,
+)

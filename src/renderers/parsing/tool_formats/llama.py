@@ -24,6 +24,7 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     name_of,
     read_arguments,
+    read_json_head,
 )
 from renderers.tokenizer.encoding.byte_text import from_byte_text
 
@@ -90,4 +91,12 @@ def _read(payload: Payload) -> ParsedToolCall:
     return _parse(payload.text())
 
 
-LLAMA = ToolFormat(key="llama", call=None, inner=(PYTHON_TAG,), layout=TurnLayout.BARE_CALLS, read=_read)
+LLAMA = ToolFormat(
+    key="llama",
+    call=None,
+    inner=(PYTHON_TAG,),
+    layout=TurnLayout.BARE_CALLS,
+    json_arguments=True,
+    read=_read,
+    read_head=read_json_head,
+)

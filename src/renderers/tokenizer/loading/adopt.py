@@ -11,6 +11,7 @@ from typing import Any
 
 import tokenizers
 
+from renderers.core.inputs import TokenizerLike
 from renderers.core.options import BpeEngineName
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.engines.select import check_engine
@@ -29,7 +30,7 @@ _CLONES: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, we
 
 
 def adopt_tokenizer(
-    tokenizer: object, *, bpe_engine: BpeEngineName | None = None
+    tokenizer: TokenizerLike, *, bpe_engine: BpeEngineName | None = None
 ) -> LoadedTokenizer | ForeignTokenizer:
     """Make a tokenizer of a caller's object that later changes to the object do not affect.
 
@@ -61,7 +62,7 @@ def adopt_tokenizer(
     return adopted
 
 
-def _adopt(tokenizer: object) -> LoadedTokenizer | ForeignTokenizer:
+def _adopt(tokenizer: TokenizerLike) -> LoadedTokenizer | ForeignTokenizer:
     if isinstance(tokenizer, LoadedTokenizer | ForeignTokenizer):
         return tokenizer
     if isinstance(tokenizer, str | os.PathLike):

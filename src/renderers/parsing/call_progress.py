@@ -1,0 +1,105 @@
+"""Follow a tool call while it is written: its name as soon as it is complete, and the text of its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.tool_formats import Payload, ToolFormat
+
+_LONGEST_HEAD = 1024
+"""The number of bytes in which the name and the beginning of the arguments are searched for."""
+_OUTSIDE = re.compile(r'["{}]')
+_IN_STRING = re.compile(r'["\\]')
+_NO_SCHEMAS = ToolSchemas(None)
+
+
+class ObjectEnd:
+    """Find the end of a JSON object that arrives in pieces. The first piece begins with its brace.
+
+    >>> end = ObjectEnd()
+    >>> [end.find(piece) for piece in ('{"a": "', '}\\\\', '""', "}}")]
+    [None, None, None, 1]
+    """
+
+    __slots__ = ("_depth", "_escaped", "_in_string")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = self._escaped = False
+
+    def find(self, piece: str) -> int | None:
+        """Return the position after the object in a piece; None if the object goes on."""
+        position = 1 if self._escaped and piece else 0
+        self._escaped = self._escaped and not piece
+        while match := (_IN_STRING if self._in_string else _OUTSIDE).search(piece, position):
+            character, position = match[0], match.end()
+            if character == '"':
+                self._in_string = not self._in_string
+            elif character == "\\":
+                self._escaped = position == len(piece)
+                position += 1
+            else:
+                self._depth += 1 if character == "{" else -1
+                if self._depth == 0:
+                    return position
+        return None
+
+
+class CallProgress:
+    """The name and the arguments of one call, from its pieces so far. Their sum does not depend on the pieces."""
+
+    __slots__ = ("_captured", "_decode", "_examined", "_format", "_head", "_mark", "_named", "arguments")
+
+    def __init__(
+        self,
+        captured: list[tuple[str, str]],
+        tool_format: ToolFormat,
+        *,
+        mark: Callable[[str], str],
+        decode: Callable[[str], str],
+    ) -> None:
+        """`captured` are the pieces of the call, as byte text and decoded. More pieces are appended to it."""
+        self._captured, self._format, self._mark, self._decode = captured, tool_format, mark, decode
+        self._head: str | None = ""
+        """The byte text in which the head is searched for. None if there is nothing more to find."""
+        self.arguments: ObjectEnd | None = None
+        """The object with the arguments, while it is open. Only a piece with a closing brace can end it."""
+        self._named = False
+        self._examined = 0
+
+    def advance(self) -> tuple[str | None, str]:
+        """Return the name, if it is complete now, and more text of the arguments.
+
+        Call it after each piece. Pieces without a closing brace can be left out if `arguments` is open: these are text
+        of the arguments.
+        """
+        new = [byte_text for byte_text, _ in self._captured[self._examined :]]
+        self._examined = len(self._captured)
+        if self.arguments is not None:
+            end = self.arguments.find("".join(new))
+            if end is None:
+                return None, self._captured[-1][1]
+            self.arguments = None
+            before = sum(map(len, new[:-1]))
+            return None, self._decode(new[-1][: end - before])
+        return (None, "") if self._head is None else self._search_head("".join(new))
+
+    def _search_head(self, byte_text: str) -> tuple[str | None, str]:
+        """Search for the name and for the beginning of the arguments."""
+        assert self._head is not None
+        self._head = text = self._head + byte_text
+        head = self._format.read_head(Payload(text, self._mark, self._decode, _NO_SCHEMAS))
+        name, arguments, start = None, "", head.arguments_start
+        if not self._named and head.name and head.name_end <= _LONGEST_HEAD:
+            self._named, name = True, head.name
+        rest = "" if start is None else text[start:].lstrip()
+        if rest or len(text) > _LONGEST_HEAD or (self._named and not self._format.json_arguments):
+            self._head = None
+        if rest.startswith("{") and len(text) - len(rest) <= _LONGEST_HEAD:
+            end = ObjectEnd()
+            closed = end.find(rest)
+            self.arguments = end if closed is None else None
+            arguments = self._decode(rest[:closed])
+        return name, arguments

@@ -1,0 +1,92 @@
+"""A stream has the name of a call as soon as it is complete, and the text of its arguments as it is written."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renderers.core.completions import ToolCallDelta
+from renderers.parsing.call_progress import ObjectEnd
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.call_formats import Call, format_calls
+from tests.support.completions import ROME, SEARCH, followed_calls, grammar_of, one_by_one, read, reader_of_bytes
+from tests.support.responses import embedded
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text('ab"\\{}[]é', max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text('a"\\}', max_size=2), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.text('ab"\\{', max_size=3), VALUES, max_size=3), st.text('}{" a', max_size=4), st.randoms())
+def test_the_end_of_an_object_is_found_in_any_pieces(value: dict[str, Any], after: str, chance: random.Random) -> None:
+    text = json.dumps(value) + after
+    cuts = sorted(chance.choices(range(len(text) + 1), k=3))
+    end, position = ObjectEnd(), 0
+    for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        found = end.find(text[start:stop])
+        if found is not None:
+            position = start + found
+            break
+    assert json.loads(text[:position]) == value
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_a_stream_has_names_and_arguments_before_the_end_of_a_call(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    calls = [ROME] if key == "harmony" else [ROME, SEARCH]
+    ids = reader.encode(format_calls(key, calls))
+    events = read(reader, one_by_one(ids)).events
+    assert [names for names, _ in followed_calls(events)] == [[call.name] for call in calls]
+    expected = [dict(call.arguments) for call in calls] if TOOL_FORMATS[key].json_arguments else ["", ""]
+    found = [json.loads(arguments) if arguments else "" for _, arguments in followed_calls(events)]
+    assert found == expected
+    deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+    if TOOL_FORMATS[key].json_arguments and key != "llama":
+        # A call of Llama is known to be one only at its end.
+        assert sum(bool(delta.arguments) for delta in deltas) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "arguments"),
+    [
+        ('{"name": "a", "arguments": {"x": 1}}', ["a"], '{"x": 1}'),
+        ('\n{ "name" : "\\u0061é" , "parameters" : {"x": "}"} , "more": 1}', ["aé"], '{"x": "}"}'),
+        ('{"name": "a", "arguments": "x"}', ["a"], ""),
+        ('{"name": "a"}', ["a"], ""),
+        ('{"name": "", "arguments": {}}', [], "{}"),
+        ('{"name": "a", "arguments": {"x": ', ["a"], '{"x": '),
+        ('{"arguments": {}, "name": "a"}', [], ""),
+        ('{"name": "a", "id": 1, "arguments": {}}', ["a"], ""),
+        (f'{{"name": "{"a" * 2000}", "arguments": {{}}}}', [], ""),
+        (f'{{"name": "a", {" " * 2000}"arguments": {{}}}}', ["a"], ""),
+    ],
+)
+def test_unusual_calls_have_names_and_arguments_as_far_as_these_are_known(
+    text: str, names: list[str], arguments: str
+) -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    ids = reader.encode(f"<tool_call>{text}</tool_call>")
+    assert followed_calls(read(reader, one_by_one(ids)).events) == [(names, arguments)]
+    assert followed_calls(read(reader, [ids]).events) == [(names, arguments)]
+
+
+def test_arguments_that_begin_in_the_prompt_are_whole() -> None:
+    renderer = embedded()
+    encode = renderer.tokenizer.encode
+    parser = renderer.parser(prompt_ids=encode('<|turn|>assistant\n<|call|>{"name": "get", "arguments": {"city'))
+    events = [event for token in encode('": "Rome"}}<|/call|>') for event in parser.feed([token])]
+    assert followed_calls(events) == [(["get"], '{"city": "Rome"}')]
+
+
+def test_a_call_of_several_objects_ends_its_arguments_with_the_first() -> None:
+    call = Call("a", {"x": {"y": "}"}})
+    reader = reader_of_bytes(grammar_of("kimi"), marks=True)
+    text = format_calls("kimi", [call]).replace("}}<", "}} {}<")
+    assert followed_calls(read(reader, one_by_one(reader.encode(text))).events) == [(["a"], json.dumps(call.arguments))]
