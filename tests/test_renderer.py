@@ -146,6 +146,7 @@ def test_the_text_of_a_renderer_that_refuses_control_text_has_none() -> None:
         create_renderer(EMBEDDED, content_tokens="refuse").render_text(messages)
 
 
+@pytest.mark.filterwarnings("ignore::renderers.errors.UnreadSwitchWarning")
 @pytest.mark.parametrize("name", [str(EMBEDDED), *one_model_per_template()])
 def test_a_completion_is_parsed_with_the_arguments_of_its_prompt(name: str) -> None:
     renderer = create_renderer(name)

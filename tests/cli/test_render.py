@@ -64,6 +64,7 @@ def test_json_has_the_lists_of_the_rendered_tokens(
     rendered = renderer.render(MESSAGES, tools=TOOLS)
     assert shown.pop("model") == "example"
     assert shown.pop("text") == renderer.trace(MESSAGES, tools=TOOLS).text
+    assert shown.pop("losses") == []
     assert list(shown) == [
         "token_ids",
         "message_indices",
@@ -104,6 +105,16 @@ def test_another_template_is_used(chat: str, tmp_path: Path, capsys: pytest.Capt
     assert output_of(capsys, "example", chat, *options) == "2\n"
     assert main(["render", "example", chat, "--chat-template", "no-such-file"]) == 1
     assert "'no-such-file' is neither the source of a chat template nor a readable file" in capsys.readouterr().err
+
+
+def test_input_that_the_template_does_not_write_is_a_warning(
+    chat: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ messages[0].content }}")
+    assert main(["render", "example", chat, "--chat-template", str(tmp_path / "mine.jinja"), "--format", "json"]) == 0
+    output, errors = capsys.readouterr()
+    assert any("message 1" in loss for loss in json.loads(output)["losses"])
+    assert errors.startswith("renderers: warning: message 1: ")
 
 
 def test_standard_input_is_the_default(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,12 +232,13 @@ def test_a_chunk_that_is_rejected_changes_nothing(renderer: ChatRenderer) -> Non
 def test_a_long_prompt_is_rejected_if_the_part_that_is_read_has_a_value_that_is_not_an_int(
     renderer: ChatRenderer,
 ) -> None:
-    header = ids_of(renderer, "<|turn|>assistant\n")
-    ids: list[Any] = [5] * 1000
+    ids, header = [5] * 1000, ids_of(renderer, "<|turn|>assistant\n")
+    read: list[Any] = [*ids[:3], None, *ids]
     with pytest.raises(TypeError, match=r"^prompt_ids\[3\] must be an int, not None$"):
-        renderer.parse_response([1], prompt_ids=[*ids[:3], None, *ids])
+        renderer.parse_response([1], prompt_ids=read)
     # The header is found at the end.
-    assert renderer.parse_response([1], prompt_ids=[*ids, None, *ids, *header]) == renderer.parse_response([1])
+    unread: list[Any] = [*ids, None, *ids, *header]
+    assert renderer.parse_response([1], prompt_ids=unread) == renderer.parse_response([1])
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint64", "object"])

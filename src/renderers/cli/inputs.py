@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,13 +41,9 @@ def load_model(model: str, revision: str | None = None) -> LoadedTokenizer:
     return load_tokenizer(EXAMPLE_MODEL if model == EXAMPLE else model, revision=revision)
 
 
-def load_renderer(
-    model: str, *, revision: str | None, chat_template: str | None, arguments: Mapping[str, Any] | None = None
-) -> ChatRenderer:
-    """Create the renderer of a model, with template arguments for all calls."""
-    return create_renderer(
-        load_model(model, revision), chat_template=chat_template, chat_template_kwargs=arguments or None
-    )
+def load_renderer(model: str, *, revision: str | None, chat_template: str | None) -> ChatRenderer:
+    """Create the renderer of a model. Input that the template does not write is a warning, so that it can be shown."""
+    return create_renderer(load_model(model, revision), chat_template=chat_template, on_loss="warn")
 
 
 def read_input(place: str) -> str:

@@ -36,10 +36,10 @@ def parse(
     prompt = None if prompt_ids is None else read_ids(prompt_ids)
     tool_list = read_tools(tools)
     completion = read_ids(source) if text is None else read_input(text) if text == STDIN else text
-    renderer = load_renderer(model, revision=revision, chat_template=chat_template, arguments=arguments)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template)
     if isinstance(completion, str):
         completion = renderer.tokenizer.encode(completion, add_special_tokens=False)
-    return to_json(_fields(renderer.parse_response(completion, tools=tool_list, prompt_ids=prompt)))
+    return to_json(_fields(renderer.parse_response(completion, tools=tool_list, prompt_ids=prompt, **arguments)))
 
 
 def _fields(parsed: ParsedResponse) -> dict[str, Any]:

@@ -37,18 +37,19 @@ def render(
     inputs: dict[str, Any] = {
         "tools": conversation.tools,
         "add_generation_prompt": generation_prompt,
+        "process_multimodal": False,
         **read_settings(settings),
     }
     renderer = load_renderer(model, revision=revision, chat_template=chat_template)
     if output == "text":
-        return renderer.trace(conversation.messages, **inputs).text
-    rendered = renderer.render(conversation.messages, process_multimodal=False, **inputs)
+        return renderer.render_text(conversation.messages, **inputs)
+    rendered = renderer.render(conversation.messages, **inputs)
     decode = renderer.tokenizer.decode
     match output:
         case "ids":
             return str(rendered.token_ids)
         case "json":
-            text = renderer.trace(conversation.messages, **inputs).text
+            text = renderer.render_text(conversation.messages, **inputs)
             return to_json({"model": model, "text": text, **_lists(rendered)})
         case "tokens":
             return "\n".join(_token_table(rendered, decode))
@@ -64,6 +65,7 @@ def _lists(rendered: RenderedTokens) -> dict[str, Any]:
         "is_content": rendered.is_content,
         "message_roles": rendered.message_roles,
         "message_tool_names": rendered.message_tool_names,
+        "losses": [str(loss) for loss in rendered.losses],
     }
 
 
