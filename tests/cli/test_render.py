@@ -107,6 +107,7 @@ def test_another_template_is_used(chat: str, tmp_path: Path, capsys: pytest.Capt
     assert "'no-such-file' is neither the source of a chat template nor a readable file" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("always::renderers.errors.LossWarning")
 def test_input_that_the_template_does_not_write_is_a_warning(
     chat: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
