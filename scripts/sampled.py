@@ -2,7 +2,8 @@
 
     python -m scripts.sampled
 
-Fail if there is a difference other than the three that docs/tables/sampled.md explains.
+Then compare the mask of every template with its own generation prompts. Fail if there is a difference other than the
+three that docs/tables/sampled.md explains, or if text of a prompt is sampled or text after it is not.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+from tests.support.masks import faults_of_template
+from tests.support.parity import EACH_ONCE
 from tests.support.sampling import KNOWN, TAGGED, compare_with_tags
 
 
 def main() -> int:
-    """Print the table. Return 1 if a template has an unknown difference."""
+    """Print the table and the faults. Return 1 if a template has an unknown difference or a fault."""
     if not TAGGED:
         print("no templates with tags available: set SHARED")
         return 0
@@ -31,7 +34,9 @@ def main() -> int:
         tags = f"{_quote_all(result.head)} | {_quote_all(result.tail)}"
         print(f"| {path.stem} | {result.renders} | {share} | {tags} | {others} |")
     print(f"\n{unknown} templates with unknown differences")
-    return 1 if unknown else 0
+    faults = [f"{path.stem}: {fault}" for path in EACH_ONCE for fault in faults_of_template(path)]
+    print(*faults, f"{len(faults)} faults in {len(EACH_ONCE)} templates", sep="\n")
+    return 1 if unknown or faults else 0
 
 
 def _quote_all(texts: Counter[str]) -> str:

@@ -80,7 +80,8 @@ METHODS: dict[str, Callable[[str, str, int, int], tuple[Any, ...]]] = {
     "removeprefix": lambda x, y, m, n: (y,),
     "removesuffix": lambda x, y, m, n: (y,),
     "join": lambda x, y, m, n: ([x, "1", x],),
-    "replace": lambda x, y, m, n: (y, x, m),
+    # Spaces of the template belong to the field that they are written into.
+    "replace": lambda x, y, m, n: (y, join_texts([x, "0"]), m),
     "ljust": lambda x, y, m, n: (n, "-"),
     "rjust": lambda x, y, m, n: (n, "-"),
     "center": lambda x, y, m, n: (n, "-"),
@@ -202,3 +203,13 @@ def test_a_method_that_is_not_listed_does_not_exist(receiver: Any) -> None:
     for name in ("__class__", "__init__", "_owner", "_runs", "encode", "to_bytes", "nope"):
         with pytest.raises(UndefinedError):
             call_method(BUDGET, receiver, name)
+
+
+def test_spaces_that_are_written_into_a_field_belong_to_it() -> None:
+    text = field_text("a--b--c", FIRST)
+    spaced = call_method(BUDGET, text, "replace", "--", "\n")
+    assert (plain(spaced), owners_of(spaced)) == ("a\nb\nc", [FIRST] * 5)
+    marked = call_method(BUDGET, text, "replace", "--", "<b>", 1)
+    assert owners_of(marked) == [FIRST, *[None] * 3, *[FIRST] * 4]
+    both = join_texts([text, "--", field_text("d", SECOND)])
+    assert owners_of(call_method(BUDGET, both, "replace", "--", " ")) == [*[FIRST] * 5, None, SECOND]

@@ -154,9 +154,13 @@ def replace(budget: Budget, text: str, old: str, new: str, count: int = -1) -> s
         return replaced
     if not old:
         return coarse_text(replaced, (text, new))
+    # Spaces belong to the field that they are written into. Other text of the template may be a marker.
+    is_space = new.__class__ is str and new.isspace()
     pieces: list[str] = []
+    place = -len(old)
     for part in split(budget, text, old, count):
-        pieces += (new, part)
+        pieces += (coarse_text(new, cut(text, place, place + len(old))) if is_space and pieces else new, part)
+        place += len(old) + len(part)
     return mixed_text(replaced, join_runs(pieces[1:]))
 
 
