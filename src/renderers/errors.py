@@ -28,6 +28,8 @@ ValueError
     ├── TemplateLimitError        it exceeds its limits
     └── TraceMismatchError        a traced run differs from a plain one (only with verify)
 UserWarning
+├── MissingStopWarning            the last turn of a training sample has no stop token
+├── PromptMismatchWarning         a turn of a training sample does not follow its generation prompt
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
 └── UnreadSwitchWarning           a switch is set that the template does not read
 """
@@ -91,6 +93,17 @@ class UnknownFamilyError(LookupError):
 
 class UnsupportedModelError(ValueError):
     """A model accepts media that its chat template drops."""
+
+
+class MissingStopWarning(UserWarning):
+    """The last turn of a training sample has no stop token, so a model does not learn to end it."""
+
+
+class PromptMismatchWarning(UserWarning):
+    """The template does not write a turn of a training sample after the generation prompt that a model is sampled with.
+
+    Turns without reasoning are the usual cause, if the prompt opens reasoning.
+    """
 
 
 class UnknownTemplateWarning(UserWarning):

@@ -13,7 +13,8 @@ from renderers.core.spans import Channel
 from renderers.core.tokens import RenderedTokens, TokenRun
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_LISTS = ("token_ids", "message_indices", "sampled_mask", "is_content", "channels")
+ATTRIBUTION = frozenset({"message_indices", "sampled_mask", "is_content", "channels"})
+"""The attribution lists of `RenderedTokens`."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,16 @@ class Loss:
             weights += [weight] * (run.end - len(weights))
         return weights
 
+    def trained_spans(self, runs: Iterable[TokenRun]) -> dict[int, tuple[int, int]]:
+        """Return the first token of each message that is trained on, and the position after the last."""
+        spans: dict[int, tuple[int, int]] = {}
+        start = 0
+        for run in runs:
+            if self.is_trained(run) and self.by_message[run.message] * self.by_role.get(self.roles[run.message], 1.0):
+                spans[run.message] = (spans.get(run.message, (start, 0))[0], run.end)
+            start = run.end
+        return dict(sorted(spans.items()))
+
     def samples_last_message(self) -> bool:
         """Return True if the last message is one of the assistant that is trained on."""
         last = len(self.messages) - 1
@@ -67,7 +78,7 @@ def attribution_of(rendered: Any, *, messages: int) -> tuple[frozenset[str], tup
     """Return the names of the attribution lists that any renderer gives, and the runs of its tokens."""
     tokens = rendered
     if not isinstance(tokens, RenderedTokens):
-        lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in _LISTS}
+        lists: dict[str, Any] = {name: getattr(rendered, name, []) for name in ("token_ids", *ATTRIBUTION)}
         tokens = RenderedTokens(**lists)
     known, runs = tokens.known_lists(), tokens.runs
     if "message_indices" not in known:
@@ -79,7 +90,13 @@ def attribution_of(rendered: Any, *, messages: int) -> tuple[frozenset[str], tup
 
 
 def role_of(message: Any) -> Any:
-    return message.get("role") if isinstance(message, Mapping) else getattr(message, "role", None)
+    """Return the role of a message, which may be a dict or an object."""
+    return field_of(message, "role")
+
+
+def field_of(value: Any, name: str) -> Any:
+    """Return a field of a dict or of an object; None if it has no such field."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def message_weights(mask: Sequence[Any] | None, count: int) -> list[float]:
