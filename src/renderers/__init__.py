@@ -83,8 +83,10 @@ if TYPE_CHECKING:
         TokenizerSource as TokenizerSource, adopt_tokenizer as adopt_tokenizer, load_tokenizer,
     )
     from renderers.training import (
-        RenderedConversation as RenderedConversation, RenderedTrainingSample, build_training_sample,
-        build_trajectory_step,
+        PackedSample as PackedSample, PreferencePair as PreferencePair,
+        RenderedConversation as RenderedConversation, RenderedTrainingSample, TrainedTurn as TrainedTurn,
+        build_preference_pair as build_preference_pair, build_training_sample, build_training_samples,
+        build_trajectory_step, collate as collate, pack as pack,
     )
     # isort: on
 
@@ -94,8 +96,8 @@ __all__ = [
     "MultiModalData", "ParsedResponse", "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample",
     "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "TemplateError",
     "Tokenizer", "TokenizerLoadError", "ToolCallParseStatus", "ToolSpec", "__version__",
-    "build_training_sample", "build_trajectory_step", "config_from_name", "create_renderer",
-    "create_renderer_pool", "is_multimodal", "load_tokenizer",
+    "build_training_sample", "build_training_samples", "build_trajectory_step", "config_from_name",
+    "create_renderer", "create_renderer_pool", "is_multimodal", "load_tokenizer",
 ]
 # fmt: on
 
@@ -147,7 +149,10 @@ _HOMES = {
         "MIRRORS TRUSTED_REVISIONS Encoded ForeignTokenizer LoadedTokenizer Source TokenizerOutput TokenizerSource "
         "adopt_tokenizer load_tokenizer"
     ),
-    "renderers.training": "RenderedConversation RenderedTrainingSample build_training_sample build_trajectory_step",
+    "renderers.training": (
+        "PackedSample PreferencePair RenderedConversation RenderedTrainingSample TrainedTurn build_preference_pair "
+        "build_training_sample build_training_samples build_trajectory_step collate pack"
+    ),
 }
 _HOME_OF_NAME = {name: home for home, names in _HOMES.items() for name in names.split()}
 _HOME_OF_SUFFIX = {

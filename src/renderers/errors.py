@@ -31,6 +31,8 @@ ValueError
     └── TraceMismatchError        a traced run differs from a plain one (only with verify)
 UserWarning
 ├── LossWarning                   the chat template does not write a field
+├── MissingStopWarning            the last turn of a training sample has no stop token
+├── PromptMismatchWarning         a turn of a training sample does not follow its generation prompt
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
 └── UnreadSwitchWarning           a switch is set that the template does not read
 """
@@ -98,6 +100,17 @@ class UnsupportedModelError(ValueError):
 
 class UnknownSwitchError(TypeError, ValueError):
     """A template argument is neither a switch of the family, nor one for thinking, nor read by the chat template."""
+
+
+class MissingStopWarning(UserWarning):
+    """The last turn of a training sample has no stop token, so a model does not learn to end it."""
+
+
+class PromptMismatchWarning(UserWarning):
+    """The template does not write a turn of a training sample after the generation prompt that a model is sampled with.
+
+    Turns without reasoning are the usual cause, if the prompt opens reasoning.
+    """
 
 
 class UnknownTemplateWarning(UserWarning):

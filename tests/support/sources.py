@@ -151,13 +151,21 @@ def _in_markers_of(grammar: Grammar, text: str) -> str:
 
 
 def spread(
-    run: Callable[[Task], Counter[str]], cases: int, *, models: Sequence[str], processes: int | None = None
+    run: Callable[[Task], Counter[str]],
+    cases: int,
+    *,
+    models: Sequence[str],
+    processes: int | None = None,
+    portion: int = PORTION,
 ) -> dict[str, Counter[str]]:
-    """Run `cases` cases in total, in one process per core, and return the sums of the counts by model."""
+    """Run `cases` cases in total, in one process per core, and return the sums of the counts by model.
+
+    A process runs `portion` cases at a time.
+    """
     totals: dict[str, Counter[str]] = {}
     with multiprocessing.get_context("spawn").Pool(processes or os.cpu_count(), _offline) as pool:
         for name in models:
-            totals[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)))), Counter())
+            totals[name] = sum(pool.imap_unordered(run, _portions(name, -(-cases // len(models)), portion)), Counter())
     return totals
 
 
@@ -166,9 +174,9 @@ def wrong_in(counts: Counter[str]) -> list[str]:
     return [outcome for outcome in counts if outcome.startswith("WRONG")]
 
 
-def _portions(name: str, cases: int) -> Iterator[Task]:
-    for seed, start in enumerate(range(0, cases, PORTION)):
-        yield name, seed, min(PORTION, cases - start)
+def _portions(name: str, cases: int, portion: int) -> Iterator[Task]:
+    for seed, start in enumerate(range(0, cases, portion)):
+        yield name, seed, min(portion, cases - start)
 
 
 def _offline() -> None:
