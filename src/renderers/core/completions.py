@@ -40,7 +40,7 @@ class ParsedToolCall:
     id: str | None = None
     """The id that the model wrote, in formats with ids."""
     text: str = field(default="", compare=False, repr=False)
-    """The text of the call with its markers, and with the padding between the content and the first call."""
+    """The text of a call that is not `OK`, with its markers and with the padding between the content and the call."""
 
 
 class Region(enum.StrEnum):

@@ -20,7 +20,8 @@ from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload
 
-_CALL = Region.CALL
+# Attributes of enum classes are slow in Python 3.11.
+_CALL, _OK = Region.CALL, ToolCallParseStatus.OK
 _new = tuple.__new__
 """Makes a named tuple in half the time that its own constructor takes."""
 
@@ -95,10 +96,11 @@ class CallReader:
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
-        closing = self._buffer.byte_text[self._buffer.position : end]
-        if self.section and broken is not ToolCallParseStatus.UNCLOSED_BLOCK:
-            closing += self._compiled.section_end
-        call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
+        if call.status is not _OK:
+            closing = self._buffer.byte_text[self._buffer.position : end]
+            if self.section and broken is not ToolCallParseStatus.UNCLOSED_BLOCK:
+                closing += self._compiled.section_end
+            call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
