@@ -48,7 +48,7 @@ def main() -> int:
             continue
         if reason is None:
             try:
-                renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family))
+                renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family), on_loss="ignore")
             except TemplateMissingError:
                 reason = "no chat template"
         if reason is not None:
