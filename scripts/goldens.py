@@ -72,7 +72,7 @@ def _models(family: Family) -> Iterator[Model]:
     for name in family.names:
         if not hub_models().get(name, {}).get("template"):
             continue
-        renderer = create_renderer(load_tokenizer(name), date=NOW)
+        renderer = create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
         template = digest_of(renderer.template().source)
         if template in family.templates and template not in seen:
             seen.add(template)

@@ -50,7 +50,9 @@ def main() -> int:
             continue
         if reason is None:
             try:
-                renderer = create_renderer(load_tokenizer(answer["model"]), date=DATES.get(family, TODAY))
+                renderer = create_renderer(
+                    load_tokenizer(answer["model"]), date=DATES.get(family, TODAY), on_loss="ignore"
+                )
             except TemplateMissingError:
                 reason = "no chat template"
         if reason is not None:

@@ -112,7 +112,7 @@ def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages:
 def renderer_of(name: str) -> ChatRenderer:
     if name != str(EMBEDDED):
         unpack_hub()
-    return create_renderer(load_tokenizer(name), date=NOW)
+    return create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
 
 
 def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:

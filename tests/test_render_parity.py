@@ -135,7 +135,7 @@ def compare(renderer: ChatRenderer, reference: Reference) -> Counter[str]:
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
 def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
-    counts = compare(create_renderer(load_tokenizer(name), verify=False), reference_of(name))
+    counts = compare(create_renderer(load_tokenizer(name), verify=False, on_loss="ignore"), reference_of(name))
     assert counts["unchanged"] > len(CONVERSATIONS)
     assert counts["rendered"] > len(CONVERSATIONS)
 
@@ -143,7 +143,7 @@ def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: s
 @pytest.mark.parametrize("path", WITHOUT_MODEL, ids=lambda path: path.stem)
 def test_ids_equal_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
     tokenizer = stand_in(path)
-    counts = compare(create_renderer(tokenizer, verify=False), reference_with(tokenizer))
+    counts = compare(create_renderer(tokenizer, verify=False, on_loss="ignore"), reference_with(tokenizer))
     assert counts["rendered"] > 0
 
 
@@ -173,7 +173,7 @@ BEGINNINGS: dict[str, Any] = {
 @pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
 def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
     reference_tokenizer = stand_in(path)
-    renderer = create_renderer(reference_tokenizer, verify=False)
+    renderer = create_renderer(reference_tokenizer, verify=False, on_loss="ignore")
     tokenizer = renderer.tokenizer
     assert isinstance(tokenizer, LoadedTokenizer)
     tokens = tuple(tokenizer.special_tokens_map.items())
@@ -260,7 +260,7 @@ def test_documents_reach_the_template(path: Path) -> None:
     expected = reference_with(reference_tokenizer)(messages, **arguments)
     assert "It rains in Rome." in reference_tokenizer.decode(expected)
     assert tokenizer.apply_chat_template(messages, **arguments, return_dict=False) == expected
-    assert create_renderer(reference_tokenizer).render_ids(messages, **arguments) == expected
+    assert create_renderer(reference_tokenizer, on_loss="ignore").render_ids(messages, **arguments) == expected
 
 
 NAMED = {
@@ -283,7 +283,11 @@ def test_the_template_is_selected_as_in_transformers(template: str | None, tools
     got = outcome(tokenizer.apply_chat_template, messages, tools=tools, chat_template=template, return_dict=False)
     assert_same(got, expected, template)
     assert_same(
-        outcome(create_renderer(reference_tokenizer, chat_template=template).render_ids, messages, tools=tools),
+        outcome(
+            create_renderer(reference_tokenizer, chat_template=template, on_loss="ignore").render_ids,
+            messages,
+            tools=tools,
+        ),
         expected,
         template,
     )

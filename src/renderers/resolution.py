@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import functools
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from renderers.core.options import DEFAULT_DATE
@@ -17,6 +17,7 @@ from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
 from renderers.parsing.infer import check_round_trip, infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
+from renderers.rendering.known_losses import KnownLoss, known_losses
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 UNREAD_CALLS = "unknown tool-call format: calls are returned as content"
@@ -53,6 +54,20 @@ class Resolution:
     """The ids that end a completion for the parser: the stop tokens, EOS, and the token that ends a turn."""
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
+    find_losses: Callable[[], tuple[KnownLoss, ...]] = field(repr=False, compare=False)
+    """Returns `known_losses`."""
+
+    @property
+    def known_losses(self) -> tuple[KnownLoss, ...]:
+        """The input that the template is known to drop, found by rendering small conversations on first access."""
+        return self.find_losses()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        # Formats are not pickled.
+        return functools.partial(
+            type(self), **values | {"find_losses": functools.partial(tuple, self.known_losses)}
+        ), ()
 
     found_by = property(operator.attrgetter("matched_by"), doc="The old name of `matched_by`.")
     stops_from = property(operator.attrgetter("stop_source"), doc="The old name of `stop_source`.")
@@ -124,6 +139,7 @@ def resolve(
         conflicts=tuple(dict.fromkeys(conflicts)),
         end_token_ids=end_token_ids,
         grammar=grammar,
+        find_losses=functools.partial(known_losses, turns, tool_turns),
     )
 
 

@@ -136,11 +136,13 @@ def renderer_of(template: str, **options: Any) -> ChatRenderer | None:
     source = TEMPLATES[template]
     if source in CORPUS:
         text = source.read_text(encoding="utf-8")
-        return create_renderer(stand_in(source), chat_template=text, date=DATE, verify=False, **options)
+        return create_renderer(
+            stand_in(source), chat_template=text, date=DATE, verify=False, on_loss="ignore", **options
+        )
     if source != EMBEDDED:
         unpack_hub()
     try:
-        return create_renderer(load_tokenizer(source), date=DATE, verify=False, **options)
+        return create_renderer(load_tokenizer(source), date=DATE, verify=False, on_loss="ignore", **options)
     except TemplateMissingError:
         return None
 

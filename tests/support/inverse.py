@@ -183,7 +183,7 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
     if name in hub_models():
         unpack_hub()
     record, used = MODELS[name], Counter[str]()
-    renderer = create_renderer(load_tokenizer(name), content_tokens="text")
+    renderer = create_renderer(load_tokenizer(name), content_tokens="text", on_loss="ignore")
 
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)

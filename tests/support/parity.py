@@ -35,6 +35,7 @@ __all__ = [
     "EACH_ONCE",
     "HUB",
     "LARGE",
+    "MARK",
     "NOW",
     "OF_MODELS",
     "PLAIN_TOOL",
@@ -204,7 +205,7 @@ _WORDS = re.compile(r"<[^>]*>|[^\W\d]\w*")
 _KEPT_WORDS = {"null", "true", "false"}
 _KEPT_FIELDS = {"role", "type"}
 _SHARED_FIELDS = {"id", "tool_call_id", "required"}
-_MARK = re.compile(r"(?i:(?:zq|z(?:ä|\\+u00[ce]4)|77)(\d{5})(?:zq|(?:北|\\+u5317)q|77))")
+MARK = re.compile(r"(?i:(?:zq|z(?:ä|\\+u00[ce]4)|77)(\d{5})(?:zq|(?:北|\\+u5317)q|77))")
 """A numbered word, also if a template escaped its letters or changed their case."""
 
 
@@ -291,7 +292,7 @@ class Bodies:
         for name, value in others.items():
             self._collect(value, -1, (name,))
         # A field that is emitted unchanged is checked as a whole, including the characters between its words.
-        self._pattern = re.compile("|".join([*map(re.escape, self._texts), _MARK.pattern]))
+        self._pattern = re.compile("|".join([*map(re.escape, self._texts), MARK.pattern]))
 
     def check(self, trace: Trace) -> Ownership:
         """Check that every character of a field belongs to the field, or to a container of it."""
@@ -315,10 +316,10 @@ class Bodies:
                 self._collect(item, message, (*path, at))
         else:
             text = str(value)
-            for word in _MARK.finditer(text):
+            for word in MARK.finditer(text):
                 self._words[word[1]].add((message, path))
             # Templates split text at tags such as <think>, and emit their own tag instead.
-            if _MARK.search(text) and not _MARK.fullmatch(text) and "<" not in text:
+            if MARK.search(text) and not MARK.fullmatch(text) and "<" not in text:
                 self._texts[text.strip()].add((message, path))
 
 
@@ -341,7 +342,7 @@ def _stray(places: set[Place], owner: Place) -> str:
 
 
 def _general(path: FieldPath) -> str:
-    return ".".join("#" if isinstance(key, int) or _MARK.fullmatch(key) else key for key in path)
+    return ".".join("#" if isinstance(key, int) or MARK.fullmatch(key) else key for key in path)
 
 
 def marked_runs(

@@ -1,98 +1,98 @@
-"""Conversations with a word of its own in every field, to find fields that a template does not write."""
+"""Conversations with a word of its own in every field, to check that a template writes it or that it is a loss."""
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from renderers import Loss
+from renderers.core.messages import REASONING_NAMES
 from renderers.core.spans import Path
+from tests.support.parity import MARK, Data
 
-__all__ = ["PLANTED", "Data", "Place", "plant"]
+__all__ = ["SHAPES", "problems_of"]
 
-Data = dict[str, Any]
-Place = tuple[int | None, Path]
-"""A message, or None for tools and documents, and the path of a text in it."""
-
-UNPLANTED = frozenset({"role", "type", "id", "tool_call_id", "required", "image", "timestamp"})
-"""Keys with values that stay: a template tests them, or they only link messages."""
+_LINKS = frozenset({"role", "type", "id", "tool_call_id", "required", "image", "timestamp"})
+"""Keys with values that are no loss: they link messages, or no template reads them."""
 
 
 def _call(number: int, arguments: Any = None) -> Data:
-    arguments = {"city": "w", "when": {"day": ["w", 7]}} if arguments is None else arguments
-    return {"id": f"call0000{number}", "type": "function", "function": {"name": "w", "arguments": arguments}}
+    arguments = {"city": "Rome", "when": {"day": ["Monday", 7], "hour": 8.5}} if arguments is None else arguments
+    return {"id": f"call0000{number}", "type": "function", "function": {"name": "search", "arguments": arguments}}
 
 
-def _tool(text: str) -> Data:
-    schema = {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string", "description": text, "enum": ["w", "w"]},
-            "when": {"type": "object", "properties": {"day": {"type": "array", "items": {"type": "string"}}}},
-        },
-        "required": ["city"],
-    }
-    return {"type": "function", "function": {"name": "w", "description": "w", "parameters": schema}}
-
-
-USER, SYSTEM, ANSWER = ({"role": role, "content": "w w"} for role in ("user", "system", "assistant"))
-THOUGHT = {**ANSWER, "reasoning_content": "w w"}
-RESULT = {"role": "tool", "tool_call_id": "call00000", "name": "w", "content": "w w"}
-TEXT = {"type": "text", "text": "w w"}
+USER, SYSTEM, ANSWER = ({"role": role, "content": "two words"} for role in ("user", "system", "assistant"))
+THOUGHT = {**ANSWER, "reasoning_content": "some reasons"}
+RESULT = {"role": "tool", "tool_call_id": "call00000", "content": "a result"}
+TEXT = {"type": "text", "text": "some text"}
 CALLING: Data = {"role": "assistant", "content": "", "tool_calls": [_call(0)]}
 
-PLANTED: dict[str, list[Data]] = {
+SHAPES: dict[str, list[Data]] = {
     "question": [USER],
     "system": [SYSTEM, USER, ANSWER, USER],
     "late system": [USER, ANSWER, SYSTEM, USER],
     "two systems": [SYSTEM, SYSTEM, USER],
     "developer": [{**SYSTEM, "role": "developer"}, USER],
     "unknown role": [USER, {**ANSWER, "role": "human"}, USER],
-    "unknown first role": [{**ANSWER, "role": "human"}, {**ANSWER, "role": "gpt"}],
-    "names": [{**USER, "name": "w"}, {**ANSWER, "name": "w"}, USER],
+    "unknown roles": [{**ANSWER, "role": "human"}, {**ANSWER, "role": "gpt"}],
+    "names": [{**USER, "name": "Ann"}, {**ANSWER, "name": "Bob"}, USER],
     "reasoning": [USER, THOUGHT, USER, THOUGHT],
-    "old names of reasoning": [USER, {**ANSWER, "reasoning": "w"}, USER, {**ANSWER, "thinking": "w"}],
-    "inline reasoning": [USER, {**ANSWER, "content": "<think>\nw w\n</think>\n\nw w"}, USER],
+    "other names of reasoning": [USER, {**ANSWER, "reasoning": "hm"}, USER, {**ANSWER, "thinking": "hm hm"}],
+    "inline reasoning": [USER, {**ANSWER, "content": "<think>\nsome reasons\n</think>\n\ntwo words"}, USER],
     "call": [USER, CALLING],
-    "call without content": [USER, {**CALLING, "content": None}, RESULT, USER],
-    "call and text": [USER, {**CALLING, "content": "w w"}, RESULT, ANSWER],
+    "call without content": [USER, {**CALLING, "content": None}, {**RESULT, "name": "search"}, USER],
+    "call and text": [USER, {**CALLING, "content": "two words"}, RESULT, ANSWER],
     "call, text and reasoning": [USER, {**THOUGHT, "tool_calls": [_call(0)]}, RESULT, THOUGHT, USER],
     "calls": [USER, {**CALLING, "tool_calls": [_call(0), _call(1)]}, RESULT, {**RESULT, "tool_call_id": "call00001"}],
-    "call as text": [USER, {**CALLING, "tool_calls": [_call(0, '{"city": "w", "day": ["w"]}')]}, RESULT],
-    "bare call": [USER, {**CALLING, "tool_calls": [{"name": "w", "arguments": {"city": "w"}}]}, RESULT],
+    "call as text": [USER, {**CALLING, "tool_calls": [_call(0, '{"city": "Rome", "day": ["Monday"]}')]}, RESULT],
+    "bare call": [USER, {**CALLING, "tool_calls": [{"name": "search", "arguments": {"city": "Rome"}}]}, RESULT],
+    "call without arguments": [USER, {**CALLING, "tool_calls": [_call(0, {})]}, RESULT],
     "result alone": [USER, RESULT, ANSWER],
-    "result as data": [USER, CALLING, {**RESULT, "content": {"sky": "w", "wind": [3, "w"]}}],
+    "result as data": [USER, CALLING, {**RESULT, "content": {"sky": "clear", "wind": [3, "west"]}}],
     "parts": [{**USER, "content": [TEXT, TEXT]}, {**ANSWER, "content": [TEXT]}, USER],
-    "thinking parts": [USER, {**ANSWER, "content": [{"type": "thinking", "thinking": "w w"}, TEXT]}, USER],
+    "thinking parts": [USER, {**ANSWER, "content": [{"type": "thinking", "thinking": "some reasons"}, TEXT]}, USER],
     "image": [{**USER, "content": [{"type": "image"}, TEXT, {"type": "image"}]}, ANSWER],
     "two users": [USER, USER, ANSWER],
     "other keys": [{**USER, "timestamp": "12:00"}, ANSWER],
 }
-"""Conversations with `w` in the place of each text."""
+"""Conversations for `mark`, which numbers their words."""
 
 
-def plant(messages: list[Data], *, number: int = 0) -> tuple[list[Data], list[Data], dict[str, Place]]:
-    """Return messages and tools with a word of its own for each `w`, and the place of each word.
+def problems_of(text: str, losses: Iterable[Loss], messages: list[Data], tools: list[Data] | None) -> list[str]:
+    """Return the words of marked input that are neither in a text nor lost, and the lost words that are in it."""
+    written = {match[1] for match in MARK.finditer(text)}
+    lost = list(losses)
+    problems = []
+    for word, message, path in _words(messages, tools):
+        around = [loss for loss in lost if loss.message == message and _contains(loss.path, path)]
+        if word not in written and not around:
+            problems.append(f"message {message}: a word at {path} is neither written nor lost")
+        if word in written and any(loss.amount == "all" for loss in around):
+            problems.append(f"message {message}: a word at {path} is written, and all of it is lost")
+    return problems
 
-    The name of each result is that of a call, as the name of a tool is, so that it has no place of its own.
-    """
-    words = (f"plant{number}x{count}z" for count in itertools.count())
-    places: dict[str, Place] = {}
 
-    def fill(value: Any, message: int | None, path: Path) -> Any:
-        if isinstance(value, dict):
-            return {key: item if key in UNPLANTED else fill(item, message, (*path, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            return [fill(item, message, (*path, index)) for index, item in enumerate(value)]
-        if not isinstance(value, str):
-            return value
-        texts = []
-        for text in value.split("w"):
-            word = next(words)
-            places[word] = message, path
-            texts += [text, word]
-        del places[texts.pop()]
-        return "".join(texts)
+def _words(messages: list[Data], tools: list[Data] | None) -> Iterator[tuple[str, int | None, Path]]:
+    """Yield the numbers of all words with their message and path."""
+    for index, message in enumerate(messages):
+        yield from ((word, index, path) for word, path in _words_in(message, ()))
+    yield from ((word, None, path) for word, path in _words_in(tools, ("tools",)))
 
-    planted = [fill(message, index, ()) for index, message in enumerate(messages)]
-    tools = [fill(tool, None, ("tools", index)) for index, tool in enumerate([_tool("w"), _tool("w")])]
-    return planted, tools, places
+
+def _words_in(value: Any, path: Path) -> Iterator[tuple[str, Path]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in _LINKS:
+                yield from _words_in(key, (*path, key))
+                yield from _words_in(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _words_in(item, (*path, index))
+    else:
+        yield from ((match[1], path) for match in MARK.finditer(str(value)))
+
+
+def _contains(field: Path, path: Path) -> bool:
+    """Return True if a path is within a field. Reasoning has several names."""
+    same = [tuple("reasoning" if key in REASONING_NAMES else key for key in keys) for keys in (field, path)]
+    return same[1][: len(field)] == same[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from renderers import create_renderer, load_tokenizer
 from renderers.core.text import align_columns
-from renderers.errors import UnknownFamilyError
+from renderers.errors import TemplateError, TokenizerLoadError, UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.parsing.tool_formats import TOOL_FORMATS
@@ -28,7 +29,8 @@ def models(name: str | None = None) -> str:
         raise UnknownFamilyError(
             f"{name!r} is neither a family nor a model with a record; the families are {', '.join(known)}"
         )
-    return _record(known[key])
+    facts = {} if key == name else {"drops": _drops(name)}
+    return _record(known[key], facts)
 
 
 def _table() -> str:
@@ -39,10 +41,19 @@ def _table() -> str:
     return "\n".join(align_columns([("family", *shown, "models"), *rows]))
 
 
-def _record(family: Family) -> str:
+def _drops(model: str) -> str:
+    """Return the input that the template of a model drops."""
+    try:
+        losses = create_renderer(load_tokenizer(model)).resolution.known_losses
+    except (TokenizerLoadError, TemplateError) as error:
+        return f"not known, because the template cannot be read ({error})"
+    return ", ".join(loss.place for loss in losses) or "nothing that is known"
+
+
+def _record(family: Family, more: Mapping[str, str]) -> str:
     lines = (
         textwrap.fill(f"{name:16}{fact}", width=120, subsequent_indent=" " * 16, break_long_words=False)
-        for name, fact in _facts(family).items()
+        for name, fact in {**_facts(family), **more}.items()
         if fact
     )
     return "\n".join([family.key, "", textwrap.dedent(family.format).strip("\n"), "", *lines])

@@ -47,10 +47,11 @@ def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[Inp
     yield from _content_fields(
         message.get("content"), "tool_result" if is_result else "text_beside_calls" if calls else "content"
     )
-    reasoning = message.get("reasoning_content")
-    if has_text(reasoning):
-        key = "reasoning" if message.get("reasoning") == reasoning else "reasoning_content"
-        yield InputField("reasoning", (key,), REASONING, reasoning)
+    # Normalised messages have copies of their reasoning under two names.
+    keys = [key for key in ("thinking", "reasoning_content", "reasoning") if isinstance(message.get(key), str)]
+    for text, key in {message[key]: key for key in keys}.items():
+        if has_text(text):
+            yield InputField("reasoning", (key,), REASONING, text)
     for number, call in enumerate(calls):
         yield from _call_fields(call, number)
     name = message.get("name")

@@ -101,8 +101,9 @@ def _items(value: dict[str, Any] | list[Any]) -> Iterator[tuple[str | int, Any]]
 
 
 def contains_word(text: str, word: str) -> bool:
-    """Return True if a squeezed text contains a word, as it is or in JSON."""
+    """Return True if a squeezed text contains a word, as it is or with escapes."""
     if word in text or squeeze(word) in text:
         return True
-    in_json = (json.dumps(word, ensure_ascii=in_ascii)[1:-1] for in_ascii in (False, True))
-    return any(squeeze(form) in text for form in in_json)
+    # Templates write data as JSON, or as Python prints it.
+    quoted = repr(word), json.dumps(word, ensure_ascii=False), json.dumps(word)
+    return any(squeeze(form[1:-1]) in text for form in quoted)

@@ -1,0 +1,87 @@
+"""Find out which input a format is known to drop, by rendering small conversations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from renderers.core.jsontypes import JsonObject
+from renderers.core.losses import LossKind
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_LATE_SYSTEM, PROBE_REASONING, PROBE_RESULT, PROBE_VALUE
+from renderers.core.probes import ARGUMENTS, ASK, CALL_ID, LEAD, TOOL, chat_message, reasoning_fields, tool_call
+from renderers.errors import TemplateLimitError
+from renderers.probing.turn_format import TurnFormat
+from renderers.programs.base import REJECTIONS
+from renderers.rendering.losses import LossFinder
+
+
+class KnownLoss(NamedTuple):
+    """A kind of input that a format drops, or drops in some places."""
+
+    kind: LossKind
+    place: str
+    """The input in words, such as `reasoning of earlier turns`."""
+
+
+class _Probe(NamedTuple):
+    """A conversation, and the input in question: the losses of a kind in a message, None for tools."""
+
+    loss: KnownLoss
+    message: int | None
+    conversation: list[JsonObject]
+
+
+@functools.lru_cache(maxsize=64)
+def known_losses(turns: TurnFormat, tool_turns: TurnFormat) -> tuple[KnownLoss, ...]:
+    """Return the input that a format drops without an error. The formats are those without and with tools."""
+    try:
+        found = dict.fromkeys(probe.loss for probe in _PROBES if _drops(turns, probe) or _drops(tool_turns, probe))
+    except TemplateLimitError:
+        return ()
+    places = {loss.place for loss in found}
+    return tuple(loss for loss in found if _MORE_GENERAL.get(loss.place) not in places)
+
+
+def _drops(turns: TurnFormat, probe: _Probe) -> bool:
+    program, arguments, with_tools, now, _ = turns.key
+    if with_tools != probe.loss.kind.startswith("tool") and probe.loss.kind != "text_beside_calls":
+        return False
+    tools = [TOOL] if with_tools else None
+    try:
+        run = program.run(probe.conversation, tools=tools, arguments=dict(arguments), now=now)
+    except REJECTIONS:
+        return False
+    losses = LossFinder(probe.conversation, [("tools", tools)], run, turns.placeholder).losses()
+    return any((loss.kind, loss.message, loss.amount) == (probe.loss.kind, probe.message, "all") for loss in losses)
+
+
+def _probes() -> Iterator[_Probe]:
+    answer = chat_message("assistant", PROBE_CONTENT)
+    thought = {**answer, **reasoning_fields(PROBE_REASONING)}
+    late = chat_message("system", PROBE_LATE_SYSTEM)
+    yield _Probe(KnownLoss("message", "messages with unknown roles"), 1, [ASK, chat_message("human", PROBE_CONTENT)])
+    yield _Probe(KnownLoss("message", "system messages"), 0, [LEAD, ASK])
+    yield _Probe(KnownLoss("message", "system messages after the first"), 1, [LEAD, late, ASK])
+    yield _Probe(KnownLoss("message", "system messages after others"), 2, [ASK, answer, late, ASK])
+    yield _Probe(KnownLoss("name", "names of messages"), 0, [{**ASK, "name": PROBE_VALUE}])
+    yield _Probe(KnownLoss("reasoning", "reasoning"), 1, [ASK, thought])
+    yield _Probe(KnownLoss("reasoning", "reasoning of earlier turns"), 1, [ASK, thought, ASK, answer])
+    yield _Probe(KnownLoss("tools", "tools"), None, [ASK])
+    for arguments in ARGUMENTS:
+        call = tool_call(PROBE_VALUE, arguments)
+        calling = chat_message("assistant", "", tool_calls=[call])
+        result = {"role": "tool", "tool_call_id": CALL_ID, "name": PROBE_VALUE, "content": PROBE_RESULT}
+        both = {**calling, "tool_calls": [call, {**call, "id": "call00001"}]}
+        beside = {**calling, "content": PROBE_CONTENT}
+        yield _Probe(KnownLoss("tool_calls", "tool calls"), 1, [ASK, calling])
+        yield _Probe(KnownLoss("tool_calls", "parallel tool calls"), 1, [ASK, both, result])
+        yield _Probe(KnownLoss("name", "names of tool calls"), 1, [ASK, calling, result])
+        yield _Probe(KnownLoss("text_beside_calls", "text beside tool calls"), 1, [ASK, beside, result])
+        yield _Probe(KnownLoss("tool_result", "results of tools"), 2, [ASK, calling, result])
+        yield _Probe(KnownLoss("message", "results without a call"), 1, [ASK, result])
+
+
+_PROBES = tuple(_probes())
+_MORE_GENERAL = {"reasoning of earlier turns": "reasoning", "parallel tool calls": "tool calls"}
+"""Places that are part of another place, which includes them."""

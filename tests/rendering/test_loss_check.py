@@ -1,0 +1,48 @@
+"""The fast check of losses never misses one: it is silent only if nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from renderers.core.losses import LossKind
+from renderers.core.messages import normalise_messages, normalise_tools
+from renderers.errors import MessageError, TemplateError
+from renderers.rendering.loss_check import may_lose
+from renderers.rendering.pipeline import RenderedText
+from tests.stress_losses import renderer_of
+from tests.support.parity import EACH_ONCE, TOOLS
+from tests.support.planting import SHAPES
+
+KINDS: tuple[LossKind, ...] = get_args(LossKind)
+SAMPLE = EACH_ONCE[::7]
+
+
+def render(path: Path, messages: list[dict[str, Any]], *, with_tools: bool) -> RenderedText | None:
+    tools = normalise_tools(TOOLS if with_tools else None)
+    try:
+        pipeline = renderer_of(str(path))._pipeline
+        return pipeline.run(normalise_messages(messages), tools=tools, add_generation_prompt=False)
+    except (MessageError, TemplateError):
+        return None
+
+
+@pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
+def test_the_check_misses_no_loss(path: Path) -> None:
+    texts = [render(path, messages, with_tools=tools) for messages in SHAPES.values() for tools in (False, True)]
+    rendered = [text for text in texts if text is not None]
+    for text in rendered:
+        for kinds in (KINDS, *((kind,) for kind in KINDS)):
+            if text.loss_finder().unwritten(kinds):
+                assert may_lose(text.messages, text.items, text.run.written(), kinds)
+    assert rendered
+
+
+def test_the_check_is_silent_if_everything_is_written() -> None:
+    names = ("question", "system", "call", "call and text", "parts", "call without content")
+    for name in names:
+        text = render(EACH_ONCE[0], SHAPES[name], with_tools=name.startswith("call"))
+        assert text is not None
+        assert not may_lose(text.messages, text.items, text.run.written(), KINDS), name

@@ -1,0 +1,259 @@
+"""Law 7: text in any field of the input is either in the ids, or in `losses`."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers import (
+    EXAMPLE_MODEL,
+    Bridge,
+    ChatRenderer,
+    Loss,
+    LossError,
+    LossWarning,
+    MessageError,
+    build_training_sample,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.configs import DefaultRendererConfig
+from tests.stress_losses import check, renderer_of, run
+from tests.support.models import one_model_per_template
+from tests.support.parity import EACH_ONCE, TOOL_SETS
+from tests.support.planting import SHAPES
+from tests.support.sources import wrong_in
+
+HI = {"role": "user", "content": "Hi"}
+YES = {"role": "assistant", "content": "Yes?"}
+HUMAN = {"role": "human", "content": "Hey"}
+CALL = {"id": "call00000", "type": "function", "function": {"name": "search", "arguments": {"query": "sky"}}}
+CALLING = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "call00000", "content": "blue"}
+TOOL = {"name": "search", "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}}
+ONLY_KNOWN_ROLES = (
+    "{% for m in messages if m.role in ('user', 'assistant') %}"
+    "<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+)
+"""A template that writes neither tools nor calls nor names, and no other roles."""
+
+
+def renderer(**options: Any) -> ChatRenderer:
+    return create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=ONLY_KNOWN_ROLES, **options)
+
+
+# ==================
+# The law
+# ==================
+
+
+@pytest.mark.parametrize("number", range(len(EACH_ONCE)), ids=lambda number: EACH_ONCE[number].stem)
+def test_planted_text_is_in_the_ids_of_a_template_or_lost(number: int) -> None:
+    template = renderer_of(str(EACH_ONCE[number]))
+    shapes = list(SHAPES.values())[number % 3 :: 3]
+    for messages, tools in itertools.product(shapes, TOOL_SETS[:2]):
+        assert not check(template, messages, tools)
+
+
+@pytest.mark.parametrize("name", one_model_per_template())
+def test_planted_text_is_in_the_ids_of_a_model_or_lost(name: str) -> None:
+    shapes = list(SHAPES.values())
+    rendered = [check(renderer_of(name), messages, TOOL_SETS[1]) for messages in shapes]
+    assert not any(rendered)
+    assert [] in rendered
+
+
+def test_random_conversations_are_in_the_ids_or_lost() -> None:
+    assert wrong_in(run((str(EACH_ONCE[0]), 0, 150))) == []
+    assert wrong_in(run((str(EXAMPLE_MODEL), 0, 50))) == []
+
+
+# ==================
+# Losses
+# ==================
+
+
+def losses_of(messages: list[dict[str, Any]], **options: Any) -> list[Loss]:
+    return renderer(on_loss="ignore").render(messages, **options).losses
+
+
+def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
+    assert losses_of([HI, HUMAN]) == [Loss("message", 1, (), "all")]
+    assert losses_of([HI, {**HUMAN, "content": " \n"}]) == []
+
+
+def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
+    source = "{% for m in messages %}{{ m.content.split('</think>')[-1] | upper }}{% endfor %}"
+    shortening = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
+    rendered = shortening.render([HI, {**YES, "content": "They ask.</think>Yes?"}, {**HI, "content": "  Bye\n"}])
+    assert rendered.losses == [Loss("content", 1, ("content",), "some")]
+    assert str(rendered.losses[0]) == "message 1: content is only written in part"
+
+
+def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
+    messages = [{**HI, "name": "Ann"}, CALLING, RESULT, {**YES, "reasoning_content": "Hm."}]
+    assert losses_of(messages, tools=[TOOL]) == [
+        Loss("tools", None, ("tools",), "all"),
+        Loss("name", 0, ("name",), "all"),
+        Loss("tool_calls", 1, ("tool_calls", 0), "all"),
+        Loss("tool_result", 2, (), "all"),
+        Loss("reasoning", 3, ("reasoning_content",), "all"),
+    ]
+    assert losses_of([HI, YES], tools=[]) == []
+
+
+def test_ids_and_unknown_keys_are_no_losses() -> None:
+    assert losses_of([{**HI, "timestamp": "12:00"}, {**YES, "id": "1", "refusal": None}]) == []
+
+
+def test_parts_that_are_joined_are_written() -> None:
+    parts = [{"type": "text", "text": "a b"}, {"type": "text", "text": "c"}]
+    assert losses_of([{**HI, "content": parts}, YES]) == []
+
+
+def test_paths_are_those_of_the_callers_messages() -> None:
+    bare = {"name": "search", "arguments": '{"query": "sky"}'}
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="ignore")
+    rendered = named.render([HI, {**CALLING, "tool_calls": [bare, CALL]}])
+    assert [(loss.kind, loss.path) for loss in rendered.losses] == [
+        ("tool_calls", ("tool_calls", 0, "arguments")),
+        ("tool_calls", ("tool_calls", 1, "function", "arguments")),
+    ]
+
+
+def test_losses_survive_a_pickle_and_belong_to_the_result() -> None:
+    rendered = renderer(on_loss="ignore").render([HI, HUMAN])
+    assert pickle.loads(pickle.dumps(rendered)).losses == rendered.losses
+    assert rendered.losses is rendered.losses
+
+
+def test_the_name_of_a_result_is_no_loss_if_a_call_has_it() -> None:
+    example = create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="error")
+    assert example.render([HI, CALLING, {**RESULT, "name": "search"}], tools=[TOOL]).losses == []
+    with pytest.raises(LossError, match="message 2: name is not written"):
+        example.render([HI, CALLING, {**RESULT, "name": "other"}], tools=[TOOL])
+
+
+# ==================
+# The policy
+# ==================
+
+
+def test_a_lost_message_is_an_error_by_default() -> None:
+    with pytest.raises(LossError) as caught:
+        renderer().render_ids([HI, HUMAN])
+    error = caught.value
+    assert isinstance(error, MessageError)
+    assert (error.message, error.path, error.kind) == (1, (), "message")
+    assert str(error).startswith("message 1: has the role 'human', and the chat template of ")
+    assert "Use one of the roles system, user, assistant and tool." in str(error)
+    assert 'on_loss={"message": "ignore"}' in str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.kind) == (str(error), error.kind)
+
+
+def test_every_verb_applies_the_policy() -> None:
+    strict, chat = renderer(), [HI, HUMAN, YES]
+    for render in (strict.render, strict.render_ids, strict.trace):
+        with pytest.raises(LossError):
+            render(chat)
+    with pytest.raises(LossError, match="conversation 1: message 1"):
+        strict.render_batch([[HI], chat])
+    results = strict.render_batch([[HI], chat], errors="return")
+    assert isinstance(results[1], LossError)
+    with pytest.raises(LossError):
+        build_training_sample(strict, chat)
+    lenient = renderer(on_loss={"message": "ignore"})
+    assert lenient.render_ids(chat) == lenient.render_ids([HI, YES])
+
+
+def test_a_bridge_applies_the_policy_to_the_new_messages() -> None:
+    example = create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss={"name": "error"})
+    prompt = example.render_ids([HI], add_generation_prompt=True)
+    completion = example.tokenizer.encode("Yes?<|end|>")
+    with pytest.raises(LossError, match="new message 0: name is not written") as caught:
+        example.bridge(prompt, completion, [{**HI, "name": "Ann"}])
+    assert (caught.value.is_new, caught.value.kind) == (True, "name")
+    lenient = create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="ignore")
+    bridged = lenient.bridge(prompt, completion, [HI, {**HI, "name": "Ann"}])
+    assert isinstance(bridged, Bridge)
+    assert bridged.tokens.losses == [Loss("name", 1, ("name",), "all")]
+
+
+def test_other_losses_are_a_warning_once_for_each_kind_and_renderer() -> None:
+    messages = [{**HI, "name": "Ann"}, {**CALLING, "content": "I look."}, RESULT]
+    for lossy in (renderer(), renderer(on_loss={"reasoning": "ignore"})):
+        with pytest.warns(LossWarning) as caught:
+            lossy.render(messages, tools=[TOOL])
+        texts = [str(warning.message) for warning in caught]
+        assert len(texts) == 4
+        assert any(text.startswith("tools is not written by the chat template of ") for text in texts)
+        assert {warning.filename for warning in caught} == {__file__}
+        with warnings.catch_warnings(action="error"):
+            lossy.render(messages, tools=[TOOL])
+
+
+def test_a_warning_that_is_an_error_is_raised_each_time() -> None:
+    lossy = renderer()
+    with warnings.catch_warnings(action="error"):
+        for _ in range(2):
+            with pytest.raises(LossWarning):
+                lossy.render([{**HI, "name": "Ann"}])
+
+
+def test_threads_get_one_warning() -> None:
+    lossy, found = renderer(), []
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        threads = [threading.Thread(target=lambda: found.append(lossy.render([HI], tools=[TOOL]))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (len(found), len(caught)) == (8, 1)
+
+
+def test_dropped_reasoning_is_only_listed() -> None:
+    with warnings.catch_warnings(action="error"):
+        rendered = renderer().render([HI, {**YES, "reasoning": "Hm."}])
+    assert rendered.losses == [Loss("reasoning", 1, ("reasoning",), "all")]
+    with pytest.raises(LossError, match="message 1: reasoning is not written"):
+        renderer(on_loss={"reasoning": "error"}).render([HI, {**YES, "reasoning": "Hm."}])
+
+
+def test_the_policy_is_an_option_of_configs() -> None:
+    config = DefaultRendererConfig(on_loss={"default": "ignore", "name": "error"})
+    assert hash(config) == hash(DefaultRendererConfig(**config.model_dump()))
+    strict = renderer(config=config)
+    assert (strict.on_loss["name"], strict.on_loss["message"]) == ("error", "ignore")
+    assert strict.config.on_loss == config.on_loss
+    assert renderer(on_loss="warn").on_loss["reasoning"] == "warn"
+    assert pickle.loads(pickle.dumps(strict)).on_loss == strict.on_loss
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [("loud", "loud"), ({"mesage": "warn"}, "no kind 'mesage'"), ({"default": "x"}, "default"), (3, "3|int")],
+)
+def test_an_unknown_policy_is_an_error(value: Any, fault: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=fault):
+        renderer(on_loss=value)
+
+
+def test_creating_a_renderer_and_probing_it_issue_no_warning(tmp_path: Path) -> None:
+    with warnings.catch_warnings(action="error"):
+        lossy = renderer(on_loss="error")
+        places = [loss.place for loss in lossy.resolution.known_losses]
+        _ = lossy.prefix_stability(), lossy.parse_response([1])
+    assert {"messages with unknown roles", "tools", "tool calls", "reasoning", "names of messages"} <= set(places)
+    restored = pickle.loads(pickle.dumps(lossy.resolution))
+    assert restored.known_losses == lossy.resolution.known_losses
