@@ -19,7 +19,7 @@ LAYERS = (
     "probing",
     "rendering parsing",
     "bridging families",
-    "settings config_reader batching retention resolution renderer family_renderers factory configs",
+    "settings config_reader batching retention default_date resolution renderer family_renderers factory configs",
     "training pool",
     "cli compat base",
 )

@@ -79,6 +79,7 @@ class ConfigReader:
             content_tokens=config.content_tokens,
             conventions=family.conventions if config.conventions == "0.1" else SamplingConventions(),
             prefill=config.prefill,
+            none_content=config.none_content,
             thinking_retention=config.thinking_retention,
             parsers=overrides,
             config=None if config == default_config(family) else config,
@@ -114,6 +115,7 @@ def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOpt
         "date": None if options.date is None else to_datetime(options.date).isoformat(),
         "content_tokens": options.content_tokens,
         "thinking_retention": options.thinking_retention,
+        "none_content": options.none_content,
     }
     config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
     fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}

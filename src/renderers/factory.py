@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
+from renderers.core.options import BpeEngineName, ContentTokens, NoneContent, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
@@ -32,6 +32,7 @@ def create_renderer(
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
     bpe_engine: BpeEngineName | None = None,
+    none_content: NoneContent | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a tokenizer.
 
@@ -54,6 +55,9 @@ def create_renderer(
         thinking_retention: The reasoning that a bridge keeps although the template drops it from the history:
             `"all"`, or `"tool_cycle"` up to the next user message.
         bpe_engine: The library that encodes text; see `load_tokenizer`. Default: that of the tokenizer.
+        none_content: How fields with the value None, such as `content` beside tool calls, are passed to a template
+            that would write the word None. `"omitted"`, the default: in a form that it writes as nothing.
+            `"as_template"`: as None.
 
     Raises:
         ModuleNotFoundError: The engine is not installed.
@@ -76,6 +80,7 @@ def create_renderer(
         "conventions": conventions,
         "thinking_retention": thinking_retention,
         "bpe_engine": bpe_engine,
+        "none_content": none_content,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     custom = None if config is None else _find_custom(config, chat_template_kwargs)

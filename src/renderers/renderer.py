@@ -24,9 +24,17 @@ from renderers.core.messages import (
     normalise_messages,
     normalise_tools,
 )
-from renderers.core.options import ContentTokens, Prefill, SamplingConventions, ThinkingRetention
+from renderers.core.options import (
+    DEFAULT_DATE,
+    ContentTokens,
+    NoneContent,
+    Prefill,
+    SamplingConventions,
+    ThinkingRetention,
+)
 from renderers.core.spans import Trace
 from renderers.core.tokens import MultiModalData, RenderedTokens
+from renderers.default_date import DefaultDateNotice
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
@@ -105,6 +113,7 @@ class ChatRenderer:
     conventions = _Setting[SamplingConventions]()
     thinking_retention = _Setting[ThinkingRetention | None]()
     prefill = _Setting[Prefill]()
+    none_content = _Setting[NoneContent]()
     parsers = _Setting[ParserOverrides]()
     family_match = _Setting[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
@@ -308,7 +317,17 @@ class ChatRenderer:
         )
         if process_multimodal:
             _reject_media(text.run.messages)
+        if self._date_notice.is_pending:
+            self._date_notice.check(text.run.text)
         return text
+
+    @lazy
+    def _date_notice(self) -> DefaultDateNotice:
+        given = self.settings.given_config
+        is_set = self.date != DEFAULT_DATE or (given is not None and given.date is not None)
+        programs = () if is_set else self._programs
+        sources = [program.template.source for program in programs if isinstance(program, TemplateProgram)]
+        return DefaultDateNotice(sources, name=self.tokenizer.name_or_path)
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Normalise the template arguments of one render. Reject a name that the template does not read.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from renderers.core.options import DEFAULT_DATE
@@ -52,6 +53,17 @@ class Resolution:
     """The ids that end a completion for the parser: the stop tokens, EOS, and the token that ends a turn."""
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
+    _turn_formats: tuple[TurnFormat, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def adaptations(self) -> tuple[str, ...]:
+        """Descriptions of conversions of messages after which the template writes other text than for those given.
+
+        They are found by running the template when they are first read.
+        """
+        keys = (turn_format.key for turn_format in self._turn_formats)
+        listed = (key.program.adaptations(dict(key.arguments)) for key in keys)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(listed)))
 
     found_by = property(operator.attrgetter("matched_by"), doc="The old name of `matched_by`.")
     stops_from = property(operator.attrgetter("stop_source"), doc="The old name of `stop_source`.")
@@ -119,6 +131,7 @@ def resolve(
         conflicts=tuple(dict.fromkeys(conflicts)),
         end_token_ids=end_token_ids,
         grammar=grammar,
+        _turn_formats=() if probe_error is not None else (turns, tool_turns),
     )
 
 

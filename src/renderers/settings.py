@@ -14,6 +14,7 @@ from renderers.core.options import (
     DEFAULT_DATE,
     BpeEngineName,
     ContentTokens,
+    NoneContent,
     Prefill,
     SamplingConventions,
     ThinkingRetention,
@@ -80,12 +81,15 @@ class ConfigOptions(NamedTuple):
     date: datetime.date | str | None = None
     content_tokens: ContentTokens | None = None
     thinking_retention: ThinkingRetention | None = None
+    none_content: NoneContent | None = None
 
     @property
     def are_empty(self) -> bool:
         """True if there is nothing to override. A value of a wrong type counts as passed."""
         kwargs = self.chat_template_kwargs
-        return self[1:] == (None, None, None) and (kwargs is None or (isinstance(kwargs, Mapping) and not kwargs))
+        return not any(value is not None for value in self[1:]) and (
+            kwargs is None or (isinstance(kwargs, Mapping) and not kwargs)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +106,7 @@ class ConfigValues:
     content_tokens: ContentTokens = "template"
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
     prefill: Prefill = "template"
+    none_content: NoneContent = "omitted"
     thinking_retention: ThinkingRetention | None = None
     parsers: ParserOverrides = NO_OVERRIDES
     config: BaseRendererConfig | None = None
@@ -122,6 +127,7 @@ def resolve_settings(
     conventions: SamplingConventions | None = None,
     thinking_retention: ThinkingRetention | None = None,
     bpe_engine: BpeEngineName | None = None,
+    none_content: NoneContent | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
@@ -132,7 +138,8 @@ def resolve_settings(
         TypeError: The config is not a renderer config, or an option has a wrong type.
         ValueError: The config is that of another family, or has a value that its family does not accept.
     """
-    reader = _config_reader(config, ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention))
+    options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, none_content)
+    reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
     if source is not None and isinstance(adopted, ForeignTokenizer):
@@ -154,7 +161,8 @@ def resolve_settings(
     template_kwargs = values.switches
     if program == "template":
         requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
-        template_kwargs = _template_kwargs([PROGRAMS[program](request) for request in requests], match.family, values)
+        programs = [PROGRAMS[program](request) for request in requests]
+        template_kwargs = _template_kwargs(programs, match.family, values)
     return RendererSettings(
         tokenizer=adopted,
         date=values.date,
@@ -166,6 +174,7 @@ def resolve_settings(
         content_tokens=values.content_tokens,
         conventions=values.conventions if conventions is None else conventions,
         prefill=values.prefill,
+        none_content=values.none_content,
         family_match=match,
         given_config=values.config,
         thinking_retention=values.thinking_retention,

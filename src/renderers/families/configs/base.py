@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from renderers.core.importing import load_target
-from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.core.options import ContentTokens, NoneContent, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.families.family import Family
 from renderers.families.registry import FAMILIES
@@ -74,6 +74,10 @@ class BaseRendererConfig(BaseModel):
     )
     prefill: Literal["template", "kept"] = option(
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
+    )
+    none_content: NoneContent = option(
+        "omitted",
+        "How to pass None to a template that would write the word: as an empty field, or as None.",
     )
 
     def __init_subclass__(cls, *, family: str | None = None, **options: Any) -> None:
