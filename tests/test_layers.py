@@ -20,7 +20,10 @@ LAYERS = (
     "probing",
     "rendering parsing",
     "bridging",
-    "settings config_reader switches batching retention resolution renderer family_renderers factory configs",
+    (
+        "settings config_reader switches batching retention default_date resolution renderer family_renderers factory "
+        "configs"
+    ),
     "training pool",
     "cli compat base __main__",
 )

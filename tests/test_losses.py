@@ -98,7 +98,7 @@ def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
 
 
 def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
-    messages = [{**HI, "name": "Ann"}, CALLING, RESULT, {**YES, "reasoning_content": "Hm."}]
+    messages: list[Any] = [{**HI, "name": "Ann"}, CALLING, RESULT, {**YES, "reasoning_content": "Hm."}]
     assert losses_of(messages, tools=[TOOL]) == [
         Loss("tools", None, ("tools",), "all"),
         Loss("name", 0, ("name",), "all"),
@@ -191,7 +191,7 @@ def test_a_bridge_applies_the_policy_to_the_new_messages() -> None:
 
 
 def test_other_losses_are_a_warning_once_for_each_kind_and_renderer() -> None:
-    messages = [{**HI, "name": "Ann"}, {**CALLING, "content": "I look."}, RESULT]
+    messages: list[Any] = [{**HI, "name": "Ann"}, {**CALLING, "content": "I look."}, RESULT]
     for lossy in (renderer(), renderer(on_loss={"reasoning": "ignore"})):
         with pytest.warns(LossWarning) as caught:
             lossy.render(messages, tools=[TOOL])

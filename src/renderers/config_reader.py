@@ -86,6 +86,7 @@ class ConfigReader:
             content_tokens=config.content_tokens,
             conventions=family.conventions if config.conventions == "0.1" else SamplingConventions(),
             prefill=config.prefill,
+            none_content=config.none_content,
             thinking_retention=config.thinking_retention,
             on_loss=LossPolicy.of(config.on_loss),
             parsers=overrides,
@@ -123,6 +124,7 @@ def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOpt
         "content_tokens": options.content_tokens,
         "thinking_retention": options.thinking_retention,
         "on_loss": options.on_loss,
+        "none_content": options.none_content,
     }
     config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
     fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}

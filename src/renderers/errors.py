@@ -30,8 +30,11 @@ ValueError
     ├── TemplateLimitError        it exceeds its limits
     └── TraceMismatchError        a traced run differs from a plain one (only with verify)
 UserWarning
+├── BrokenArgumentsWarning        the arguments of a tool call are not the JSON of an object
+├── DefaultDateWarning            a prompt contains the default date
 ├── LossWarning                   the chat template does not write a field
 ├── MissingStopWarning            the last turn of a training sample has no stop token
+├── MissingTokenWarning           a template writes a special token that a tokenizer object does not name
 ├── PromptMismatchWarning         a turn of a training sample does not follow its generation prompt
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
 └── UnreadSwitchWarning           a switch is set that the template does not read
@@ -117,6 +120,27 @@ class UnknownTemplateWarning(UserWarning):
     """The template is not one of the known templates of the family that the model's name or the config selects.
 
     A family without a verified template has no known templates.
+    """
+
+
+class BrokenArgumentsWarning(UserWarning):
+    """The arguments of a tool call are text that is not the JSON of an object, and the template needs an object.
+
+    The text says how the call is rendered instead. Each renderer issues it once.
+    """
+
+
+class DefaultDateWarning(UserWarning):
+    """The chat template writes the date, and no date was set, so the prompt has the default date, 26 July 2024.
+
+    Each renderer issues it once. Pass `date=` to `create_renderer`.
+    """
+
+
+class MissingTokenWarning(UserWarning):
+    """The chat template writes a special token, such as BOS, that the caller's tokenizer object does not name.
+
+    The prompt is rendered without it. Set the attribute of the object, or set it to None if there is no such token.
     """
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from renderers.core.inputs import TokenizerLike
 from renderers.core.losses import OnLoss
-from renderers.core.options import BpeEngineName, ContentTokens, SamplingConventions, ThinkingRetention
+from renderers.core.options import BpeEngineName, ContentTokens, NoneContent, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
@@ -36,6 +36,7 @@ def create_renderer(
     thinking_retention: ThinkingRetention | None = None,
     on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
+    none_content: NoneContent | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a model or a tokenizer.
 
@@ -62,6 +63,9 @@ def create_renderer(
             `"ignore"`, or a dict of these by kind, such as `{"message": "warn"}`. Default: an error for a whole
             message, no report for reasoning, and a warning for anything else.
         bpe_engine: The library that encodes text; see `load_tokenizer`. Default: that of the tokenizer.
+        none_content: How fields with the value None, such as `content` beside tool calls, are passed to a template
+            that would write the word None. `"omitted"`, the default: in a form that it writes as nothing.
+            `"as_template"`: as None.
 
     Raises:
         ModuleNotFoundError: The engine is not installed.
@@ -86,6 +90,7 @@ def create_renderer(
         "thinking_retention": thinking_retention,
         "on_loss": on_loss,
         "bpe_engine": bpe_engine,
+        "none_content": none_content,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     custom = None if config is None else _find_custom(config, chat_template_kwargs)

@@ -27,10 +27,18 @@ from renderers.core.messages import (
     normalise_tools,
     readable_tools,
 )
-from renderers.core.options import ContentTokens, Prefill, SamplingConventions, ThinkingRetention
+from renderers.core.options import (
+    DEFAULT_DATE,
+    ContentTokens,
+    NoneContent,
+    Prefill,
+    SamplingConventions,
+    ThinkingRetention,
+)
 from renderers.core.spans import Trace
 from renderers.core.token_ids import as_ids, list_ids, list_sequences
 from renderers.core.tokens import MultiModalData, RenderedTokens
+from renderers.default_date import DefaultDateNotice
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
@@ -110,6 +118,7 @@ class ChatRenderer:
     thinking_retention = _Setting[ThinkingRetention | None]()
     prefill = _Setting[Prefill]()
     on_loss = _Setting[LossPolicy]()
+    none_content = _Setting[NoneContent]()
     parsers = _Setting[ParserOverrides]()
     family_match = _Setting[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
@@ -344,11 +353,21 @@ class ChatRenderer:
         if process_multimodal:
             _reject_media(text.run.messages)
         self._loss_reporter.report(text)
+        if self._date_notice.is_pending:
+            self._date_notice.check(text.run.text)
         return text
 
     @lazy
     def _loss_reporter(self) -> LossReporter:
         return LossReporter(self.settings.on_loss, f"the chat template of {self.tokenizer.name_or_path or 'the model'}")
+
+    @lazy
+    def _date_notice(self) -> DefaultDateNotice:
+        given = self.settings.given_config
+        is_set = self.date != DEFAULT_DATE or (given is not None and given.date is not None)
+        programs = () if is_set else self._programs
+        sources = [program.template.source for program in programs if isinstance(program, TemplateProgram)]
+        return DefaultDateNotice(sources, name=self.tokenizer.name_or_path)
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Normalise the template arguments of one call, and check that they have an effect."""

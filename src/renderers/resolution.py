@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
@@ -56,18 +57,28 @@ class Resolution:
     """The grammar of turns, inferred from the template."""
     find_losses: Callable[[], tuple[KnownLoss, ...]] = field(repr=False, compare=False)
     """Returns `known_losses`."""
+    find_adaptations: Callable[[], tuple[str, ...]] = field(repr=False, compare=False)
+    """Returns `adaptations`."""
 
     @property
     def known_losses(self) -> tuple[KnownLoss, ...]:
         """The input that the template is known to drop, found by rendering small conversations on first access."""
         return self.find_losses()
 
+    @property
+    def adaptations(self) -> tuple[str, ...]:
+        """Descriptions of conversions of messages after which the template writes other text than for those given.
+
+        They are found by running the template on first access.
+        """
+        return self.find_adaptations()
+
     def __reduce__(self) -> tuple[object, ...]:
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         # Formats are not pickled.
-        return functools.partial(
-            type(self), **values | {"find_losses": functools.partial(tuple, self.known_losses)}
-        ), ()
+        values["find_losses"] = functools.partial(tuple, self.known_losses)
+        values["find_adaptations"] = functools.partial(tuple, self.adaptations)
+        return functools.partial(type(self), **values), ()
 
     found_by = property(operator.attrgetter("matched_by"), doc="The old name of `matched_by`.")
     stops_from = property(operator.attrgetter("stop_source"), doc="The old name of `stop_source`.")
@@ -140,6 +151,7 @@ def resolve(
         end_token_ids=end_token_ids,
         grammar=grammar,
         find_losses=functools.partial(known_losses, turns, tool_turns),
+        find_adaptations=functools.partial(_adaptations, () if probe_error is not None else (turns, tool_turns)),
     )
 
 
@@ -166,6 +178,12 @@ def resolve_stops(
     if eos is not None and eos not in stops:
         conflicts.append(f"the EOS token {eos} is not among the stop tokens {list(stops)} from {source}")
     return stops, source, tuple(conflicts)
+
+
+def _adaptations(turn_formats: Sequence[TurnFormat]) -> tuple[str, ...]:
+    keys = (turn_format.key for turn_format in turn_formats)
+    listed = (key.program.adaptations(dict(key.arguments)) for key in keys)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(listed)))
 
 
 def _record_stops(

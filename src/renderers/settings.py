@@ -16,6 +16,7 @@ from renderers.core.options import (
     DEFAULT_DATE,
     BpeEngineName,
     ContentTokens,
+    NoneContent,
     Prefill,
     SamplingConventions,
     ThinkingRetention,
@@ -86,6 +87,7 @@ class ConfigOptions(NamedTuple):
     content_tokens: ContentTokens | None = None
     thinking_retention: ThinkingRetention | None = None
     on_loss: OnLoss | None = None
+    none_content: NoneContent | None = None
 
     @property
     def are_empty(self) -> bool:
@@ -112,6 +114,7 @@ class ConfigValues:
     content_tokens: ContentTokens = "template"
     conventions: SamplingConventions = field(default_factory=SamplingConventions)
     prefill: Prefill = "template"
+    none_content: NoneContent = "omitted"
     thinking_retention: ThinkingRetention | None = None
     on_loss: LossPolicy = DEFAULT_LOSS_POLICY
     parsers: ParserOverrides = NO_OVERRIDES
@@ -134,6 +137,7 @@ def resolve_settings(
     thinking_retention: ThinkingRetention | None = None,
     on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
+    none_content: NoneContent | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
@@ -145,7 +149,7 @@ def resolve_settings(
         ValueError: The config is that of another family than the renderer class or the chat template, or has a value
             that its family does not accept.
     """
-    options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss)
+    options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content)
     reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
@@ -173,7 +177,8 @@ def resolve_settings(
     template_kwargs = values.switches
     if program == "template":
         requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
-        template_kwargs = _template_kwargs([PROGRAMS[program](request) for request in requests], match.family, values)
+        programs = [PROGRAMS[program](request) for request in requests]
+        template_kwargs = _template_kwargs(programs, match.family, values)
     return RendererSettings(
         tokenizer=adopted,
         date=values.date,
@@ -185,6 +190,7 @@ def resolve_settings(
         content_tokens=values.content_tokens,
         conventions=values.conventions if conventions is None else conventions,
         prefill=values.prefill,
+        none_content=values.none_content,
         family_match=match,
         given_config=values.config,
         thinking_retention=values.thinking_retention,

@@ -6,16 +6,18 @@ import contextlib
 import copy
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from renderers.errors import MessageError, TemplateError, TemplateLimitError
+from renderers.core.spans import Trace
+from renderers.errors import BrokenArgumentsWarning, MessageError, TemplateError, TemplateLimitError
 from renderers.programs.adapt import InputAdapter, _MessageAdapter
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
-from tests.support.parity import EACH_ONCE, NOW, TOKENS
+from tests.support.parity import EACH_ONCE, NOW, REQUIRED, TOKENS, run_traced
 
 STRINGS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
 REPR = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
@@ -120,14 +122,30 @@ def test_arguments_become_an_object_if_the_template_writes_text_differently(sour
     assert adapted(source, with_calls('{"city": "Paris"}')) == [with_calls({"city": "Paris"})]
 
 
-@pytest.mark.parametrize("raw", ["{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1, "a": 2}', '{"a": 1e400}'])
-def test_arguments_that_are_not_an_object_are_rejected_with_their_path_if_the_template_requires_one(raw: str) -> None:
-    for source in (DICT, JSON):
-        with pytest.raises(
-            MessageError, match=r"^message 1: tool_calls\.1\.function\.arguments is .* pass a dict"
-        ) as caught:
-            adapted(source, user("Q"), with_calls({}, raw))
-        assert (caught.value.message, caught.value.path) == (1, ("tool_calls", 1, "function", "arguments"))
+@pytest.mark.parametrize(
+    ("raw", "used"),
+    [
+        *((raw, {}) for raw in ("{broken", "[1]", '"x"', "3", "[" * 100_000, '{"a": 1e400}')),
+        ('{"a": 1, "a": 2}', {"a": 2}),
+    ],
+)
+def test_broken_arguments_are_replaced_and_reported_if_the_template_fails_on_text(raw: str, used: Any) -> None:
+    with pytest.warns(BrokenArgumentsWarning, match=r"^message 1: tool_calls\.1\.function\.arguments is not the JSON"):
+        assert adapted(DICT, user("Q"), with_calls({}, raw)) == [user("Q"), with_calls({}, used)]
+
+
+@pytest.mark.parametrize("raw", ["{broken", "[1]", "[" * 100_000, '{"a": 1, "a": 2}'])
+def test_broken_arguments_are_unchanged_and_reported_if_the_template_writes_text(raw: str) -> None:
+    with pytest.warns(BrokenArgumentsWarning, match="so the template writes the text in its own way"):
+        assert adapted(JSON, with_calls(raw)) == [with_calls(raw)]
+
+
+def test_broken_arguments_are_reported_once_at_the_callers_line() -> None:
+    adapter = InputAdapter(ChatTemplate(DICT), ())
+    with pytest.warns(BrokenArgumentsWarning) as caught:
+        adapter.messages([with_calls("{broken"), with_calls("{broken")])
+    assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+    adapter.messages([with_calls("{broken")])
 
 
 @pytest.mark.parametrize("raw", [[1], 3, False])
@@ -237,10 +255,99 @@ def test_missing_content_becomes_empty_if_the_template_fails_without_it(message:
     assert adapted(CALLS, message) == [message]
 
 
+WITH_CALLS = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.id }}{{ c.function.name }}{% endfor %}\n")
+
+
 def test_content_of_none_is_unchanged_if_the_template_handles_none() -> None:
-    calls = REPR.replace("\n", "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n")
-    assert adapted(REPR, user(None)) == [user(None)]
-    assert adapted(calls, with_calls({}, content=None)) == [with_calls({}, content=None)]
+    silent = WITH_CALLS.replace("m.content", "m.content or ''")
+    assert adapted(silent, user(None)) == [user(None)]
+    assert adapted(silent, with_calls({}, content=None)) == [with_calls({}, content=None)]
+
+
+@pytest.mark.parametrize("source", [WITH_CALLS, WITH_CALLS.replace("m.content", "m.content | tojson")])
+def test_content_of_none_becomes_empty_if_the_template_writes_it_as_a_word(source: str) -> None:
+    messages = [user(None), with_calls({}, content=None), {"role": "tool", "content": None}]
+    assert adapted(source, *messages) == [{**message, "content": ""} for message in messages]
+    kept = InputAdapter(ChatTemplate(source), (), none_content="as_template")
+    assert kept.messages(list(messages)) == messages
+
+
+def test_content_of_none_becomes_an_empty_part_if_the_template_accepts_only_parts() -> None:
+    source = (
+        "{% for m in messages %}{% if m.content is none %}{{ m.content }}{% endif %}"
+        "{% for part in m.content or [] %}{{ part['text'] + '' }}{% endfor %}{% endfor %}"
+    )
+    assert adapted(source, user(None)) == [user([{"type": "text", "text": ""}])]
+
+
+def test_content_of_none_is_omitted_if_only_some_contexts_write_it_as_a_word() -> None:
+    source = REPR.replace("m.content", "m.content if m.reasoning_content else m.content or ''")
+    message = {"role": "assistant", "content": None}
+    assert adapted(source, message) == [{**message, "content": ""}]
+
+
+def test_missing_content_beside_calls_does_not_become_a_word() -> None:
+    message = {"role": "assistant", "tool_calls": with_calls({})["tool_calls"]}
+    source = (
+        "{% for m in messages %}{{ m['content'] ~ '' if 'content' in m else m.none.none }}"
+        "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
+    )
+    assert adapted(source, message) == [{**message, "content": ""}]
+
+
+def test_other_keys_that_are_none_are_removed_if_the_template_writes_them_as_a_word() -> None:
+    message = {"role": "user", "content": "Hi", "name": None, "weight": None}
+    named = REPR.replace("m.content", "m.name ~ m.content")
+    assert adapted(named, message) == [{"role": "user", "content": "Hi", "weight": None}]
+    assert adapted(REPR, message) == [message]
+    assert adapted(REPR.replace("m.content", "(m.name or '') ~ m.content"), message) == [message]
+    assert InputAdapter(ChatTemplate(named), (), none_content="as_template").messages([message]) == [message]
+
+
+def test_a_call_id_of_none_is_removed_if_the_template_writes_it_as_a_word() -> None:
+    message = with_calls({})
+    call = message["tool_calls"][0]
+    unnamed = {**message, "tool_calls": [{**call, "id": None}]}
+    (got,) = adapted(WITH_CALLS, unnamed)
+    assert "id" not in got["tool_calls"][0]
+    assert adapted(WITH_CALLS.replace("c.id", "c.id or ''"), unnamed) == [unnamed]
+    assert InputAdapter(ChatTemplate(WITH_CALLS), (), none_content="as_template").messages([unnamed]) == [unnamed]
+
+
+def test_the_adaptations_of_none_are_listed() -> None:
+    adapter = InputAdapter(ChatTemplate(WITH_CALLS), ())
+    assert [text.partition(" is omitted: ")[0] for text in adapter.adaptations()] == [
+        "None as the content of a system message",
+        "None as the content of a user message",
+        "None as the content of a tool message",
+        "None as the content of an assistant message",
+        "None as the content of an assistant message with tool calls",
+        "None as the id of a tool call",
+    ]
+    assert InputAdapter(ChatTemplate(WITH_CALLS), (), none_content="as_template").adaptations() == ()
+    assert InputAdapter(ChatTemplate(REPR.replace("m.content", "m.content or ''")), ()).adaptations() == ()
+
+
+@pytest.mark.parametrize("path", EACH_ONCE, ids=lambda path: path.stem)
+def test_no_template_writes_a_word_for_none(path: Path) -> None:
+    template, tokens = ChatTemplate(path.read_text(encoding="utf-8")), tuple((TOKENS | REQUIRED).items())
+    adapter = InputAdapter(template, tokens)
+    calls = with_calls({"city": "Rome"})["tool_calls"]
+    for fields in (
+        {"role": "system"},
+        {"role": "user"},
+        {"role": "assistant"},
+        {"role": "assistant", "tool_calls": calls},
+    ):
+        texts = []
+        for content in (None, ""):
+            conversation = [{**fields, "content": content}]
+            conversation = conversation if fields["role"] == "user" else [*conversation, user("Hi")]
+            conversation = [user("Hi"), *conversation] if fields["role"] == "assistant" else conversation
+            trace = run_traced(template, adapter.messages(conversation), **TOKENS, **REQUIRED)
+            texts += [trace.text] if isinstance(trace, Trace) else []
+        if len(texts) == 2:
+            assert re.findall("None|null", texts[0]) == re.findall("None|null", texts[1]), fields
 
 
 @pytest.mark.parametrize("content", [{"city": "北京"}, [{"a": 1}], [1, 2]])
@@ -506,5 +613,5 @@ def test_messages_of_usual_forms_are_converted_like_others(path: Path) -> None:
     for role, fields in itertools.product(("user", "assistant", "tool", "system", "developer"), USUAL):
         message: dict[str, Any] = {"role": role, **fields}
         with contextlib.suppress(MessageError, TemplateError):
-            expected = _MessageAdapter(template.source, adapter._formats, 0, role).adapt(message)
+            expected = _MessageAdapter(adapter, 0, role).adapt(message)
             assert adapter.messages([message]) == [expected]

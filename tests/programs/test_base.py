@@ -73,6 +73,9 @@ class PlainProgram:
             pieces.append(("<|turn|>assistant\n", -1, ()))
         return ProgramRun("".join(text for text, _, _ in pieces), messages, lambda: _trace_of(pieces))
 
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
+        return ()
+
     def mentions(self, name: str) -> bool:
         return name in ("tools", "role", "content", "tool_calls")
 

@@ -98,6 +98,12 @@ OPEN: dict[str, list[Data]] = {
     ],
     "empty": [user(""), answer(""), user("")],
     "whitespace": [user("  lead and trail \n\n"), answer("\n\n indented\n  "), user("\ta\r\nb\n\n\nc")],
+    "None as content": [
+        {"role": "system", "content": None},
+        user("Weather?"),
+        {"role": "assistant", "content": None, "tool_calls": [call("get_weather", {"city": "Paris"})]},
+        {**tool(""), "content": None},
+    ],
     "unicode": [user("naïve 你好 🙂👩‍👩‍👧 مرحبا e\u0301"), answer("ﬁ ½ Å 日本語"), user("ß İ")],
 }
 """Conversations that are rendered with a generation prompt."""

@@ -16,6 +16,10 @@ BpeEngineName = Literal["auto", "tokenizers", "fastokens"]
 Prefill = Literal["template", "kept"]
 """Whether empty reasoning of a generation prompt stays in the history: as the template decides, or always."""
 
+NoneContent = Literal["omitted", "as_template"]
+"""How the value None of a message field is passed to a template that would write it as a word: in a form that it writes
+as nothing, or as None."""
+
 ThinkingRetention = Literal["tool_cycle", "all"]
 """Which reasoning a bridge keeps in the history: up to the next user message, or all."""
 

@@ -39,6 +39,7 @@ _DEEPSEEK_V3 = _deepseek(
 _DEEPSEEK_R1 = _deepseek(
     key="deepseek-r1",
     class_name="DeepSeekR1",
+    version=2,
     format="""
     As deepseek-v3, but the prompt opens reasoning: <｜Assistant｜><think>\\n
     reasoning  never in the history: content is the text after the last </think>

@@ -25,6 +25,7 @@ _GEMMA_3 = Family(
 _GEMMA_4 = Family(
     key="gemma4",
     class_name="Gemma4",
+    version=2,
     format="""
     <bos>, then <|turn>{role}\\n{content}<turn|>\\n; the assistant's role is model
     system     if there is a system message, thinking or tools: <|think|>, the message, <|tool>declaration:...<tool|>

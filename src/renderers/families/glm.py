@@ -15,6 +15,7 @@ _glm = partial(Family, stop_tokens=("<|endoftext|>", "<|user|>", "<|observation|
 _GLM45 = _glm(
     key="glm-4.5",
     class_name="GLM45",
+    version=2,
     format="""
     [gMASK]<sop>, then <|{role}|>\\n{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -38,6 +39,7 @@ _GLM45 = _glm(
 _GLM46 = _glm(
     key="glm-4.6",
     class_name="GLM46",
+    version=2,
     format="""
     As glm-4.5: [gMASK]<sop>, then <|{role}|>\\n{content}, the tools first as a separate <|system|> message.
     reasoning  \\n<think>{reasoning}</think>, in every turn, but empty up to the last user message
@@ -65,6 +67,7 @@ _GLM47 = _glm(
 _GLM5 = _glm(
     key="glm-5",
     class_name="GLM5",
+    version=2,
     format="""
     [gMASK]<sop>, then <|{role}|>{content}; a turn ends at the next role token, <|user|> or <|observation|>
     system     the tools are a separate <|system|> message, before all others
@@ -84,6 +87,7 @@ _GLM5 = _glm(
 _GLM51 = _glm(
     key="glm-5.1",
     class_name="GLM51",
+    version=2,
     format="""
     As glm-5, with tools as the value of function without defer_loading and strict; reasoning is not trimmed.
     reasoning  <think>{reasoning}</think>, after the last user message or without clear_thinking, even if empty

@@ -8,6 +8,7 @@ from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
 _GPT_OSS = Family(
     key="gpt-oss",
     class_name="GptOss",
+    version=2,
     format="""
     <|start|>{role}<|message|>{content}<|end|>
     system     always: identity, cutoff, date, effort, channels

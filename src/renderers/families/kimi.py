@@ -42,6 +42,7 @@ _KIMI_K2_THINKING = _kimi_k2(
 _KIMI_K25 = _kimi_k2(
     key="kimi-k2.5",
     class_name="KimiK25",
+    version=2,
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls

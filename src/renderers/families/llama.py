@@ -20,6 +20,7 @@ _llama = partial(
 _LLAMA_3 = _llama(
     key="llama-3",
     class_name="Llama3",
+    version=2,
     format="""
     <|begin_of_text|>, then <|start_header_id|>{role}<|end_header_id|>\\n\\n{content}<|eot_id|>
     system     always: the cutoff and the date, then the system message
@@ -40,6 +41,7 @@ _LLAMA_3 = _llama(
 _LLAMA_31 = _llama(
     key="llama-3.1",
     class_name="Llama31",
+    version=2,
     format="""
     as llama-3, but the default date is 26 Jul 2024
     builtin_tools are listed in the system message; with them a turn with calls ends in <|eom_id|>, and a call is

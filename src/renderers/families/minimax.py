@@ -10,6 +10,7 @@ _STOPS = ("[e~[",)
 _MINIMAX_M2 = Family(
     key="minimax-m2",
     class_name="MiniMaxM2",
+    version=2,
     format="""
     ]~!b[ once, then ]~b]{role}\\n{content}[e~[\\n; the assistant's role is ai
     system     always: the system message or an identity, followed by the tools, <tool>{JSON}</tool> each

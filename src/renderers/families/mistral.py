@@ -11,6 +11,7 @@ _mistral = partial(Family, stop_tokens=("</s>",), verified="tokens")
 _MISTRAL_NEMO = _mistral(
     key="mistral-nemo",
     class_name="MistralNemo",
+    version=2,
     format="""
     <s>, then [INST]{user}[/INST]{assistant}</s>
     system     before the last user message, followed by a blank line, and only if that message is the last
@@ -28,6 +29,7 @@ _MISTRAL_NEMO = _mistral(
 _MISTRAL_SMALL = _mistral(
     key="mistral-small",
     class_name="MistralSmall",
+    version=2,
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message a
                long one with today's date
@@ -46,6 +48,7 @@ _MISTRAL_SMALL = _mistral(
 _MINISTRAL_3 = _mistral(
     key="ministral-3",
     class_name="Ministral3",
+    version=2,
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message one
                that asks for [THINK]
@@ -68,6 +71,7 @@ _MINISTRAL_3 = _mistral(
 _DEVSTRAL = _mistral(
     key="devstral",
     class_name="Devstral",
+    version=2,
     format="""
     <s>[SYSTEM_PROMPT]{system}[/SYSTEM_PROMPT], then [INST]{user}[/INST]{assistant}</s>; without a system message
                that of Devstral

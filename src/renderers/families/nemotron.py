@@ -23,6 +23,7 @@ _nemotron = partial(
 _NEMOTRON_3 = _nemotron(
     key="nemotron-3",
     class_name="Nemotron3",
+    version=2,
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     always, possibly empty; followed by the tools, <function>\\n<name>...</name> and so on in <tools>
@@ -41,6 +42,7 @@ _NEMOTRON_3 = _nemotron(
 _NEMOTRON_3_ULTRA = _nemotron(
     key="nemotron-3-ultra",
     class_name="Nemotron3Ultra",
+    version=2,
     format="""
     as nemotron-3, but
     reasoning  <think>\\n{reasoning}</think>, with no line breaks at its end
@@ -54,6 +56,7 @@ _NEMOTRON_3_ULTRA = _nemotron(
 _NEMOTRON_35 = _nemotron(
     key="nemotron-3.5",
     class_name="Nemotron35",
+    version=2,
     format="""
     as nemotron-3-ultra, without the effort switch
     image      <image>, in vision models

@@ -9,6 +9,7 @@ _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 _COMMAND_A = Family(
     key="command-a",
     class_name="CommandA",
+    version=2,
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     always: a long preamble, the tools as JSON in it, the system message at its end
@@ -37,6 +38,7 @@ _COMMAND_A = Family(
 _COMMAND_R = Family(
     key="command-r",
     class_name="CommandR",
+    version=2,
     format="""
     <BOS_TOKEN>, then <|START_OF_TURN_TOKEN|><|{ROLE}_TOKEN|>{content}<|END_OF_TURN_TOKEN|>: SYSTEM, USER, CHATBOT
     system     a preamble, the system message or a default in it, the tools as Python functions at its end
@@ -134,6 +136,7 @@ _INKLING = Family(
 _LFM_2 = Family(
     key="lfm2",
     class_name="LFM2",
+    version=2,
     format="""
     <|startoftext|>, then <|im_start|>{role}\\n{content}<|im_end|>\\n
     system     the system message, then List of tools: [{JSON}, ...]; LFM2 writes <|tool_list_start|> and

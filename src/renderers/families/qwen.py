@@ -19,6 +19,7 @@ _qwen = partial(Family, stop_tokens=("<|im_end|>", "<|endoftext|>"), verified="t
 _QWEN25 = _qwen(
     key="qwen2.5",
     class_name="Qwen25",
+    version=2,
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message or a default first, followed by the tools
     call       \\n<tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>
@@ -39,6 +40,7 @@ _QWEN25 = _qwen(
 _QWEN3 = _qwen(
     key="qwen3",
     class_name="Qwen3",
+    version=2,
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools
     reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query
@@ -94,6 +96,7 @@ _QWEN3_2507_THINKING = _qwen(
 _QWEN3_CODER = _qwen(
     key="qwen3-coder",
     class_name="Qwen3Coder",
+    version=2,
     format="""
     <|im_start|>{role}\\n{content}<|im_end|>\\n, the system message first, followed by the tools as XML
     call       \\n<tool_call>\\n<function={name}>\\n, <parameter={key}>\\n{value}\\n</parameter>\\n for each argument,

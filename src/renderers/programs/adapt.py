@@ -12,13 +12,15 @@ import math
 import operator
 from typing import Any, NamedTuple
 
+from renderers.core.caller_warnings import warn_caller
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
+from renderers.core.options import NoneContent
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.core.tool_list import ToolList
-from renderers.errors import MessageError
-from renderers.programs.input_formats import EMPTY_VALUES, OPTIONAL_KEYS, TEXT_PART_TYPES, AcceptedFormats
+from renderers.errors import BrokenArgumentsWarning, MessageError
+from renderers.programs.input_formats import EMPTY_VALUES, NULL_KEY, OPTIONAL_KEYS, TEXT_PART_TYPES, AcceptedFormats
 from renderers.templating import ChatTemplate
 
 _OPTIONAL_KEYS = frozenset(OPTIONAL_KEYS)
@@ -32,30 +34,47 @@ _EQUIVALENT_TYPES = {
 """The types of media parts that a part of another type can be passed as."""
 
 
+_PLACES_OF_NONE = {
+    **{f"the content of a {role} message": (role, "silent none") for role in ("system", "user", "tool")},
+    "the content of an assistant message": ("assistant", "silent none"),
+    "the content of an assistant message with tool calls": ("assistant", "silent none beside calls"),
+    "the id of a tool call": ("assistant", "silent call id"),
+    **{f"the {key} of a tool message": ("tool", NULL_KEY + key) for key in ("name", "tool_call_id")},
+    **{f"the name of a {role} message": (role, NULL_KEY + "name") for role in ("user", "assistant")},
+}
+"""The fields that SDKs set to None, with the role and the format that they are probed with."""
+
+
 class InputAdapter:
     """Converts messages and tools to formats that a template accepts with some arguments.
 
     It keeps the formats that it has probed, so it should be used for many conversations.
     """
 
-    def __init__(self, template: ChatTemplate, arguments: Arguments) -> None:
+    def __init__(self, template: ChatTemplate, arguments: Arguments, *, none_content: NoneContent = "omitted") -> None:
         self.arguments = arguments
-        self._source = template.source
-        self._formats = AcceptedFormats(template, arguments)
+        self.source = template.source
+        self.writes_none = none_content == "as_template"
+        self._has_warned = False
+        self.formats = AcceptedFormats(template, arguments)
 
     def messages(self, messages: list[JsonObject]) -> list[JsonObject]:
         """Return the messages. Those in accepted formats are the same objects."""
         return [
-            message
-            if self._accepts(message)
-            else _MessageAdapter(self._source, self._formats, index, message["role"]).adapt(message)
+            message if self._accepts(message) else _MessageAdapter(self, index, message["role"]).adapt(message)
             for index, message in enumerate(messages)
         ]
 
+    def report(self, broken: MessageError) -> None:
+        """Issue a warning about the first call with broken arguments."""
+        if not self._has_warned:
+            self._has_warned = True
+            warn_caller(f"{broken}. Later calls like this one are not reported.", BrokenArgumentsWarning)
+
     def _accepts(self, message: JsonObject) -> bool:
         """Return True if a message of a usual form needs no conversion. Others are checked field by field."""
-        formats, role = self._formats, message["role"]
-        if type(message.get("content")) is not str or not formats[role, "text"]:
+        formats, role = self.formats, message["role"]
+        if type(message.get("content")) is not str or None in message.values() or not formats[role, "text"]:
             return False
         if _OPTIONAL_KEYS.isdisjoint(message):
             return True
@@ -64,15 +83,26 @@ class InputAdapter:
                 return False
         for call in message.get("tool_calls", ()):
             function = call.get("function")
-            if type(function) is not dict or type(function.get("arguments")) is not dict:
+            if type(function) is not dict or type(function.get("arguments")) is not dict or None in call.values():
                 return False
             if not formats["assistant", "arguments"]:
                 return False
         return "reasoning_content" not in message or formats[role, "reasoning"]
 
+    def adaptations(self) -> tuple[str, ...]:
+        """Return descriptions of the conversions after which the template writes other text than for the given form."""
+        if self.writes_none:
+            return ()
+        written = [place for place, key in _PLACES_OF_NONE.items() if self._replaces_none(*key)]
+        return tuple(f"None as {place} is omitted: the template would write it as a word" for place in written)
+
+    def _replaces_none(self, role: str, name: str) -> bool:
+        key = name.removeprefix(NULL_KEY)
+        return (key == name or key in self.source) and not self.formats[role, name]
+
     def tools(self, tools: list[JsonObject] | None) -> list[JsonObject] | None:
         """Return the tools. Those in an accepted format are the same objects."""
-        bare, wrapped = self._formats["user", "bare tool"], self._formats["user", "wrapped tool"]
+        bare, wrapped = self.formats["user", "bare tool"], self.formats["user", "wrapped tool"]
         if not tools or bare == wrapped:
             return tools
         convert = _unwrap_tool if bare else _wrap_tool
@@ -95,13 +125,12 @@ def _wrap_tool(tool: JsonObject) -> JsonObject:
 class _MessageAdapter(NamedTuple):
     """Converts one message to the accepted formats of its role."""
 
-    source: str
-    formats: AcceptedFormats
+    adapter: InputAdapter
     message_index: int
     role: str
 
     def accepts(self, name: str) -> bool:
-        return self.formats[self.role, name]
+        return self.adapter.formats[self.role, name]
 
     def adapt(self, message: JsonObject) -> JsonObject:
         if self.role == "developer" and not self._accepts_text():
@@ -112,7 +141,7 @@ class _MessageAdapter(NamedTuple):
             message = self._adapt_thinking(message)
         if message.get("reasoning_content"):
             message = self._adapt_reasoning(message)
-        message = self._adapt_content(self._adapt_empty(message))
+        message = self._adapt_content(self._adapt_null(self._adapt_empty(message)))
         given = message.get("tool_calls")
         if not given:
             return message
@@ -138,6 +167,14 @@ class _MessageAdapter(NamedTuple):
             if not message.get(key, True) and message[key] in EMPTY_VALUES and not self.accepts(f"{key} {message[key]}")
         ]
         return {key: value for key, value in message.items() if key not in misleading} if misleading else message
+
+    def _adapt_null(self, message: JsonObject) -> JsonObject:
+        """Remove other keys that are None, if the template would write a word for them."""
+        if self.adapter.writes_none or None not in message.values():
+            return message
+        others = [key for key in message if message[key] is None and key not in ("content", *OPTIONAL_KEYS)]
+        written = [key for key in others if key in self.adapter.source and not self.accepts(NULL_KEY + key)]
+        return {key: value for key, value in message.items() if key not in written} if written else message
 
     def _adapt_thinking(self, message: JsonObject) -> JsonObject:
         """Move thinking parts out of the content if the template does not accept them there."""
@@ -186,17 +223,22 @@ class _MessageAdapter(NamedTuple):
         elif content is None:
             form = "none" if "content" in message else "missing"
             form += " beside calls" if message.get("tool_calls") else ""
-            if self.accepts(form):
+            if self.accepts(form) and (form.startswith("missing") or self._accepts_silently(form)):
                 return message
-            if form == "missing beside calls" and self.accepts("none beside calls"):
+            beside = "none beside calls"
+            if form == "missing beside calls" and self.accepts(beside) and self._accepts_silently(beside):
                 return {**message, "content": None}
-            if self.accepts("text"):
-                return {**message, "content": ""}
+            if self._accepts_text():
+                return self._adapt_content({**message, "content": ""})
         else:
             form = "number" if isinstance(content, int | float) else "object"
             if not self.accepts(form) and self.accepts("text"):
                 return {**message, "content": json.dumps(content, ensure_ascii=False)}
         return message
+
+    def _accepts_silently(self, form: str) -> bool:
+        """Return True if the template writes no word for a content of None, or if it is to be written."""
+        return self.adapter.writes_none or self.accepts(f"silent {form}")
 
     def _adapt_part(self, part: Any, path: Path) -> Any:
         """Convert a part to a format that the template does not drop."""
@@ -208,7 +250,9 @@ class _MessageAdapter(NamedTuple):
             part = self._adapt_media(part, path)
         elif "text" in part and part.get("type") in (None, *TEXT_PART_TYPES):
             part = part if self.accepts("part of another type") else {**part, "type": "text"}
-        elif str(part["type"]) not in self.source or (part["type"] == "text" and not isinstance(part.get("text"), str)):
+        elif str(part["type"]) not in self.adapter.source or (
+            part["type"] == "text" and not isinstance(part.get("text"), str)
+        ):
             raise self._rejected_part(part, path)
         if None in part.values() and not self.accepts("part with nulls"):
             part = {key: value for key, value in part.items() if value is not None}
@@ -244,6 +288,8 @@ class _MessageAdapter(NamedTuple):
             called = {key: call[key] for key in ("name", "arguments") if key in call}
             around = {key: value for key, value in call.items() if key not in (*called, "function")}
             call = {"type": "function", **around, "function": called}
+        if call.get("id", "") is None and not (self.adapter.writes_none or self.accepts("silent call id")):
+            call = {key: value for key, value in call.items() if key != "id"}
         function = call.get("function")
         if not isinstance(function, dict):
             return self._adapt_arguments(call, ("tool_calls", number, "arguments"))
@@ -275,10 +321,19 @@ class _MessageAdapter(NamedTuple):
         parsed = _parse_object(arguments)
         if parsed is not None:
             return {**called, "arguments": normalise_data(parsed, message=self.message_index, path=path)}
-        if as_text:
-            return called
-        fault = "is not the JSON of an object, and this chat template needs arguments to be an object"
-        raise self._error(f"{fault}: pass a dict or its JSON", path)
+        return called if as_text else self._adapt_broken(called, arguments, path)
+
+    def _adapt_broken(self, called: JsonObject, arguments: str, path: Path) -> JsonObject:
+        """Pass text that is not the JSON of an object to a template that needs an object. Models write such calls."""
+        if self.accepts("broken arguments"):
+            result, adapted = "the template writes the text in its own way", called
+        else:
+            found = _parse_leniently(arguments)
+            result = "the call is rendered without arguments" if found is None else "the last value of each key is used"
+            adapted = {**called, "arguments": normalise_data(found or {}, message=self.message_index, path=path)}
+        fault = f"is not the JSON of an object, which this chat template needs, so {result}. Pass a dict or its JSON"
+        self.adapter.report(self._error(fault, path))
+        return adapted
 
 
 def _is_thinking(part: Any) -> bool:
@@ -309,6 +364,15 @@ def _parse_object(text: str) -> JsonObject | None:
     except (ValueError, RecursionError):
         return None
     return {} if value is None else value if isinstance(value, dict) else None
+
+
+def _parse_leniently(text: str) -> JsonObject | None:
+    """Parse a JSON object with the last value of each repeated key. None if the text is no JSON object."""
+    try:
+        value = json.loads(text, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> JsonObject:

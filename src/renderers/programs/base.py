@@ -68,6 +68,9 @@ class Program(Protocol):
             TemplateError: The format rejects the messages or fails on them.
         """
 
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return descriptions of the conversions after which the format writes other text than for the given form."""
+
     def mentions(self, name: str) -> bool:
         """Return True if the program may read an argument, a message field or a content type of this name."""
 

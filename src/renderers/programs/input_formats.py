@@ -11,7 +11,7 @@ import functools
 import itertools
 import json
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
@@ -47,6 +47,8 @@ from renderers.templating.written_variables import written_variables
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
 """Keys of a message that SDKs add with an empty value."""
 EMPTY_VALUES: tuple[Any, ...] = (None, [])
+NULL_KEY = "null "
+"""The prefix of the name of a format: a key of a message that is None. The format is accepted if it writes no word."""
 TEXT_PART_TYPES = ("input_text", "output_text")
 """The types of text parts in OpenAI's Responses API."""
 
@@ -56,6 +58,8 @@ _SCALARS = (str, int, float, type(None))
 _NUMBER = "73519"
 _OTHER_TIME = datetime.datetime(1987, 12, 13, 14, 15, 16, 170819)
 """A time that differs from the default date in every part."""
+_NONE_WORDS = ("None", "null")
+"""The words that templates write for None."""
 _FORMATS_KEPT = 1024
 """How many formats of roles a template's `AcceptedFormats` keeps at most."""
 
@@ -222,6 +226,10 @@ def _probe(source: str, limits: TemplateLimits, arguments: _Key, role: str, name
             for tools in (None, [TOOL]):
                 yield render([*lead, *messages], tools)
 
+    if name.startswith(NULL_KEY):
+        key = name.removeprefix(NULL_KEY)
+        compared = zip(outputs({"content": PROBE_VALUE, key: None}), outputs({"content": PROBE_VALUE}), strict=True)
+        return not _writes_word(compared)
     if name in _FORMATS:
         expected = _EXPECTED.get(name, PROBE_VALUE)
         return any(_shows(text, expected) for fields in _FORMATS[name] for text in outputs(fields))
@@ -230,6 +238,10 @@ def _probe(source: str, limits: TemplateLimits, arguments: _Key, role: str, name
         return any(text != other and None not in (text, other) for text, other in pairs)
     if name in _EQUIVALENT:
         return all(other in (None, text) for text, other in pairs)
+    if name in _SILENT:
+        return not _writes_word(pairs)
+    if name in _BROKEN:
+        return all(text is not None for text, other in pairs if other is not None)
     without_text = list(pairs)
     # If a call is written beside an empty text, it must be written without text. Otherwise any output will do.
     expected = PROBE_VALUE if any(_shows(text, PROBE_VALUE) for pair in without_text for text in pair) else ""
@@ -240,6 +252,12 @@ def _shows(text: str | None, expected: str) -> bool:
     """Return True if an output contains a text, and not as part of serialised data. White space does not count."""
     squeezed = "".join(text.split()) if text is not None else None
     return squeezed is not None and expected in squeezed and not any(trap in squeezed for trap in _TRAPS)
+
+
+def _writes_word(pairs: Iterable[tuple[str | None, str | None]]) -> bool:
+    """Return True if an output has a word for None that the other output of its pair does not have."""
+    rendered = ((text, other) for text, other in pairs if text is not None and other is not None)
+    return any(text.count(word) > other.count(word) for text, other in rendered for word in _NONE_WORDS)
 
 
 _TRAPS = (PROBE_KEY, f'\\"{PROBE_VALUE}', "{'x':")
@@ -308,9 +326,32 @@ _WITHOUT_TEXT: dict[str, list[JsonObject]] = {
     "missing": [{}],
     "missing beside calls": [{"tool_calls": calls} for calls in _CALLS],
 }
+_SILENT: _Pairs = {
+    f"silent {name}": [
+        ({**fields, **reasoning}, {**fields, **reasoning, "content": ""})
+        for fields in _WITHOUT_TEXT[name]
+        for reasoning in ({}, reasoning_fields("R"))
+    ]
+    for name in ("none", "none beside calls")
+} | {
+    "silent call id": [
+        ({"tool_calls": [{**call, "id": None}]}, {"tool_calls": [{**call, "id": CALL_ID}]}) for (call,) in _CALLS
+    ]
+}
+"""Messages with a value of None, and with another value. A format is accepted if None is not written as a word."""
+
+_BROKEN: _Pairs = {
+    "broken arguments": [
+        ({"content": "", "tool_calls": [tool_call("f", '{"x": ')]}, {"content": "", "tool_calls": [tool_call("f", {})]})
+    ]
+}
+"""Calls with broken JSON, and with an object. A format is accepted if it is rendered wherever the other one is."""
+
 _PAIRS: _Pairs = (
     _EQUIVALENT
     | _MEDIA
+    | _SILENT
+    | _BROKEN
     | {name: [(fields, {**fields, "content": ""}) for fields in forms] for name, forms in _WITHOUT_TEXT.items()}
 )
 """All formats that are compared with another one. Messages without text are compared with an empty text."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from renderers.core.options import NoneContent
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
@@ -33,6 +34,7 @@ class ProgramRequest(NamedTuple):
     """True for the program of conversations with tools."""
     limits: TemplateLimits
     verify: bool
+    none_content: NoneContent = "omitted"
 
 
 def build_template_program(request: ProgramRequest) -> TemplateProgram:
@@ -46,7 +48,7 @@ def build_template_program(request: ProgramRequest) -> TemplateProgram:
     if source is None:
         source = choose_template(tokenizer.chat_templates, tools=request.with_tools, name=tokenizer.name_or_path)
     template = ChatTemplate(source, limits=request.limits, verify=request.verify)
-    return TemplateProgram(template, tuple(tokenizer.special_tokens_map.items()))
+    return TemplateProgram(template, tuple(tokenizer.special_tokens_map.items()), request.none_content)
 
 
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType({"template": build_template_program})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,13 @@ from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.lazy import lazy
 from renderers.core.literals import TemplateLiterals, TextUses
+from renderers.core.options import NoneContent
+from renderers.core.spans import written_fields
 from renderers.core.text import digest_of
 from renderers.programs.adapt import InputAdapter
-from renderers.programs.base import ProgramRun
+from renderers.programs.base import REJECTIONS, ProgramRun
 from renderers.programs.input_formats import probe_arguments, probe_time
+from renderers.programs.lone_system import run_lone_system
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import mentions_variable, run_chat
 from renderers.templating.field_reads import readable_fields
@@ -32,6 +36,8 @@ class TemplateProgram:
 
     template: ChatTemplate
     special_tokens: tuple[tuple[str, str], ...]
+    none_content: NoneContent = "omitted"
+    """How a value of None is passed to a template that would write it as a word."""
 
     @property
     def digest(self) -> str:
@@ -50,15 +56,22 @@ class TemplateProgram:
         """Convert messages and tools to formats that the template accepts, and run it."""
         adapter = self._adapter(arguments)
         adapted = adapter.messages(messages)
-        trace = run_chat(
+        run = functools.partial(
+            run_chat,
             self.template,
-            adapted,
             tools=adapter.tools(tools),
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             now=now,
             arguments={**dict(self.special_tokens), **arguments},
         )
+        try:
+            trace = run(adapted)
+        except REJECTIONS:
+            alone = None if continue_final_message else run_lone_system(run, adapted)
+            if alone is None:
+                raise
+            return ProgramRun(alone.text, adapted, lambda: alone, functools.partial(written_fields, alone))
         return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields)
 
     def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
@@ -69,11 +82,17 @@ class TemplateProgram:
     def _find_adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
         """Return the adapter for the arguments that are probed. All values of a free text share one."""
         probed = probe_arguments(self.template, self.special_tokens, arguments)
-        return self._adapters.get(exact_key(probed), lambda: InputAdapter(self.template, probed))
+        return self._adapters.get(exact_key(probed), lambda: self._make_adapter(probed))
+
+    def _make_adapter(self, probed: Arguments) -> InputAdapter:
+        return InputAdapter(self.template, probed, none_content=self.none_content)
 
     @lazy
     def _adapters(self) -> BoundedTable[InputAdapter]:
         return BoundedTable(keep=_ADAPTERS_KEPT)
+
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        return self._adapter(arguments).adaptations()
 
     def mentions(self, name: str) -> bool:
         return mentions_variable(self.template.source, name)

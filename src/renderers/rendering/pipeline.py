@@ -14,7 +14,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.losses import LossKind
 from renderers.core.messages import find_tool_names
-from renderers.core.options import ContentTokens, Prefill, SamplingConventions
+from renderers.core.options import ContentTokens, NoneContent, Prefill, SamplingConventions
 from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
 from renderers.errors import TemplateLimitError
@@ -56,6 +56,8 @@ class PipelineSettings:
     """Where sampled text starts and ends."""
     prefill: Prefill = "template"
     """Whether turns of the history keep the empty reasoning of their generation prompt."""
+    none_content: NoneContent = "omitted"
+    """How a field that is None is passed to a template that would write it as a word."""
     _exact_kwargs: Hashable = field(init=False, repr=False, default=())
     """Distinguishes `1`, `True` and `1.0` among the arguments, which are equal: a template writes them differently."""
 
@@ -63,6 +65,9 @@ class PipelineSettings:
         if self.content_tokens not in get_args(ContentTokens):
             choices = ", ".join(map(repr, get_args(ContentTokens)))
             raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
+        if self.none_content not in get_args(NoneContent):
+            choices = ", ".join(map(repr, get_args(NoneContent)))
+            raise ValueError(f"none_content must be one of {choices}, not {self.none_content!r}")
         if not isinstance(self.conventions, SamplingConventions):
             raise TypeError(f"conventions must be SamplingConventions, not {describe_type(self.conventions)}")
         self._check_tokenizer()
@@ -178,7 +183,14 @@ class RenderPipeline:
         verify = bool(settings.verify) if verify is None else verify
         program = self._programs.get((with_tools, verify))
         if program is None:
-            request = ProgramRequest(settings.tokenizer, settings.chat_template, with_tools, settings.limits, verify)
+            request = ProgramRequest(
+                settings.tokenizer,
+                settings.chat_template,
+                with_tools,
+                settings.limits,
+                verify,
+                settings.none_content,
+            )
             program = self._programs[with_tools, verify] = PROGRAMS[settings.program](request)
         return program
 

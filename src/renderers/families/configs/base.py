@@ -11,7 +11,7 @@ from pydantic import VERSION, BaseModel, BeforeValidator, ConfigDict, Field, mod
 
 from renderers.core.importing import load_target
 from renderers.core.losses import LossAction, LossPolicy
-from renderers.core.options import ContentTokens, ThinkingRetention
+from renderers.core.options import ContentTokens, NoneContent, ThinkingRetention
 from renderers.core.text import describe_type
 from renderers.families.family import Family
 from renderers.families.registry import FAMILIES
@@ -80,6 +80,10 @@ class BaseRendererConfig(BaseModel):
     )
     prefill: Literal["template", "kept"] = option(
         "template", "Whether past turns keep the empty reasoning block of the prompt: as in the template, or always."
+    )
+    none_content: NoneContent = option(
+        "omitted",
+        "How to pass None to a template that would write the word: as an empty field, or as None.",
     )
 
     on_loss: Annotated[LossAction | LossPolicy | None, BeforeValidator(_to_policy)] = option(
