@@ -136,6 +136,8 @@ def resolve_settings(
         ValueError: The config is that of another family than the renderer class or the chat template, or has a value
             that its family does not accept.
     """
+    if not isinstance(limits, TemplateLimits):
+        raise TypeError(f"limits must be TemplateLimits, not {describe_type(limits)}")
     reader = _config_reader(config, ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention))
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)

@@ -12,6 +12,7 @@ from renderers.core.lazy import lazy
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
+from renderers.training.checks import check_options, check_renderer
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _TYPE_IDS = {"image": 1, "video": 2}
@@ -81,6 +82,7 @@ def build_training_sample(
 
     Raises:
         MessageError: A message or a tool has a wrong shape.
+        TypeError: The renderer is not a renderer, or an option has a wrong type.
         ValueError: An option is invalid, or the renderer lacks the attribution that it needs.
 
     >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
@@ -91,6 +93,8 @@ def build_training_sample(
     >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
+    check_renderer(renderer)
+    check_options(content_sft_roles=content_sft_roles, message_loss_mask=message_loss_mask, weights=weights)
     conversation = list_messages(messages)
     by_message = _message_weights(message_loss_mask, len(conversation))
     by_role, by_channel = _split_weights(weights)
