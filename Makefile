@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table goldens span-goldens size wheels dist format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse bridge-table bad-inputs goldens span-goldens size wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -102,6 +102,10 @@ bridge-table: $(VENV)/.test
 # make goldens write the reference ids of families to tests/goldens (FAMILIES="qwen3 glm-5"; default: all)
 goldens: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.goldens $(FAMILIES)
+
+# make bad-inputs  write the table of rejected inputs and their errors to docs/tables/bad-inputs.md
+bad-inputs: $(VENV)/.test
+	$(BIN)/python -m scripts.bad_inputs
 
 # make span-goldens  write the owners of every character that a template emits to tests/span_goldens
 span-goldens: $(VENV)/.test

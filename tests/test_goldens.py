@@ -28,6 +28,9 @@ from tests.support.golden import (
 )
 from tests.support.golden_conversations import questions
 
+# The same switches are passed to all models.
+pytestmark = pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
+
 MOST_BYTES = 400_000
 """The maximum size of all files together, so that they stay readable."""
 
@@ -162,7 +165,6 @@ def test_a_file_agrees_with_the_current_record(family: Family) -> None:
         assert sum(case.ids is not None for case in model.cases) > len(expected) / 2
 
 
-@pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
 def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
     golden = committed(family)

@@ -133,6 +133,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     return renderer.tokenizer.encode(text, add_special_tokens=False)
 
 
+@pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
     renderer = renderer_of(name)

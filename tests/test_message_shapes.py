@@ -34,12 +34,63 @@ MESSAGES: dict[str, tuple[Any, str]] = {
     "a call is a string": (calling([call(), "f"]), "tool_calls.1 must be a dict with a function, not a str"),
     "a call is None": (calling([None]), "tool_calls.0 must be a dict with a function, not None"),
     "a call is a list": (calling([[call()]]), "tool_calls.0 must be a dict with a function, not a list"),
-    "a call is empty": (calling([{}]), "tool_calls.0 has neither a function nor a name"),
-    "a call is an id": (calling([{"id": "1"}]), "tool_calls.0 has neither a function nor a name"),
-    "a function is None": (calling([call(function=None)]), "tool_calls.0 has neither a function nor a name"),
+    "a call is empty": (calling([{}]), "tool_calls.0 has neither a function nor a name: add a name"),
+    "a call is an id": (calling([{"id": "1"}]), "tool_calls.0 has neither a function nor a name: add a name"),
+    "a function is None": (
+        calling([call(function=None)]),
+        "tool_calls.0 has neither a function nor a name: add a name",
+    ),
+    "arguments are a number": (
+        calling([call(function={"name": "f", "arguments": 5})]),
+        "tool_calls.0.function.arguments must be an object or JSON text, not an int",
+    ),
+    "arguments are a list": (
+        calling([call(function={"name": "f", "arguments": ["x"]})]),
+        "tool_calls.0.function.arguments must be an object or JSON text, not a list",
+    ),
+    "arguments are a flag": (
+        calling([{"name": "f", "arguments": True}]),
+        "tool_calls.0.arguments must be an object or JSON text, not a bool",
+    ),
+    "arguments are None": (
+        calling([{"name": "f", "arguments": None}]),
+        "tool_calls.0.arguments must be an object or JSON text, not None: pass {} for a call without arguments",
+    ),
+    "content is a number": (
+        {"role": "user", "content": 5},
+        "content must be a string, a list of parts or None, not an int",
+    ),
+    "content is a part": (
+        {"role": "system", "content": {"type": "text", "text": "R"}},
+        "content must be a string, a list of parts or None, not a dict: put a part into a list",
+    ),
+    "a part is a number": (
+        {"role": "user", "content": [{"type": "text", "text": "R"}, 5]},
+        "content.1 must be a part such as {'type': 'text', 'text': 'Hello!'}, not an int",
+    ),
+    "a part is None": (
+        {"role": "assistant", "content": [None]},
+        "content.0 must be a part such as {'type': 'text', 'text': 'Hello!'}, not None",
+    ),
+    "a part is a list": (
+        {"role": "developer", "content": [["R"]]},
+        "content.0 must be a part such as {'type': 'text', 'text': 'Hello!'}, not a list",
+    ),
+    "reasoning is a number": (
+        {"role": "assistant", "content": "", "reasoning_content": 5},
+        "reasoning_content must be a string, not an int",
+    ),
+    "reasoning is a dict": (
+        {"role": "assistant", "content": "", "reasoning": {"text": "R"}},
+        "reasoning must be a string, not a dict",
+    ),
+    "the message is a conversation": (
+        [ASK],
+        "must be a dict with a role and a content, not a list. Pass one conversation, or use render_batch.",
+    ),
     "a function is a string": (calling([call(function="f")]), "tool_calls.0.function must be a dict, not a str"),
     "a function is a list": (calling([call(function=[])]), "tool_calls.0.function must be a dict, not a list"),
-    "a name is missing": (calling([call(function={"arguments": {}})]), "tool_calls.0.function has no name"),
+    "a name is missing": (calling([call(function={"arguments": {}})]), "tool_calls.0.function has no name: add a name"),
     "a name is None": (
         calling([call(function={"name": None})]),
         "tool_calls.0.function.name must be a string, not None",
@@ -74,11 +125,11 @@ MESSAGES: dict[str, tuple[Any, str]] = {
 TOOLS: dict[str, tuple[Any, str]] = {
     "a string": ("f", "tools.1 must be a dict with the tool's name and schema"),
     "None": (None, "tools.1 must be a dict with the tool's name and schema"),
-    "without a name": ({"description": "d"}, "tools.1 has neither a function nor a name"),
-    "a type alone": ({"type": "function"}, "tools.1 has neither a function nor a name"),
+    "without a name": ({"description": "d"}, "tools.1 has neither a function nor a name: add a name"),
+    "a type alone": ({"type": "function"}, "tools.1 has neither a function nor a name: add a name"),
     "a function that is a string": ({"function": "f"}, "tools.1.function must be a dict, not a str"),
-    "a function that is None": ({"function": None}, "tools.1 has neither a function nor a name"),
-    "a function without a name": ({"function": {"parameters": {}}}, "tools.1.function has no name"),
+    "a function that is None": ({"function": None}, "tools.1 has neither a function nor a name: add a name"),
+    "a function without a name": ({"function": {"parameters": {}}}, "tools.1.function has no name: add a name"),
     "a name that is a number": ({"function": {"name": 5}}, "tools.1.function.name must be a string, not an int"),
     "a bare name that is None": ({"name": None}, "tools.1.name must be a string, not None"),
 }

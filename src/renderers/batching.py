@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar, get_args
 
+from renderers.core.messages import list_messages
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -61,7 +63,7 @@ def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     """
     if tools is None:
         return [None] * count
-    entries = list(tools)
+    entries = list_messages(tools, kind="tools")
     if not any(entry is None or isinstance(entry, list | tuple) for entry in entries):
         return [entries] * count
     check_count("tools", entries, count)

@@ -19,7 +19,7 @@ from renderers.core.losses import LossPolicy
 from renderers.core.options import DEFAULT_DATE, SamplingConventions
 from renderers.core.text import describe_type
 from renderers.families import Family
-from renderers.families.configs.base import custom_renderer_config, load_custom_renderer
+from renderers.families.configs.base import check_argument_names, custom_renderer_config, load_custom_renderer
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.settings import ConfigOptions, ConfigValues, to_datetime
 
@@ -158,9 +158,7 @@ def _split_kwargs(
     if not isinstance(chat_template_kwargs, Mapping | None):
         raise TypeError(f"chat_template_kwargs must be a dict, not {describe_type(chat_template_kwargs)}")
     kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in family.switches}
-    for name in kwargs:
-        if not isinstance(name, str):
-            raise TypeError(f"the keys of chat_template_kwargs must be strings, not {name!r}")
+    check_argument_names(kwargs)
     # The names of other fields are left for the error of the config.
     fields = type(config).model_fields.keys()
     others = {

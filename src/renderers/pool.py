@@ -39,6 +39,10 @@ class RendererPool:
     """
 
     def __init__(self, factory: Callable[[], Any], size: int) -> None:
+        if not isinstance(size, int):
+            raise TypeError(f"the size of a pool must be an int, not {size!r}")
+        if not callable(factory):
+            raise TypeError(f"the factory of a pool must be a function that creates a renderer, not {factory!r}")
         if size < 1:
             raise ValueError(f"the size of a pool must be at least 1, not {size}")
         self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()

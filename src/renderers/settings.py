@@ -149,6 +149,8 @@ def resolve_settings(
         ValueError: The config is that of another family than the renderer class or the chat template, or has a value
             that its family does not accept.
     """
+    if not isinstance(limits, TemplateLimits):
+        raise TypeError(f"limits must be TemplateLimits, not {describe_type(limits)}")
     options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content)
     reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)

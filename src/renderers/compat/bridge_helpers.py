@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
+from renderers.core.messages import list_mappings
+from renderers.core.token_ids import as_ids
+
 ResolvedThinkingRetention = Literal["template", "tool_cycle", "all"]
 """How much past reasoning is kept: as in the template, up to the next user message, or all of it."""
 
@@ -25,12 +28,14 @@ def trim_to_turn_close(
     >>> trim_to_turn_close([1], [2, 9, 3], {9}), trim_to_turn_close([1], [2], {9}, synthesize_close=9)
     ([1, 2, 9], [1, 2, 9])
     """
-    for end in range(len(previous_completion_ids), 0, -1):
-        if previous_completion_ids[end - 1] in close_token_ids:
-            return [*previous_prompt_ids, *previous_completion_ids[:end]]
+    prompt = as_ids(previous_prompt_ids, name="previous_prompt_ids")
+    completion = as_ids(previous_completion_ids, name="previous_completion_ids")
+    for end in range(len(completion), 0, -1):
+        if completion[end - 1] in close_token_ids:
+            return [*prompt, *completion[:end]]
     if synthesize_close is None:
         return None
-    return [*previous_prompt_ids, *previous_completion_ids, synthesize_close]
+    return [*prompt, *completion, synthesize_close]
 
 
 def reject_assistant_in_extension(new_messages: Iterable[Mapping[str, Any]]) -> bool:
@@ -39,7 +44,7 @@ def reject_assistant_in_extension(new_messages: Iterable[Mapping[str, Any]]) -> 
     >>> reject_assistant_in_extension([{"role": "tool", "content": "ok"}])
     False
     """
-    return any(message.get("role") == "assistant" for message in new_messages)
+    return any(message.get("role") == "assistant" for message in list_mappings(new_messages))
 
 
 def _is_user(message: Mapping[str, Any]) -> bool:

@@ -22,11 +22,14 @@ def load_target(import_path: str) -> Any:
     Raises:
         FileNotFoundError: There is no such file.
         ModuleNotFoundError: There is no such module.
+        TypeError: The path is not a string.
         ValueError: The path has another form, or the module does not define the name.
 
     >>> load_target("json:JSONDecoder").__name__
     'JSONDecoder'
     """
+    if not isinstance(import_path, str):
+        raise TypeError(f"an import path must be a string such as 'package.module:Name', not {import_path!r}")
     module_path, _, name = import_path.rpartition(":" if ":" in import_path else ".")
     is_file = module_path.endswith(".py") or "/" in module_path or "\\" in module_path
     if not module_path or not name or (module_path.startswith(".") and not is_file) or import_path.endswith(".py"):

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict
 
 from renderers.core.completions import ParsedResponse
 from renderers.core.function_tools import describe_function, is_function_tool
+from renderers.core.message_checks import check_arguments, check_content, check_reasoning, has_usual_arguments
 from renderers.core.plain_json import copy_json
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
@@ -182,7 +183,10 @@ def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[An
         MessageError: `messages` is not a list or another iterable of messages.
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise MessageError(f"{kind} must be a list of {kind}, not {describe_type(messages)}")
+        remedy = ": put it into a list" if isinstance(messages, Mapping) and kind != "conversations" else ""
+        if isinstance(messages, str) and kind == "messages":
+            remedy = ": put the text into a message such as {'role': 'user', 'content': 'Hello!'}"
+        raise MessageError(f"{kind} must be a list of {kind}, not {describe_type(messages)}{remedy}")
     return [value.to_message() if isinstance(value, ParsedResponse) else value for value in messages]
 
 
@@ -198,12 +202,23 @@ def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[st
     >>> extract_message_tool_names([{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}])
     [None, 'search']
     """
-    checked = list(messages)
+    checked = list_mappings(messages)
     for index, message in enumerate(checked):
-        if not _is_mapping(message):
-            raise _type_error(_MESSAGE, message, index, ())
         _check_message(message, index)
     return find_tool_names(checked)
+
+
+def list_mappings(messages: Iterable[Any]) -> list[Mapping[str, Any]]:
+    """Return messages that are mappings as a list.
+
+    Raises:
+        MessageError: `messages` is not a list of messages, or a message is not a mapping.
+    """
+    listed = list_messages(messages)
+    for index, message in enumerate(listed):
+        if not _is_mapping(message):
+            raise _message_type_error(message, index)
+    return listed
 
 
 def find_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
@@ -309,7 +324,7 @@ def _is_finished(plain: Any) -> bool:
 def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
     """Check a message of exact types, and copy its reasoning to the keys that templates read."""
     if type(plain) is not dict:
-        raise _type_error(_MESSAGE, message, index, ())
+        raise _message_type_error(message, index)
     if type(plain.get("role")) is not str:
         fault = f"not {plain['role']!r}" if "role" in plain else "and is missing"
         raise MessageError(f"must be a string such as 'user', {fault}", message=index, path=("role",))
@@ -317,18 +332,15 @@ def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
     for key in REASONING_NAMES:
         reasoning = plain.get(key)
         if reasoning is not None:
+            check_reasoning(reasoning, index, key)
             return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
     return plain
 
 
 def _check_message(message: Mapping[str, Any], index: int) -> None:
-    """Raise a `MessageError` if a field of a message has a type that no template takes.
-
-    Content may be any JSON data except a boolean: a tool may return a number or an object. Ids may be numbers.
-    """
-    content, name, result_of = message.get("content"), message.get("name"), message.get("tool_call_id")
-    if content is True or content is False:
-        raise _type_error("a string, a list of parts, None, or JSON data of a tool", content, index, ("content",))
+    """Raise a `MessageError` if a field of a message has a type that no template takes. Ids may be numbers."""
+    check_content(message, index)
+    name, result_of = message.get("name"), message.get("tool_call_id")
     if name is not None and not isinstance(name, str):
         raise _type_error("a string", name, index, ("name",))
     if isinstance(result_of, _CONTAINERS):
@@ -345,6 +357,8 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
         if not _is_mapping(call):
             raise _type_error("a dict with a function", call, index, path)
         _check_function(call, index, path)
+        nested = call.get("function") is not None
+        check_arguments(call["function"] if nested else call, index, (*path, "function") if nested else path)
         if isinstance(call.get("id"), _CONTAINERS):
             raise _type_error("a string", call.get("id"), index, (*path, "id"))
 
@@ -352,7 +366,9 @@ def _check_message(message: Mapping[str, Any], index: int) -> None:
 def _is_usual_call(call: Any) -> bool:
     """Return True for a call of exact types with a function, its name, and an id that is text or missing."""
     function = call.get("function") if type(call) is dict else None
-    return type(function) is dict and type(function.get("name")) is str and type(call.get("id", "")) is str
+    if type(function) is not dict or type(function.get("name")) is not str:
+        return False
+    return has_usual_arguments(function) and type(call.get("id", "")) is str
 
 
 def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -> None:
@@ -365,6 +381,7 @@ def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -
         value = function
     if "name" not in value:
         fault = "has neither a function nor a name" if function is None else "has no name"
+        fault += ": add a name"
         raise MessageError(fault, message=message, path=path)
     if not isinstance(value["name"], str):
         raise _type_error("a string", value["name"], message, (*path, "name"))
@@ -373,6 +390,12 @@ def _check_function(value: Mapping[str, Any], message: int | None, path: Path) -
 def _is_mapping(value: object) -> bool:
     # A check of an abstract class takes several times as long, and most values are dicts.
     return type(value) is dict or isinstance(value, Mapping)
+
+
+def _message_type_error(message: object, index: int) -> MessageError:
+    is_conversation = isinstance(message, list) and any(map(_is_mapping, message))
+    remedy = ". Pass one conversation, or use render_batch." if is_conversation else ""
+    return MessageError(f"must be {_MESSAGE}, not {describe_type(message)}{remedy}", message=index)
 
 
 def _type_error(expected: str, value: object, message: int | None, path: Path) -> MessageError:

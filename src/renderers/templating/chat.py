@@ -149,6 +149,9 @@ def run_chat(
     """
     if not continue_final_message:
         return template.run(messages, tools=tools, add_generation_prompt=add_generation_prompt, now=now, **arguments)
+    if type(continue_final_message) not in (bool, str):
+        fault = f"must be a bool or the name of a field, not {describe_type(continue_final_message)}"
+        raise MessageError(fault, path=("continue_final_message",))
     if add_generation_prompt:
         raise MessageError("add_generation_prompt and continue_final_message exclude each other")
     field, last = "content" if continue_final_message is True else continue_final_message, len(messages) - 1

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, overload
 from renderers.core.inputs import MessageLike, ToolLike
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
+from renderers.core.text import describe_type
 from renderers.core.token_ids import as_ids, list_sequences
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.engines.select import EngineStatus
@@ -129,7 +130,7 @@ class LoadedTokenizer:
 
         With `return_offsets_mapping` also `offset_mapping`: the start and end character of each token.
         """
-        texts = [text] if isinstance(text, str) else text
+        texts = [text] if isinstance(text, str) else _list_texts(text, name="text")
         encodings = [self.vocab.encode(item, add_special_tokens=add_special_tokens) for item in texts]
         output: dict[str, list[Any]] = {
             "input_ids": [encoding.ids for encoding in encodings],
@@ -166,7 +167,7 @@ class LoadedTokenizer:
         if isinstance(tokens, str):
             number = self.vocab.backend.token_to_id(tokens)
             return self.unk_token_id if number is None else number
-        return [self.convert_tokens_to_ids(token) for token in tokens]
+        return [self.convert_tokens_to_ids(token) for token in _list_texts(tokens, name="tokens")]
 
     @overload
     def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = False) -> str | None: ...
@@ -273,6 +274,12 @@ class LoadedTokenizer:
         numbers = as_ids([ids] if type(ids) is int else ids, name=name)
         skipped = self.vocab.special_ids if skip_special_tokens else ()
         return [number for number in numbers if number not in skipped] if skipped else numbers
+
+
+def _list_texts(texts: Sequence[str], *, name: str) -> list[str]:
+    if isinstance(texts, Iterable) and not isinstance(texts, bytes | Mapping):
+        return list(texts)
+    raise TypeError(f"{name} must be a str or a list of str, not {describe_type(texts)}")
 
 
 def _load_again(name: str, revision: str | None, source: TokenizerSource, bpe_engine: BpeEngineName) -> LoadedTokenizer:

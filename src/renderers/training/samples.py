@@ -10,6 +10,7 @@ from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, TokenRun, expand_runs
 from renderers.errors import MissingStopWarning
+from renderers.training.checks import check_options, check_renderer
 from renderers.training.loss import Loss, attribution_of, message_weights, split_weights
 from renderers.training.lost_reasoning import find_lost_reasoning
 from renderers.training.rendered_sample import (
@@ -111,6 +112,7 @@ def build_training_sample(
 
     Raises:
         MessageError: A message or a tool has a wrong shape.
+        TypeError: The renderer is not a renderer, or an option has a wrong type.
         ValueError: An option is invalid, the renderer lacks the attribution that it needs, or the sample is longer
             than `max_length`.
 
@@ -125,6 +127,8 @@ def build_training_sample(
     >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
+    check_renderer(renderer)
+    check_options(content_sft_roles=content_sft_roles, message_loss_mask=message_loss_mask, weights=weights)
     check_overlong(max_length, overlong)
     conversation = list_messages(messages)
     by_message = message_weights(message_loss_mask, len(conversation))

@@ -10,6 +10,7 @@ from renderers.core.completions import ParsedResponse
 from renderers.core.messages import list_messages
 from renderers.core.text import common_prefix_length
 from renderers.core.token_ids import as_ids
+from renderers.training.checks import check_renderer
 from renderers.training.samples import TokenRenderer
 
 
@@ -74,8 +75,9 @@ def build_trajectory_step(
     >>> renderer.tokenizer.decode(build_trajectory_step(renderer, prompt, completion)["completion_ids"])
     'Hello!<|end|>\\n'
     """
+    check_renderer(renderer)
     prompt, completion = list_messages(prompt_messages), list_messages(completion_messages)
-    tools = None if tools is None else list(tools)
+    tools = None if tools is None else list_messages(tools, kind="tools")
     head = renderer.render_ids(prompt, tools=tools, add_generation_prompt=bool(completion))
     rendered = renderer.render([*prompt, *completion], tools=tools)
     ids = rendered.token_ids

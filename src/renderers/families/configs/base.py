@@ -226,6 +226,8 @@ def config_from_name(name: str) -> BaseRendererConfig | None:
         return None
     if name == "custom":
         raise ValueError("a custom renderer needs an import path. Use CustomRendererConfig(import_path=...).")
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a renderer must be a string such as 'qwen3', not {describe_type(name)}")
     known = sorted(CONFIG_CLASSES.keys() - {"custom"})
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
@@ -258,6 +260,8 @@ def custom_renderer_config(config: CustomRendererConfig) -> BaseRendererConfig:
         ValidationError: A field is unknown to the class or has a wrong value.
         FileNotFoundError, ModuleNotFoundError, TypeError, ValueError: See `load_custom_renderer`.
     """
+    if not isinstance(config, CustomRendererConfig):
+        raise TypeError(f"config must be a CustomRendererConfig, not {describe_type(config)}")
     config_class: type[BaseRendererConfig] = load_custom_renderer(config.import_path).config_class
     names = config.model_fields_set - {"name", "import_path"}
     return config_class(**{name: getattr(config, name) for name in names})
@@ -301,6 +305,7 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
         return config
     if not isinstance(chat_template_kwargs, Mapping):
         raise TypeError(f"chat_template_kwargs must be a mapping, not {describe_type(chat_template_kwargs)}")
+    check_argument_names(chat_template_kwargs)
     resolved = _resolve(config)
     names = type(resolved).template_field_names()
     accepts_any = isinstance(resolved, DefaultRendererConfig)
@@ -316,6 +321,19 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     return type(config)(**(fields | dict(chat_template_kwargs)))
 
 
+def check_argument_names(chat_template_kwargs: Mapping[Any, Any]) -> None:
+    """Raise a `TypeError` if the name of a template argument is not a string."""
+    for name in chat_template_kwargs:
+        if not isinstance(name, str):
+            raise TypeError(f"the keys of chat_template_kwargs must be strings, not {name!r}")
+
+
 def _resolve(config: BaseRendererConfig) -> BaseRendererConfig:
-    """Return the config that declares the switches: that of a custom renderer class, or the config itself."""
+    """Return the config that declares the switches: that of a custom renderer class, or the config itself.
+
+    Raises:
+        TypeError: It is not a config.
+    """
+    if not isinstance(config, BaseRendererConfig):
+        raise TypeError(f"config must be a renderer config, not {describe_type(config)}")
     return custom_renderer_config(config) if isinstance(config, CustomRendererConfig) else config

@@ -9,6 +9,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from renderers.core.text import describe_type
 from renderers.errors import UnencodableTextError
 
 KEEP_ASCII = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
@@ -35,7 +36,7 @@ def encode_batch(backend: Tokenizer, texts: list[str]) -> list[list[int]]:
 def check_text(text: object) -> None:
     """Raise `TypeError` or `UnencodableTextError` with the reason why the Rust library rejects a text."""
     if not isinstance(text, str):
-        raise TypeError(f"a text to encode must be a str, not {type(text).__name__}") from None
+        raise TypeError(f"a text to encode must be a str, not {describe_type(text)}") from None
     if surrogate := _SURROGATE.search(text):
         raise UnencodableTextError.at(f"character {surrogate.start()} of the text", surrogate[0]) from None
 
