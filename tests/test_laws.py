@@ -163,11 +163,14 @@ def check_attribution(rendered: RenderedTokens, ids: list[int], messages: list[d
     assert rendered.token_ids == ids
     columns = (rendered.message_indices, rendered.channels, rendered.sampled_mask, rendered.is_content)
     assert {len(column) for column in columns} <= {len(ids)}
+    latest = -1
     for index, channel, sampled, content in zip(*columns, strict=True):
         assert -1 <= index < len(messages)
+        latest = max(latest, index)
         role = messages[index]["role"] if index >= 0 else None
         assert not sampled or role == "assistant"
-        assert not (role == "assistant" and content and not sampled)
+        # Content after a later message is not sampled.
+        assert not (role == "assistant" and content and not sampled and latest == index)
         assert not (index < 0 and (content or channel is Channel.CONTENT))
     assert rendered.message_roles == [message["role"] for message in messages]
     assert rendered == pickle.loads(pickle.dumps(rendered))

@@ -75,15 +75,17 @@ def find_injected(trace: Trace, tokens: Sequence[TokenMatch]) -> list[tuple[Toke
     [(TokenMatch(start=3, end=6, text='<b>'), Span(start=3, end=6, message=0, path=('content',)))]
     """
     injected = []
-    index = 0
+    spans = iter(trace.spans)
+    _, span_end, _, path = next(spans, (0, 0, -1, ()))
     for token in tokens:
-        while trace.spans[index].end <= token.start:
-            index += 1
+        start, end, _ = token
+        while span_end <= start:
+            _, span_end, _, path = next(spans)
         # Nearly all tokens are inside one span of template text. This test is cheap.
-        if trace.spans[index].path or trace.spans[index].end < token.end:
-            span = _body_span(trace, token)
-            if span is not None:
-                injected.append((token, span))
+        if path or span_end < end:
+            body = _body_span(trace, token)
+            if body is not None:
+                injected.append((token, body))
     return injected
 
 

@@ -10,21 +10,22 @@ import bisect
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.options import SamplingConventions
-from renderers.core.spans import Channel, LabelledSpan, Span, Trace
+from renderers.core.spans import Channel, LabelledSpan, Trace
 from renderers.core.text import compile_alternation
 from renderers.probing.turn_format import TurnFormat, TurnHeader
 from renderers.rendering.header import TurnPlace, header_end
 
 _DEFAULT_CONVENTIONS = SamplingConventions()
 _NO_BORDER = sys.maxsize
-_CONTENT = frozenset({Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA})
+# A tuple: the hash of an enum member is computed by Python code.
+_CONTENT = (Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA)
 """The channels that count as content in messages of other roles, and after a turn. Names and ids do not."""
 
 
@@ -50,16 +51,16 @@ def label(
     finder = _TurnFinder(trace, spans, turn_format, stop_tokens)
     turns, media = {}, {}
     for index, message in enumerate(messages):
-        kinds = set(media_parts(message).values())
-        if kinds:
-            texts = (turn_format.placeholder(message["role"], kind) for kind in kinds)
+        parts = media_parts(message)
+        if parts:
+            texts = (turn_format.placeholder(message["role"], kind) for kind in set(parts.values()))
             media[index] = compile_alternation(frozenset(filter(None, texts)))
         if message["role"] == "assistant":
             turn = finder.find(index, turn_format.headers(messages[index - 1]["role"] if index else ""))
             if turn is not None:
                 turns[index] = _apply_conventions(turn, conventions, trace.text)
     regions = _find_reasoning(trace, spans, turns, turn_format.think_markers, inline=inline_reasoning)
-    return tuple(_label_spans(trace, messages, spans.channels, turns, regions, media))
+    return tuple(_label_spans(trace, spans.channels, turns, regions, media))
 
 
 class _Spans(NamedTuple):
@@ -112,41 +113,45 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
 
 def _label_spans(
     trace: Trace,
-    messages: Sequence[JsonObject],
     channels: list[Channel],
     turns: dict[int, _Turn],
     regions: dict[int, _Region],
     media: dict[int, re.Pattern[str] | None],
-) -> Iterator[LabelledSpan]:
-    """Yield the spans, split at the borders of sampled text, of reasoning in the content and of media placeholders."""
+) -> list[LabelledSpan]:
+    """Return the spans, split at the borders of sampled text, of reasoning in the content and of media placeholders."""
     pairs = [pair for turn in turns.values() for pair in ((turn.start, turn.end), *turn.prompted)]
     borders = [*sorted(set(itertools.chain.from_iterable(pairs))), _NO_BORDER]
     ends = {turn.end: index for index, turn in turns.items()}
-    # The entry after the last is that of message -1, which is no message.
-    is_assistant = [*(message["role"] == "assistant" for message in messages), False]
     # Faster than the constructor of a named tuple, which runs Python code.
     new = tuple.__new__
+    labels: list[LabelledSpan] = []
     next_border = 0
     for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
         while borders[next_border] <= span_start:
             next_border += 1
+        turn = turns.get(owner)
         region = regions.get(owner) if channel is Channel.CONTENT else None
         placeholder = None if path else media.get(owner)
-        parts: Iterable[tuple[int, int, Channel]] = ((span_start, span_end, channel),)
         if region is not None or placeholder is not None or borders[next_border] < span_end:
             parts = _split_span((span_start, span_end, channel), trace.text, borders, region, placeholder)
-        turn = turns.get(owner)
+        elif turn is None and span_end not in ends:
+            content = bool(path) and channel in _CONTENT
+            labels.append(new(LabelledSpan, (span_start, span_end, owner, path, channel, False, content)))
+            continue
+        else:
+            parts = [(span_start, span_end, channel)]
         for start, end, own in parts:
             message, sampled = owner, False
             if turn is not None and turn.start <= start < end <= turn.end:
                 sampled = not (turn.prompted and not path and turn.prompts(start, end))
-            if end in ends and ends[end] != owner:
+            elif ends.get(end, owner) != owner:
                 stopped = turns[ends[end]]
                 if stopped.start <= start < end and (path or not stopped.prompts(start, end)):
                     # The stop token of the previous turn, which the template writes at the start of this message.
                     message, sampled = ends[end], True
-            content = sampled or (own in _CONTENT and (not is_assistant[message] or start >= turns[message].end))
-            yield new(LabelledSpan, (start, end, message, path, own, sampled, content))
+            content = sampled or (own in _CONTENT and (turn is None or start >= turn.end))
+            labels.append(new(LabelledSpan, (start, end, message, path, own, sampled, content)))
+    return labels
 
 
 def _split_span(
@@ -155,17 +160,18 @@ def _split_span(
     borders: list[int],
     region: _Region | None,
     placeholder: re.Pattern[str] | None,
-) -> Iterator[tuple[int, int, Channel]]:
-    """Yield the parts of a span between the borders in it, each with its channel."""
+) -> list[tuple[int, int, Channel]]:
+    """Return the parts of a span between the borders in it, each with its channel."""
     span_start, span_end, channel = span
     cuts = borders[bisect.bisect_right(borders, span_start) : bisect.bisect_left(borders, span_end)]
     places = [match.span() for match in placeholder.finditer(text, span_start, span_end)] if placeholder else []
     if region or places:
         inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}
         cuts = sorted(place for place in inner if span_start < place < span_end)
-    for start, end in itertools.pairwise((span_start, *cuts, span_end)):
-        own = region.channel(start, end) if region else Channel.MEDIA if (start, end) in places else channel
-        yield start, end, own
+    parts = zip((span_start, *cuts), (*cuts, span_end), strict=True)
+    if region is not None:
+        return [(start, end, region.channel(start, end)) for start, end in parts]
+    return [(start, end, Channel.MEDIA if (start, end) in places else channel) for start, end in parts]
 
 
 class _Region(NamedTuple):
@@ -224,44 +230,52 @@ class _TurnFinder:
         """Return the turn of a message; None if the template does not write the message."""
         if message not in self._first:
             return None
-        spans = self._spans
+        spans, channels = self._spans, self._channels
         first = last_own = self._first[message]
-        bodies = []
+        first_body = last_body = None
         for number in range(first, len(spans)):
-            owner = spans[number].message
+            start, end, owner, _ = spans[number]
             if owner > message:
                 break
             if owner == message:
                 last_own = number
-                if self._channels[number] is not Channel.SCAFFOLD:
-                    bodies.append(spans[number])
-        own_end = spans[last_own].end
-        # An empty body may be inside the header: reasoning that is switched off.
-        first_body = next((span.start for span in bodies if span.start < span.end), own_end)
-        place = TurnPlace(self._last_body_end(first), spans[first].start, first_body, own_end)
-        start = header_end(self._text, place, headers)
-        last = max(bodies[-1].end if bodies else start, start)
-        later = (spans[number] for number in range(last_own + 1, len(spans)))
-        follows = next((span for span in later if span.start < span.end), None)
-        return _Turn(spans[first].start, start, self._end(last, max(own_end, last), follows))
+                if channels[number] is not Channel.SCAFFOLD:
+                    last_body = end
+                    # An empty body may be inside the header: reasoning that is switched off.
+                    if first_body is None and start < end:
+                        first_body = start
+        own_start, own_end = spans[first].start, spans[last_own].end
+        place = TurnPlace(self._last_body_end(first), own_start, own_end if first_body is None else first_body, own_end)
+        header = header_end(self._text, place, headers)
+        last = header if last_body is None else max(last_body, header)
+        return _Turn(own_start, header, self._end(last, max(own_end, last), last_own + 1))
 
     def _last_body_end(self, before: int) -> int:
-        numbers = range(before - 1, -1, -1)
-        bodies = (number for number in numbers if self._channels[number] is not Channel.SCAFFOLD)
-        return next((self._spans[number].end for number in bodies), 0)
+        for number in range(before - 1, -1, -1):
+            if self._channels[number] is not Channel.SCAFFOLD:
+                return self._spans[number].end
+        return 0
 
-    def _end(self, last: int, end: int, follows: Span | None) -> int:
+    def _end(self, last: int, end: int, next_span: int) -> int:
+        """Return the end of a turn with its last body, its text, and the first span after it."""
         if self._special_tokens is not None:
-            tokens = list(self._special_tokens.finditer(self._text, last, end))
-            end_tokens = [match for match in tokens if match[0] == self._end_token]
-            # Without an end token, the model stops by emitting the token that opens the next message.
-            answered = follows is not None and follows.message >= 0 and not follows.path
-            following = self._special_tokens.match(self._text, end) if answered and not end_tokens else None
+            token = None
+            for token in self._special_tokens.finditer(self._text, last, end):
+                if token[0] == self._end_token:
+                    return token.end()
+            following = self._following_token(end, next_span)
             # Any token can stop the turn if no stop token is known.
             if following is not None and (
                 following[0] in self._stop_tokens if self._stop_tokens else self._end_token is None
             ):
                 return following.end()
-            if tokens:
-                return (end_tokens[0] if end_tokens else tokens[-1]).end()
+            if token is not None:
+                return token.end()
         return last + len(self._text[last:end].rstrip())
+
+    def _following_token(self, end: int, next_span: int) -> re.Match[str] | None:
+        """Return the token that opens the next message: without an end token, the model stops by emitting it."""
+        later = (self._spans[number] for number in range(next_span, len(self._spans)))
+        follows = next((span for span in later if span.start < span.end), None)
+        is_message = follows is not None and follows.message >= 0 and not follows.path
+        return self._special_tokens.match(self._text, end) if is_message and self._special_tokens else None
