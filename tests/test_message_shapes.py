@@ -204,6 +204,7 @@ def test_tool_names_are_not_read_from_a_message_of_a_wrong_shape(message: Any, e
     [
         calling(None),
         calling([]),
+        {**calling(None), "reasoning_content": []},
         calling((call(),)),
         calling([call(id=5)]),
         calling([call(id=None)]),

@@ -37,8 +37,8 @@ def check_content(message: Mapping[str, Any], index: int) -> None:
 
 
 def check_reasoning(reasoning: object, index: int, key: str) -> None:
-    """Raise a `MessageError` if the reasoning of a message is not a string."""
-    if not isinstance(reasoning, str):
+    """Raise a `MessageError` if the reasoning of a message is not a string. An empty list is no reasoning."""
+    if not isinstance(reasoning, str) and reasoning != []:
         raise _type_error("a string", reasoning, index, (key,))
 
 
