@@ -177,10 +177,17 @@ def tokenize(batch):
     return {"input_ids": [row.token_ids for row in rows], "labels": [row.labels() for row in rows]}
 
 dataset = Dataset.from_dict({"messages": chats})
+try:
+    dataset.map(lambda batch: batch, batched=True, num_proc=2)
+except Exception as error:
+    raise SystemExit(77) from error
 mapped = dataset.map(tokenize, batched=True, remove_columns=dataset.column_names, num_proc=2)
 rows = [row for chat in chats for row in build_training_samples(renderer, chat)]
 assert mapped["input_ids"][:] == [row.token_ids for row in rows]
 assert mapped["labels"][:] == [row.labels() for row in rows]
 """
     variables = {**os.environ, "HF_HOME": str(tmp_path), "HF_DATASETS_CACHE": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=variables, timeout=120)
+    result = subprocess.run([sys.executable, "-c", script], env=variables, timeout=120, check=False)
+    if result.returncode == 77:
+        pytest.skip("this version of datasets cannot map any function in two processes")
+    assert result.returncode == 0

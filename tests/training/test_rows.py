@@ -203,7 +203,7 @@ def test_turns_of_a_kind_are_compared_if_some_of_them_differ() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_few_comparisons_find_the_same_rows_as_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    messages = random_chat(random.Random(seed), turns=30)
+    messages = random_chat(random.Random(seed), turns=25)
     samples = build_training_samples(rewriting(), messages)
     monkeypatch.setattr(contexts, "_ALL_COMPARED", 4)
     assert build_training_samples(rewriting(), messages) == samples

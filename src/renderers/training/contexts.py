@@ -17,7 +17,7 @@ from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
 from renderers.errors import TemplateError
 from renderers.training.loss import ATTRIBUTION, attribution_of
 
-_ALL_COMPARED = 64
+_ALL_COMPARED = 32
 """Up to so many turns, each is rendered in its own context before it shares a row."""
 _ALL_COMPARED_IF_STABLE = 8
 """The same if the template is known to be prefix-stable."""
