@@ -184,8 +184,13 @@ class Contexts:
         return list(groups.values())
 
     @lazy
+    def plain(self) -> list[JsonObject]:
+        """The messages as JSON data."""
+        return normalise_messages(self.messages)
+
+    @lazy
     def _kinds(self) -> list[MessageKind]:
-        return [_kind_of(message) for message in normalise_messages(self.messages)]
+        return [_kind_of(message) for message in self.plain]
 
     @lazy
     def _follows_reasoning(self) -> list[bool]:

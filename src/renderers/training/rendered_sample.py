@@ -16,7 +16,6 @@ IGNORE_INDEX = -100
 Overlong = Literal["error", "drop", "cut"]
 """What to do with a sample that is longer than `max_length`."""
 
-
 _TYPE_IDS = {"image": 1, "video": 2}
 
 
@@ -30,7 +29,7 @@ class TrainedTurn(NamedTuple):
     has_stop: bool
     """True if the last token is a stop token."""
     follows_prompt: bool | None = None
-    """Whether the tokens before the turn are the generation prompt of the messages before it. None if not checked."""
+    """Whether the text before the turn is the generation prompt of the messages before it. None if not compared."""
 
 
 class SampleArrays(NamedTuple):
