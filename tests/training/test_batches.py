@@ -141,7 +141,20 @@ def test_packed_rows_have_positions_and_no_attention_mask() -> None:
     assert batch["labels"][1].tolist() == [-1, 1, -1, 3, -1]
 
 
-@pytest.mark.parametrize(("rows", "options", "fault"), [([], {}, "no rows"), ([1], {"pad_to_multiple_of": 0}, "pad_")])
+@pytest.mark.parametrize("length", [0, None, "9"])
+def test_an_invalid_length_is_an_error(length: Any) -> None:
+    with pytest.raises(ValueError, match="length must be a positive number"):
+        pack([row_of(1)], length)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "fault"),
+    [
+        ([], {}, "no rows"),
+        ([1], {"pad_to_multiple_of": 0}, "pad_to_multiple_of must be"),
+        ([1], {"pad_token_id": None}, "pad_token_id is None. Any token id"),
+    ],
+)
 def test_invalid_options_are_errors(rows: list[int], options: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         collate([row_of(size) for size in rows], **options)

@@ -136,8 +136,14 @@ def check_overlong(max_length: int | None, overlong: str) -> None:
     """Raise a `ValueError` if a limit of the length, or the policy for longer samples, is invalid."""
     if overlong not in get_args(Overlong):
         raise ValueError(f"overlong must be one of {', '.join(map(repr, get_args(Overlong)))}, not {overlong!r}")
-    if max_length is not None and (not isinstance(max_length, int) or max_length < 1):
-        raise ValueError(f"max_length must be a positive number of tokens, not {max_length!r}")
+    if max_length is not None:
+        check_positive("max_length", max_length)
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise a `ValueError` if an option is not a positive number of tokens."""
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a positive number of tokens, not {value!r}")
 
 
 def fit(sample: RenderedTrainingSample, max_length: int | None, overlong: Overlong) -> RenderedTrainingSample | None:

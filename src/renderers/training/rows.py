@@ -94,8 +94,8 @@ def build_training_samples(
     options = render_options(process_multimodal, template_arguments)
     render: Render = functools.partial(renderer.render, tools=None if tools is None else list(tools), **options)
     # The stability is known for the arguments of the renderer only.
-    is_stable = not template_arguments and getattr(renderer, "is_prefix_stable", False)
-    contexts = Contexts(conversation, render, is_prefix_stable=is_stable)
+    is_stable = (lambda: False) if template_arguments else (lambda: getattr(renderer, "is_prefix_stable", False))
+    contexts = Contexts(conversation, render, is_stable)
     builder = SampleBuilder(renderer, contexts, by_message, by_role, by_channel, ensure_final_stop)
     assistant = [index for index, message in enumerate(contexts.plain) if message["role"] == "assistant"]
     selected = assistant[-1:] if turns == "last" else assistant
