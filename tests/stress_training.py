@@ -1,9 +1,10 @@
 """Build training samples from random conversations with every model of the hub, and check every row.
 
-    python -m tests.stress_training --cases 4000
+    python -m tests.stress_training --cases 1500
 
 Each sampled token must be trained once, in the context of its generation prompt, every row must be a render of its own
-prefix, and there must be no more rows than necessary. One conversation in ten has up to 100 turns.
+prefix, and there must be no more rows than necessary. One conversation in ten has up to
+60 turns, so that only some of them are compared while the rows are built.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def renderer_of(name: str) -> ChatRenderer:
     return create_renderer(load_tokenizer(name))
 
 
-def run(task: Task, *, longest: int = 100) -> Counter[str]:
+def run(task: Task, *, longest: int = 60) -> Counter[str]:
     """Build the samples of `count` conversations, from a seed. Return the number by outcome."""
     name, seed, count = task
     renderer, counts = renderer_of(name), Counter[str]()
@@ -96,7 +97,7 @@ def main() -> int:
     return run_long_form(
         stress,
         description=__doc__,
-        cases=4_000,
+        cases=1_500,
         what="conversations",
         columns=lambda outcomes: ("refused", "turns", "rows", "tokens"),
     )

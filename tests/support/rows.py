@@ -12,9 +12,8 @@ __all__ = ["TOOLS", "as_few_rows", "problem_of", "random_chat"]
 
 Message = dict[str, Any]
 
-TOOLS: list[Message] = [
-    {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
-]
+FUNCTION = {"name": "search", "description": "Searches.", "parameters": {"type": "object", "properties": {}}}
+TOOLS: list[Message] = [{"type": "function", "function": FUNCTION}]
 QUESTIONS = "Hi", "What <b>now</b>?", "Go on.", "<tool_response>\nx\n</tool_response>"
 ANSWERS = "Yes.", "No, it is not.", "\n\nSo", "a < b", "It is é 🙂"
 THOUGHTS = "Hm.", "Let me think.\n\nSo."

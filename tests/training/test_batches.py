@@ -141,7 +141,20 @@ def test_packed_rows_have_positions_and_no_attention_mask() -> None:
     assert batch["labels"][1].tolist() == [-1, 1, -1, 3, -1]
 
 
-@pytest.mark.parametrize(("rows", "options", "fault"), [([], {}, "no rows"), ([1], {"pad_to_multiple_of": 0}, "pad_")])
+@pytest.mark.parametrize("length", [0, None, "9"])
+def test_an_invalid_length_is_an_error(length: Any) -> None:
+    with pytest.raises(ValueError, match="length must be a positive number"):
+        pack([row_of(1)], length)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "fault"),
+    [
+        ([], {}, "no rows"),
+        ([1], {"pad_to_multiple_of": 0}, "pad_to_multiple_of must be"),
+        ([1], {"pad_token_id": None}, "pad_token_id is None. Any token id"),
+    ],
+)
 def test_invalid_options_are_errors(rows: list[int], options: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         collate([row_of(size) for size in rows], **options)
@@ -177,10 +190,17 @@ def tokenize(batch):
     return {"input_ids": [row.token_ids for row in rows], "labels": [row.labels() for row in rows]}
 
 dataset = Dataset.from_dict({"messages": chats})
+try:
+    dataset.map(lambda batch: batch, batched=True, num_proc=2)
+except Exception as error:
+    raise SystemExit(77) from error
 mapped = dataset.map(tokenize, batched=True, remove_columns=dataset.column_names, num_proc=2)
 rows = [row for chat in chats for row in build_training_samples(renderer, chat)]
 assert mapped["input_ids"][:] == [row.token_ids for row in rows]
 assert mapped["labels"][:] == [row.labels() for row in rows]
 """
     variables = {**os.environ, "HF_HOME": str(tmp_path), "HF_DATASETS_CACHE": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=variables, timeout=120)
+    result = subprocess.run([sys.executable, "-c", script], env=variables, timeout=120, check=False)
+    if result.returncode == 77:
+        pytest.skip("this version of datasets cannot map any function in two processes")
+    assert result.returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import random
 import warnings
@@ -203,7 +204,7 @@ def test_turns_of_a_kind_are_compared_if_some_of_them_differ() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_few_comparisons_find_the_same_rows_as_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    messages = random_chat(random.Random(seed), turns=30)
+    messages = random_chat(random.Random(seed), turns=25)
     samples = build_training_samples(rewriting(), messages)
     monkeypatch.setattr(contexts, "_ALL_COMPARED", 4)
     assert build_training_samples(rewriting(), messages) == samples
@@ -330,6 +331,20 @@ def test_rows_of_a_long_conversation(hub: object, name: str, rows: int) -> None:
     assert {message for sample in samples for message in sample.lost_reasoning} == set(
         () if rows == 12 else range(1, 24, 2)
     )
+
+
+@needs_hub
+@pytest.mark.parametrize(
+    ("name", "follows"), [("MiniMaxAI/MiniMax-M2", False), ("Qwen/Qwen3.5-9B", True), (CODER, True)]
+)
+def test_a_token_may_contain_the_end_of_the_prompt(hub: object, name: str, follows: bool) -> None:
+    # The prompt of MiniMax ends with a marker that the turn does not have; those of the others end with a line break.
+    renderer = create_renderer(load_tokenizer(name))
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "\n\nSo"}]
+    with contextlib.nullcontext() if follows else pytest.warns(PromptMismatchWarning):
+        samples = build_training_samples(renderer, messages)
+    assert [turn.follows_prompt for sample in samples for turn in sample.turns] == [follows]
+    assert problem_of(renderer, messages, samples) is None
 
 
 @needs_hub

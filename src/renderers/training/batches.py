@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from renderers.training.rendered_sample import IGNORE_INDEX, RenderedTrainingSample, TrainingRow, import_numpy
+from renderers.training.rendered_sample import (
+    IGNORE_INDEX,
+    RenderedTrainingSample,
+    TrainingRow,
+    check_positive,
+    import_numpy,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
     ([0, 1, 2, 0, 1], [0, 3, 5], [0, 1])
     """
     samples = list(rows)
+    check_positive("length", length)
     _check_media(samples, "packed")
     for index, sample in enumerate(samples):
         if len(sample.token_ids) > length:
@@ -110,8 +117,10 @@ def collate(
     samples = list(rows)
     if not samples:
         raise ValueError("there are no rows to collate")
-    if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
-        raise ValueError(f"pad_to_multiple_of must be a positive number, not {pad_to_multiple_of!r}")
+    if pad_to_multiple_of is not None:
+        check_positive("pad_to_multiple_of", pad_to_multiple_of)
+    if not isinstance(pad_token_id, int):
+        raise ValueError(f"pad_token_id is {pad_token_id!r}. Any token id will do, because padding is masked.")
     _check_media(samples, "collated")
     multiple = pad_to_multiple_of or 1
     width = -(-max(len(row.token_ids) for row in samples) // multiple) * multiple

@@ -17,7 +17,7 @@ from renderers.core.tokens import MultiModalData, RenderedTokens, TokenRun
 from renderers.errors import TemplateError
 from renderers.training.loss import ATTRIBUTION, attribution_of
 
-_ALL_COMPARED = 64
+_ALL_COMPARED = 32
 """Up to so many turns, each is rendered in its own context before it shares a row."""
 _ALL_COMPARED_IF_STABLE = 8
 """The same if the template is known to be prefix-stable."""
@@ -99,8 +99,8 @@ class Contexts:
 
     messages: list[Any]
     render: Render
-    is_prefix_stable: bool = False
-    """True if the template is known to leave earlier messages unchanged when others are appended."""
+    is_prefix_stable: Callable[[], bool] = lambda: False
+    """Returns True if the template leaves earlier messages unchanged when others are appended. Called if needed."""
     rendered: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """The messages up to a turn and its generation prompt, as far as they are rendered."""
     _found: dict[int, OwnContext | None] = field(default_factory=dict)
@@ -169,10 +169,10 @@ class Contexts:
 
     def _group(self, turns: Sequence[int], last: int) -> list[list[int]]:
         """Return turns in groups that a template treats alike."""
-        if len(turns) <= (_ALL_COMPARED_IF_STABLE if self.is_prefix_stable else _ALL_COMPARED):
-            return [[turn] for turn in turns]
-        if self.is_prefix_stable:
+        if len(turns) > _ALL_COMPARED_IF_STABLE and self.is_prefix_stable():
             return [[*turns]]
+        if len(turns) <= _ALL_COMPARED:
+            return [[turn] for turn in turns]
         groups: dict[Hashable, list[int]] = defaultdict(list)
         kinds = self._kinds[: last + 1]
         question = max((index for index, kind in enumerate(kinds) if kind.role == "user"), default=-1)
@@ -184,8 +184,13 @@ class Contexts:
         return list(groups.values())
 
     @lazy
+    def plain(self) -> list[JsonObject]:
+        """The messages as JSON data."""
+        return normalise_messages(self.messages)
+
+    @lazy
     def _kinds(self) -> list[MessageKind]:
-        return [_kind_of(message) for message in normalise_messages(self.messages)]
+        return [_kind_of(message) for message in self.plain]
 
     @lazy
     def _follows_reasoning(self) -> list[bool]:

@@ -16,7 +16,6 @@ IGNORE_INDEX = -100
 Overlong = Literal["error", "drop", "cut"]
 """What to do with a sample that is longer than `max_length`."""
 
-
 _TYPE_IDS = {"image": 1, "video": 2}
 
 
@@ -30,7 +29,7 @@ class TrainedTurn(NamedTuple):
     has_stop: bool
     """True if the last token is a stop token."""
     follows_prompt: bool | None = None
-    """Whether the tokens before the turn are the generation prompt of the messages before it. None if not checked."""
+    """Whether the text before the turn is the generation prompt of the messages before it. None if not compared."""
 
 
 class SampleArrays(NamedTuple):
@@ -137,8 +136,14 @@ def check_overlong(max_length: int | None, overlong: str) -> None:
     """Raise a `ValueError` if a limit of the length, or the policy for longer samples, is invalid."""
     if overlong not in get_args(Overlong):
         raise ValueError(f"overlong must be one of {', '.join(map(repr, get_args(Overlong)))}, not {overlong!r}")
-    if max_length is not None and (not isinstance(max_length, int) or max_length < 1):
-        raise ValueError(f"max_length must be a positive number of tokens, not {max_length!r}")
+    if max_length is not None:
+        check_positive("max_length", max_length)
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise a `ValueError` if an option is not a positive number of tokens."""
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a positive number of tokens, not {value!r}")
 
 
 def fit(sample: RenderedTrainingSample, max_length: int | None, overlong: Overlong) -> RenderedTrainingSample | None:

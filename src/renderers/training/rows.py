@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 from renderers.core.jsontypes import JsonObject
-from renderers.core.messages import list_messages, normalise_messages
+from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.errors import MessageError, PromptMismatchWarning, TemplateError
 from renderers.training.contexts import Contexts, OwnContext, Render, attribute
-from renderers.training.loss import ATTRIBUTION, Loss, message_weights, role_of, split_weights
+from renderers.training.loss import ATTRIBUTION, Loss, message_weights, split_weights
 from renderers.training.lost_reasoning import find_lost_reasoning
 from renderers.training.rendered_sample import Overlong, RenderedTrainingSample, check_overlong, fit
 from renderers.training.samples import TokenRenderer, assemble, render_options, warn_without_stop
@@ -94,10 +94,10 @@ def build_training_samples(
     options = render_options(process_multimodal, template_arguments)
     render: Render = functools.partial(renderer.render, tools=None if tools is None else list(tools), **options)
     # The stability is known for the arguments of the renderer only.
-    is_stable = not template_arguments and getattr(renderer, "is_prefix_stable", False)
-    contexts = Contexts(conversation, render, is_prefix_stable=is_stable)
+    is_stable = (lambda: False) if template_arguments else (lambda: getattr(renderer, "is_prefix_stable", False))
+    contexts = Contexts(conversation, render, is_stable)
     builder = SampleBuilder(renderer, contexts, by_message, by_role, by_channel, ensure_final_stop)
-    assistant = [index for index, message in enumerate(conversation) if role_of(message) == "assistant"]
+    assistant = [index for index, message in enumerate(contexts.plain) if message["role"] == "assistant"]
     selected = assistant[-1:] if turns == "last" else assistant
     trained = [turn for turn in selected if by_message[turn] * by_role.get("assistant", 1.0)]
     samples = [builder.build(row) for row in plan_rows(contexts, trained)]
@@ -150,7 +150,7 @@ class SampleBuilder:
 
     def build(self, row: Row) -> RenderedTrainingSample:
         """Return the sample of a row. Turns that another row trains are not trained."""
-        messages = self.contexts.messages[: row.last + 1]
+        messages = self.contexts.plain[: row.last + 1]
         weights = [self.by_message[turn] if turn in row.turns else 0.0 for turn in range(len(messages))]
         loss = Loss(messages, ATTRIBUTION, None, frozenset(), weights, self.by_role, self.by_channel)
         tokens, stop = row.context.tokens, self._missing_stop(row)
@@ -170,20 +170,20 @@ class SampleBuilder:
 
     def _missing_stop(self, row: Row) -> int | None:
         """Return the stop token that the last turn of a row lacks; None if it has one, or none is known."""
-        stops, messages = self.renderer.get_stop_token_ids(), self.contexts.messages
+        stops, messages = self.renderer.get_stop_token_ids(), self.contexts.plain
         if not stops or row.context.tokens.ids[row.context.end - 1] in stops:
             return None
-        (plain,) = normalise_messages([messages[row.last]])
-        following = messages[row.last + 1] if row.last + 1 < len(messages) else None
+        turn, following = messages[row.last], next(iter(messages[row.last + 1 :]), None)
         if following is None and not self.ensure_final_stop:
             return None
-        key = role_of(following), bool(plain.get("tool_calls"))
+        message = following or _next_message(turn)
+        key = message["role"], bool(turn.get("tool_calls"))
         if key not in self._stop_tokens:
-            self._stop_tokens[key] = self._stop_before(row.last, following or _next_message(plain), stops)
+            self._stop_tokens[key] = self._stop_before(row.last, message, stops)
         found = self._stop_tokens[key]
         return stops[0] if found is None and following is None else found
 
-    def _stop_before(self, turn: int, following: Any, stops: list[int]) -> int | None:
+    def _stop_before(self, turn: int, following: JsonObject, stops: list[int]) -> int | None:
         """Return the stop token of a turn that a message follows; None if it has none there."""
         try:
             rendered = self.contexts.render([*self.contexts.messages[: turn + 1], following])
