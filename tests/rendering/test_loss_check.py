@@ -13,7 +13,8 @@ from renderers.errors import MessageError, TemplateError
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.pipeline import RenderedText
 from tests.stress_losses import renderer_of
-from tests.support.parity import EACH_ONCE, TOOLS
+from tests.support.conversations import TOOLS
+from tests.support.parity import EACH_ONCE
 from tests.support.planting import SHAPES
 
 KINDS: tuple[LossKind, ...] = get_args(LossKind)

@@ -31,11 +31,14 @@ def may_lose(
     for index, message in enumerate(messages):
         has_content = (index, _CONTENT) in written
         # Most messages have a role and a content only.
-        if not (has_content and len(message) == 2) and _may_lose_message(
-            index, message, written, kinds, has_content, called
-        ):
+        if has_content and len(message) == 2:
+            continue
+        if _may_lose_message(index, message, written, kinds, has_content, called):
             return True
-    return any(values and kind in kinds and not _writes_items(kind, values[0], written) for kind, values in items)
+    for kind, values in items:  # noqa: SIM110 - a generator takes longer
+        if values and kind in kinds and not _writes_items(kind, written):
+            return True
+    return False
 
 
 def _may_lose_message(
@@ -47,23 +50,15 @@ def _may_lose_message(
     called: set[str],
 ) -> bool:
     """Check a message. Add the names of its calls to `called`."""
-    calls_written = False
-    for number, call in enumerate(message.get("tool_calls") or ()):
-        function = call.get("function")
-        if type(function) is not dict:
-            return True
-        called.add(function["name"])
-        path = ("tool_calls", number, "function")
-        has_name = (index, (*path, "name")) in written
-        has_arguments = _writes_arguments(index, (*path, "arguments"), function.get("arguments"), written)
-        calls_written = calls_written or has_name or has_arguments
-        if (not has_name and "name" in kinds) or (not (has_name and has_arguments) and "tool_calls" in kinds):
-            return True
-    content = message.get("content")
-    if type(content) is list:
-        return not _writes_parts(index, content, has_content, written)
-    if not has_content and content and not (type(content) is str and content.isspace()):
-        return not calls_written or "text_beside_calls" in kinds
+    calls = message.get("tool_calls")
+    if calls and _may_lose_calls(index, calls, written, kinds, called):
+        return True
+    if not has_content:
+        content = message.get("content")
+        if type(content) is list:
+            return not _writes_parts(index, content, written)
+        if content and not (type(content) is str and content.isspace()):
+            return not calls or "text_beside_calls" in kinds
     name = message.get("name")
     if name and "name" in kinds and (index, _NAME) not in written:
         return name not in called or message["role"] not in RESULT_ROLES
@@ -72,22 +67,40 @@ def _may_lose_message(
     return False
 
 
-def _writes_parts(index: int, parts: Sequence[Any], has_content: bool, written: Written) -> bool:
+def _may_lose_calls(
+    index: int, calls: Sequence[JsonObject], written: Written, kinds: Container[LossKind], called: set[str]
+) -> bool:
+    for number, call in enumerate(calls):
+        function = call.get("function")
+        if type(function) is not dict:
+            return True
+        called.add(function["name"])
+        has_name = (index, ("tool_calls", number, "function", "name")) in written
+        if not has_name and "name" in kinds:
+            return True
+        arguments = function.get("arguments")
+        if arguments and (index, ("tool_calls", number, "function", "arguments")) not in written:
+            first = next(iter(arguments)) if type(arguments) is dict else ""
+            if (index, ("tool_calls", number, "function", "arguments", first)) not in written:
+                return True
+        elif not has_name:
+            return True
+    return False
+
+
+def _writes_parts(index: int, parts: Sequence[Any], written: Written) -> bool:
     """Return True if content consists of text parts, and something was written of them."""
     if not all(type(part) is dict and part.get("type") == "text" for part in parts):
         return False
-    return has_content or any((index, ("content", number, "text")) in written for number in range(len(parts)))
+    return any((index, ("content", number, "text")) in written for number in range(len(parts)))
 
 
-def _writes_arguments(index: int, path: Path, arguments: Any, written: Written) -> bool:
-    if not arguments or (index, path) in written:
-        return True
-    return type(arguments) is dict and (index, (*path, next(iter(arguments)))) in written
-
-
-def _writes_items(name: LossKind, item: Any, written: Written) -> bool:
+def _writes_items(name: LossKind, written: Written) -> bool:
     """Return True if something was written of a list, judged by its first item."""
-    function = item.get("function") if type(item) is dict else None
-    inner = ("name",) if function is None else ("function", "name")
-    paths: tuple[Path, ...] = ((name, 0), (name,), (name, 0, *inner), (name, 0, *inner[:1]))
-    return any((-1, path) in written for path in paths)
+    return (
+        (-1, (name, 0)) in written
+        or (-1, (name, 0, "function")) in written
+        or (-1, (name, 0, "function", "name")) in written
+        or (-1, (name, 0, "name")) in written
+        or (-1, (name,)) in written
+    )
