@@ -117,7 +117,7 @@ def test_content_that_is_reasoning_alone_is_reasoning() -> None:
     )
     dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
     rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
-    assert rendered.losses == [Loss("reasoning", 1, ("content",), "all")]
+    assert rendered.losses == [Loss("reasoning", 1, (), "all")]
     with pytest.raises(LossError):
         dropping.render([{**HI, "content": "They ask.</think>"}])
 

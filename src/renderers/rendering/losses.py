@@ -90,8 +90,7 @@ class LossFinder:
         number = index - self.first
         gone = {part.field.path for part in lost if part.amount == "all" and part.path == part.field.path}
         if len(gone) == len(fields) and any(field.kind in _CONTENT_KINDS for field in fields):
-            kind = self._kind_of_message(index, fields)
-            yield Loss(kind, number, ("content",) if kind == "reasoning" else (), "all")
+            yield Loss(self._kind_of_message(index, fields), number, (), "all")
             return
         by_call = Counter(field.name[:2] for field in fields if field.name[0] == "tool_calls")
         gone_by_call = Counter(field.name[:2] for field in fields if field.path in gone)
