@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Sequence
 from typing import Any
 
@@ -9,11 +10,14 @@ from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import LossKind
 from renderers.core.spans import Path
+from renderers.rendering.input_fields import has_text, is_in_id
 
 Written = Collection[tuple[int, Path]]
 """The fields with text in the output of a run, as messages and paths."""
 
 _CONTENT, _NAME = ("content",), ("name",)
+_FIRST_KEY = re.compile(r'\s*\{\s*"([^"\\]*)"')
+"""The first key of an object in JSON, if it has no escapes."""
 _REASONING = (("reasoning_content",), ("thinking",), ("reasoning",))
 
 
@@ -51,14 +55,15 @@ def _may_lose_message(
 ) -> bool:
     """Check a message. Add the names of its calls to `called`."""
     calls = message.get("tool_calls")
-    if calls and _may_lose_calls(index, calls, written, kinds, called):
+    calls_lost = _may_lose_calls(index, calls or (), written, called)
+    if calls_lost and ("tool_calls" in kinds or "name" in kinds):
         return True
     if not has_content:
         content = message.get("content")
         if type(content) is list:
             return not _writes_parts(index, content, written)
         if content and not (type(content) is str and content.isspace()):
-            return not calls or "text_beside_calls" in kinds
+            return not calls or calls_lost or "text_beside_calls" in kinds
     name = message.get("name")
     if name and "name" in kinds and (index, _NAME) not in written:
         return name not in called or message["role"] not in RESULT_ROLES
@@ -67,25 +72,35 @@ def _may_lose_message(
     return False
 
 
-def _may_lose_calls(
-    index: int, calls: Sequence[JsonObject], written: Written, kinds: Container[LossKind], called: set[str]
-) -> bool:
+def _may_lose_calls(index: int, calls: Sequence[JsonObject], written: Written, called: set[str]) -> bool:
     for number, call in enumerate(calls):
         function = call.get("function")
         if type(function) is not dict:
             return True
-        called.add(function["name"])
-        has_name = (index, ("tool_calls", number, "function", "name")) in written
-        if not has_name and "name" in kinds:
+        name, arguments = function["name"], function.get("arguments")
+        called.add(name)
+        if (index, ("tool_calls", number, "function", "name")) not in written and not (
+            (index, ("tool_calls", number, "id")) in written and is_in_id(name, call.get("id"))
+        ):
             return True
-        arguments = function.get("arguments")
-        if arguments and (index, ("tool_calls", number, "function", "arguments")) not in written:
-            first = next(iter(arguments)) if type(arguments) is dict else ""
-            if (index, ("tool_calls", number, "function", "arguments", first)) not in written:
-                return True
-        elif not has_name:
+        if arguments and not _writes_arguments(index, number, arguments, written):
             return True
     return False
+
+
+def _writes_arguments(index: int, number: int, arguments: Any, written: Written) -> bool:
+    """Return True if something was written of the arguments of a call, judged by the first of them."""
+    if (index, ("tool_calls", number, "function", "arguments")) in written:
+        return True
+    first: str | None = None
+    if type(arguments) is dict:
+        first = next(iter(arguments))
+    elif type(arguments) is str:
+        key = _FIRST_KEY.match(arguments)
+        if key is None:
+            return not has_text(arguments)
+        first = key[1]
+    return (index, ("tool_calls", number, "function", "arguments", first)) in written
 
 
 def _writes_parts(index: int, parts: Sequence[Any], written: Written) -> bool:

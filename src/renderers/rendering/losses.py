@@ -18,7 +18,7 @@ from renderers.core.losses import Loss, LossKind
 from renderers.core.spans import Path
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import ProgramRun
-from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, name_of
+from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, is_in_id, name_of
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
@@ -119,7 +119,7 @@ class LossFinder:
     def _is_in_id(self, index: int, name: InputField) -> bool:
         """Return True if the name of a call is part of its id, and the id was written."""
         call = self.messages[index]["tool_calls"][name.path[1]]
-        return name.value in str(call.get("id", "")) and self._writes_id(index, name.path)
+        return is_in_id(name.value, call.get("id")) and self._writes_id(index, name.path)
 
     def writes_id_of(self, loss: Loss) -> bool:
         """Return True if a loss is a part of a call, and the id of the call was written."""
@@ -230,7 +230,10 @@ class _WrittenTexts:
             return None
         if parts is None or lost == "all":
             return lost
-        return None if contains_word(squeeze(own), field.value) else "all"
+        written = squeeze(own)
+        if contains_word(written, field.value):
+            return None
+        return "some" if any(word in written for word in field.value.split()) else "all"
 
 
 def _has_calls(message: JsonObject) -> bool:
