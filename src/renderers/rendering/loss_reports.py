@@ -70,7 +70,7 @@ class LossReporter:
         fault, is_new = self._describe(loss, finder), finder.first > 0
         text = str(LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind))
         try:
-            warnings.warn(f"{text} This is shown once.", LossWarning, stacklevel=_caller_level())
+            warnings.warn(f"{text} This is reported once.", LossWarning, stacklevel=_caller_level())
         except LossWarning:
             # Filters turn warnings into errors. An error is raised each time.
             self._actions[loss.kind] = action
