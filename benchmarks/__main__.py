@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import cold, concurrency, first_use, growth, steady
+from benchmarks import cold, concurrency, first_use, growth, losses, steady
 from benchmarks.options import QUICK, Options
 from benchmarks.peers import facts
 from benchmarks.plot import draw
@@ -29,6 +29,7 @@ SECTIONS: dict[str, Callable[[Options], Section]] = {
     "cold": cold.measure,
     "growth": growth.measure,
     "concurrency": concurrency.measure,
+    "losses": losses.measure,
 }
 DOCS = ROOT / "docs"
 PLOT = "![Times as fast as release 0.1, by workload and model](benchmarks.png)"

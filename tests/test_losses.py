@@ -64,8 +64,8 @@ def test_planted_text_is_in_the_ids_of_a_template_or_lost(number: int) -> None:
 
 @pytest.mark.parametrize("name", one_model_per_template())
 def test_planted_text_is_in_the_ids_of_a_model_or_lost(name: str) -> None:
-    shapes = list(SHAPES.values())
-    rendered = [check(renderer_of(name), messages, TOOL_SETS[1]) for messages in shapes]
+    # gpt-oss fails on the second list of tools.
+    rendered = [check(renderer_of(name), messages, tools) for messages in SHAPES.values() for tools in TOOL_SETS[1:]]
     assert not any(rendered)
     assert [] in rendered
 
@@ -107,6 +107,19 @@ def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
         Loss("reasoning", 3, ("reasoning_content",), "all"),
     ]
     assert losses_of([HI, YES], tools=[]) == []
+
+
+def test_content_that_is_reasoning_alone_is_reasoning() -> None:
+    source = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{% if loop.last and m.reasoning_content %}"
+        "<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content.split('</think>')[-1] | trim }}<|end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
+    rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
+    assert rendered.losses == [Loss("reasoning", 1, (), "all")]
+    with pytest.raises(LossError):
+        dropping.render([{**HI, "content": "They ask.</think>"}])
 
 
 def test_ids_and_unknown_keys_are_no_losses() -> None:

@@ -49,7 +49,11 @@ CONTENTS = [
 def renderer_for(body: str) -> ChatRenderer:
     template = PLAIN.replace("[BODY]", body)
     return create_renderer(
-        load_tokenizer(EMBEDDED), chat_template=template, chat_template_kwargs={"persona": "Ada"}, verify=False
+        load_tokenizer(EMBEDDED),
+        chat_template=template,
+        chat_template_kwargs={"persona": "Ada"},
+        verify=False,
+        on_loss="ignore",
     )
 
 

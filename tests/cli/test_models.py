@@ -20,7 +20,10 @@ def test_models_are_listed_with_their_level_of_verification(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("name", ["qwen3", "Qwen/Qwen3-8B"])
-def test_one_family_is_shown_in_full(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_family_is_shown_in_full(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("renderers.cli.models._drops", lambda _: "")
     assert main(["models", name]) == 0
     shown = capsys.readouterr().out
     classes = "classes         Qwen3Renderer, Qwen3RendererConfig"
@@ -31,6 +34,23 @@ def test_one_family_is_shown_in_full(name: str, capsys: pytest.CaptureFixture[st
         "switches        enable_thinking=True",
     ):
         assert expected in shown
+
+
+def test_the_input_that_a_models_template_drops_is_shown(hub: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "Qwen/Qwen3-8B"]) == 0
+    shown = capsys.readouterr().out
+    assert "drops           messages with unknown roles, names of messages, reasoning of earlier turns" in shown
+
+
+def test_a_template_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load(name: str) -> object:
+        raise renderers.TokenizerLoadError("is not in the cache", name=name)
+
+    monkeypatch.setattr("renderers.cli.models.load_tokenizer", load)
+    assert main(["models", "Qwen/Qwen3-8B"]) == 0
+    assert "not known, because the template cannot be read (Qwen/Qwen3-8B: is not in" in capsys.readouterr().out
 
 
 def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

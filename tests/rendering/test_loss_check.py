@@ -18,7 +18,7 @@ from tests.support.parity import EACH_ONCE
 from tests.support.planting import SHAPES
 
 KINDS: tuple[LossKind, ...] = get_args(LossKind)
-SAMPLE = EACH_ONCE[::7]
+SAMPLE = EACH_ONCE[::11]
 
 
 def render(path: Path, messages: list[dict[str, Any]], *, with_tools: bool) -> RenderedText | None:
@@ -41,8 +41,19 @@ def test_the_check_misses_no_loss(path: Path) -> None:
     assert rendered
 
 
+def test_a_name_in_an_id_that_is_written_is_no_loss() -> None:
+    call = {"id": "functions.search:0", "function": {"name": "search", "arguments": '{"query": "sky"}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    path = ("tool_calls", 0, "function", "arguments", "query")
+    written: set[Any] = {(0, ("tool_calls", 0, "id")), (0, path)}
+    assert not may_lose([message], (), written, KINDS)
+    assert may_lose([message], (), {(0, path)}, KINDS)
+    call["id"] = "call0"
+    assert may_lose([message], (), written, KINDS)
+
+
 def test_the_check_is_silent_if_everything_is_written() -> None:
-    names = ("question", "system", "call", "call and text", "parts", "call without content")
+    names = ("question", "system", "call", "call and text", "parts", "call without content", "call as text")
     for name in names:
         text = render(EACH_ONCE[0], SHAPES[name], with_tools=name.startswith("call"))
         assert text is not None

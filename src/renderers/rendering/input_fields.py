@@ -7,6 +7,7 @@ are compared by name: the content, the reasoning, or the name or arguments of a 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -104,6 +105,16 @@ def has_text(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(has_text, value))
     return value is not None and not isinstance(value, bool)
+
+
+def is_in_id(name: str, call_id: Any) -> bool:
+    """Return True if the id of a call contains a name as a word.
+
+    >>> is_in_id("search", "functions.search:0"), is_in_id("f", "functions.search:0")
+    (True, False)
+    """
+    text = str(call_id)
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -52,7 +52,7 @@ def _drops(turns: TurnFormat, probe: _Probe) -> bool:
         run = program.run(probe.conversation, tools=tools, arguments=dict(arguments), now=now)
     except REJECTIONS:
         return False
-    losses = LossFinder(probe.conversation, [("tools", tools)], run, turns.placeholder).losses()
+    losses = LossFinder(probe.conversation, [("tools", tools)], run, lambda: turns).losses()
     return any((loss.kind, loss.message, loss.amount) == (probe.loss.kind, probe.message, "all") for loss in losses)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-
+from renderers.core.caller_warnings import warn_caller
 from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.losses import LossFinder
 from renderers.rendering.pipeline import RenderedText
 
-_PACKAGE = __name__.partition(".")[0]
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _REMEDIES: dict[LossKind, str] = {
     "message": "Check its place in the conversation, or join it with another message.",
@@ -70,7 +67,7 @@ class LossReporter:
         fault, is_new = self._describe(loss, finder), finder.first > 0
         text = str(LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind))
         try:
-            warnings.warn(f"{text} This is shown once.", LossWarning, stacklevel=_caller_level())
+            warn_caller(f"{text} This is reported once.", LossWarning)
         except LossWarning:
             # Filters turn warnings into errors. An error is raised each time.
             self._actions[loss.kind] = action
@@ -86,11 +83,3 @@ class LossReporter:
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
         return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
-
-
-def _caller_level() -> int:
-    """Return the stack level of the first frame outside of this package, seen from the caller of this function."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-        frame, level = frame.f_back, level + 1
-    return level

@@ -16,8 +16,9 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.losses import Loss, LossKind
 from renderers.core.spans import Path
+from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import ProgramRun
-from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, name_of
+from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, is_in_id, name_of
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
@@ -42,8 +43,8 @@ class LossFinder:
     items: Sequence[tuple[LossKind, Sequence[Any] | None]]
     """The tools and the documents, each with the kind of its losses."""
     run: ProgramRun
-    placeholder: Callable[[str, str], str | None]
-    """Returns the text of a media part by the role and the kind of media."""
+    turn_format: Callable[[], TurnFormat]
+    """Returns the delimiters of turns, which are needed for media and for reasoning inside of content."""
     first: int = 0
     """The index of the first message that counts. Losses count messages from there on."""
 
@@ -104,14 +105,21 @@ class LossFinder:
                 yield Loss(field.kind, number, path, amount)
 
     def _kind_of_message(self, index: int, fields: Sequence[InputField]) -> LossKind:
-        """Return the kind of a message of which nothing was written: a result if it follows a call."""
-        is_result = any(field.kind == "tool_result" for field in fields)
-        return "tool_result" if is_result and any(map(_has_calls, self.messages[:index])) else "message"
+        """Return the kind of a message of which nothing was written: a result if it follows a call.
+
+        Reasoning inside of the content is reasoning.
+        """
+        if any(field.kind == "tool_result" for field in fields):
+            return "tool_result" if any(map(_has_calls, self.messages[:index])) else "message"
+        texts = [field.value for field in fields if field.kind != "reasoning"]
+        markers = self.turn_format().think_markers if self.messages[index]["role"] == "assistant" else None
+        is_reasoning = markers is not None and all(_ends_with(markers[1], text) for text in texts)
+        return "reasoning" if is_reasoning else "message"
 
     def _is_in_id(self, index: int, name: InputField) -> bool:
         """Return True if the name of a call is part of its id, and the id was written."""
         call = self.messages[index]["tool_calls"][name.path[1]]
-        return name.value in str(call.get("id", "")) and self._writes_id(index, name.path)
+        return is_in_id(name.value, call.get("id")) and self._writes_id(index, name.path)
 
     def writes_id_of(self, loss: Loss) -> bool:
         """Return True if a loss is a part of a call, and the id of the call was written."""
@@ -138,7 +146,7 @@ class LossFinder:
     def _is_lost_medium(self, index: int, field: InputField) -> bool:
         """Return True if a message has fewer placeholders than media of a kind up to a part."""
         message = self.messages[index]
-        placeholder = self.placeholder(message["role"], field.value)
+        placeholder = self.turn_format().placeholder(message["role"], field.value)
         media = [other for other in self._fields(index) if other.kind == "media" and other.value == field.value]
         text = self._texts.whole.get(index, "")
         return text.count(placeholder) <= media.index(field) if placeholder else not text
@@ -222,11 +230,19 @@ class _WrittenTexts:
             return None
         if parts is None or lost == "all":
             return lost
-        return None if contains_word(squeeze(own), field.value) else "all"
+        written = squeeze(own)
+        if contains_word(written, field.value):
+            return None
+        return "some" if any(word in written for word in field.value.split()) else "all"
 
 
 def _has_calls(message: JsonObject) -> bool:
     return bool(message.get("tool_calls"))
+
+
+def _ends_with(marker: str, text: Any) -> bool:
+    """Return True if a text ends with a marker. White space after it does not count."""
+    return isinstance(text, str) and text.rstrip().endswith(marker)
 
 
 def _without_function(path: Path) -> Path:

@@ -132,7 +132,7 @@ class RenderedText(LabelledText):
     def loss_finder(self, *, first: int = 0) -> LossFinder:
         """Return a finder of the input that was not written: of all of it, or of the messages from `first` on."""
         items = () if first else self.items
-        return LossFinder(self.messages, items, self.run, lambda *media: self.turn_format.placeholder(*media), first)
+        return LossFinder(self.messages, items, self.run, lambda: self.turn_format, first)
 
     @property
     def text(self) -> str:

@@ -1,0 +1,59 @@
+"""Values are compared with the text that was written of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers.core.spans import Path
+from renderers.rendering.lost_parts import LostPart, WrittenData, lost_text
+
+
+@pytest.mark.parametrize(
+    ("value", "own", "around", "lost"),
+    [
+        ("a b", "a b", "", None),
+        (" a\n b ", "a b", "", None),
+        ("a b", "A B", "", None),
+        ("a</think>b", "ab", "a\n</think>\nb", None),
+        ("a</think>b", "b", "b", "some"),
+        ("a", "", "", "all"),
+    ],
+)
+def test_a_text_is_compared_without_white_space(value: str, own: str, around: str, lost: str | None) -> None:
+    assert lost_text(value, own, around) == lost
+
+
+@pytest.mark.parametrize(
+    ("texts", "lost"),
+    [
+        ({("x",): '{"city": "Rome", "days": [1, "two"]}'}, []),
+        ({("x",): "{'city': 'Rome', 'days': [1, 'two']}"}, []),
+        ({("x", "city"): "cityRome", ("x", "days"): 'days[1, "two"]'}, []),
+        ({("x", "city"): "city", ("x", "days"): 'days[1, "two"]'}, [LostPart(("x", "city"), "some")]),
+        ({("x", "city"): "cityRome"}, [LostPart(("x", "days"), "all")]),
+        ({("x", "city"): "cityRome", ("x", "days", 0): "days1"}, [LostPart(("x", "days"), "some")]),
+        ({}, [LostPart(("x",), "all")]),
+    ],
+)
+def test_parts_of_data_are_lost_one_by_one(texts: dict[Path, str], lost: list[LostPart]) -> None:
+    found = WrittenData(texts).lost_parts({"city": "Rome", "days": [1, "two"]}, ("x",))
+    assert found[-1:] == lost[-1:]
+    assert bool(found) == bool(lost)
+
+
+def test_keywords_of_a_schema_may_be_written_in_other_words() -> None:
+    schema = {
+        "name": "search",
+        "parameters": {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "words"}, "page": {"type": "integer"}},
+            "required": ["query"],
+        },
+    }
+    root: Path = ("tools", 0)
+    properties = (*root, "parameters", "properties")
+    texts = {(*root, "name"): "search", (*properties, "query"): "query", (*properties, "page"): "page"}
+    lost = WrittenData(texts, is_schema=True).lost_parts(schema, root)
+    assert lost == [LostPart((*properties, "query", "description"), "all")]
+    described = texts | {(*properties, "query", "description"): "words"}
+    assert WrittenData(described, is_schema=True).lost_parts(schema, root) == []
