@@ -88,6 +88,21 @@ def test_the_fields_of_a_config_without_a_family_are_kept() -> None:
     assert renderer.config == DefaultRendererConfig(content_tokens="refuse")
 
 
+def test_none_content_is_an_option_and_a_field_of_configs() -> None:
+    tokenizer, messages = load_tokenizer(EMBEDDED), [{"role": "user", "content": None}]
+    source = "{% for m in messages %}{{ m.content }};{% endfor %}"
+    omitted = create_renderer(tokenizer, chat_template=source)
+    written = create_renderer(tokenizer, chat_template=source, none_content="as_template")
+    config = DefaultRendererConfig(none_content="as_template")
+    assert (omitted.none_content, omitted.trace(messages).text) == ("omitted", ";")
+    assert (written.none_content, written.trace(messages).text) == ("as_template", "None;")
+    assert written.config == config
+    assert create_renderer(tokenizer, config, chat_template=source).trace(messages).text == "None;"
+    assert (bool(omitted.resolution.adaptations), written.resolution.adaptations) == (True, ())
+    with pytest.raises(ValueError, match=r"none_content"):
+        create_renderer(tokenizer, none_content="never")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("key", RENDERER_REGISTRY)
 def test_a_renderer_without_a_config_equals_one_with_the_default_config(key: str) -> None:
     tokenizer = load_tokenizer(EMBEDDED)

@@ -126,7 +126,7 @@ class UnknownTemplateWarning(UserWarning):
 class BrokenArgumentsWarning(UserWarning):
     """The arguments of a tool call are text that is not the JSON of an object, and the template needs an object.
 
-    The text says how the call is rendered instead. Each renderer issues it once.
+    The text says how the call is rendered instead. A renderer issues it once for each set of template arguments.
     """
 
 

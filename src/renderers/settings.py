@@ -22,17 +22,19 @@ from renderers.core.options import (
     ThinkingRetention,
 )
 from renderers.core.text import describe_type
-from renderers.errors import TemplateMissingError, UnknownTemplateWarning
+from renderers.errors import MissingTokenWarning, TemplateMissingError, UnknownTemplateWarning
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS, ProgramRequest
+from renderers.programs.template import TemplateProgram
 from renderers.rendering.pipeline import PipelineSettings
 from renderers.switches import check_arguments, warn_unread
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import read_template
 from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
+from renderers.tokenizer.foreign_specials import find_unnamed_tokens
 
 if TYPE_CHECKING:
     from renderers.config_reader import ConfigReader
@@ -181,6 +183,8 @@ def resolve_settings(
         requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
         programs = [PROGRAMS[program](request) for request in requests]
         template_kwargs = _template_kwargs(programs, match.family, values)
+        if isinstance(adopted, ForeignTokenizer):
+            _warn_of_missing_tokens(adopted, programs)
     return RendererSettings(
         tokenizer=adopted,
         date=values.date,
@@ -193,6 +197,7 @@ def resolve_settings(
         conventions=values.conventions if conventions is None else conventions,
         prefill=values.prefill,
         none_content=values.none_content,
+        family_stop_tokens=match.family.stop_tokens if match.warning is None else (),
         family_match=match,
         given_config=values.config,
         thinking_retention=values.thinking_retention,
@@ -249,6 +254,17 @@ def _template_kwargs(programs: Sequence[Program], family: Family, values: Config
         for name, value in kwargs.items()
         if name not in defaults or any(program.mentions(name) for program in programs)
     }
+
+
+def _warn_of_missing_tokens(tokenizer: ForeignTokenizer, programs: Sequence[Program]) -> None:
+    templates = [program.template for program in programs if isinstance(program, TemplateProgram)]
+    missing = find_unnamed_tokens(tokenizer, {name for template in templates for name in template.arguments})
+    if missing:
+        warn_caller(
+            f"the chat template writes {', '.join(missing)}, but {type(tokenizer.wrapped).__name__} has no such "
+            "attribute, so the prompts lack it. Set it to the text of the token, or to None if there is none.",
+            MissingTokenWarning,
+        )
 
 
 def to_datetime(date: datetime.date | str) -> datetime.datetime:

@@ -55,7 +55,7 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
     settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
     # Lists and long texts among the arguments are not in the probe key.
     probed = pipeline.turn_format(with_tools=with_tools).key, repr(sorted(pipeline.arguments.items()))
-    return *probed, settings.content_tokens, settings.conventions, settings.prefill, vocab.stop_texts, vocab.digest
+    return *probed, settings.content_tokens, settings.conventions, settings.prefill, settings.stop_texts, vocab.digest
 
 
 def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipeline:

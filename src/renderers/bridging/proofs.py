@@ -335,5 +335,5 @@ def closing_text(context: BridgeContext, sample: Sample, outcome: Outcome, regio
     if not ends or not closed.end:
         return None
     # A token that the model is known to stop with is not part of the text that closes the turn.
-    stop = closed.stop_among(context.tokenizer.vocab.stop_texts | {outcome.stop} - {""})
+    stop = closed.stop_among(context.pipeline.settings.stop_texts | {outcome.stop} - {""})
     return closed.trace.text[ends[-1] : closed.end].removesuffix(stop) + outcome.stop

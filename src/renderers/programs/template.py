@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,19 +55,19 @@ class TemplateProgram:
         """Convert messages and tools to formats that the template accepts, and run it."""
         adapter = self._adapter(arguments)
         adapted = adapter.messages(messages)
-        run = functools.partial(
-            run_chat,
-            self.template,
-            tools=adapter.tools(tools),
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            now=now,
-            arguments={**dict(self.special_tokens), **arguments},
-        )
+        options: dict[str, Any] = {
+            "tools": adapter.tools(tools),
+            "add_generation_prompt": add_generation_prompt,
+            "continue_final_message": continue_final_message,
+            "now": now,
+            "arguments": {**dict(self.special_tokens), **arguments},
+        }
         try:
-            trace = run(adapted)
+            trace = run_chat(self.template, adapted, **options)
         except REJECTIONS:
-            alone = None if continue_final_message else run_lone_system(run, adapted)
+            if continue_final_message:
+                raise
+            alone = run_lone_system(lambda given: run_chat(self.template, given, **options), adapted)
             if alone is None:
                 raise
             return ProgramRun(alone.text, adapted, lambda: alone, functools.partial(written_fields, alone))

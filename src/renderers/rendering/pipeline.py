@@ -58,6 +58,8 @@ class PipelineSettings:
     """Whether turns of the history keep the empty reasoning of their generation prompt."""
     none_content: NoneContent = "omitted"
     """How a field that is None is passed to a template that would write it as a word."""
+    family_stop_tokens: tuple[str, ...] = ()
+    """The stop tokens of the family, for a tokenizer that does not name those of the model."""
     _exact_kwargs: Hashable = field(init=False, repr=False, default=())
     """Distinguishes `1`, `True` and `1.0` among the arguments, which are equal: a template writes them differently."""
 
@@ -75,6 +77,11 @@ class PipelineSettings:
         plain = normalise_template_kwargs(self.chat_template_kwargs)
         object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
         object.__setattr__(self, "_exact_kwargs", frozenset((name, repr(value)) for name, value in plain.items()))
+
+    @property
+    def stop_texts(self) -> frozenset[str]:
+        """The texts of the stop tokens of the model."""
+        return self.tokenizer.vocab.stop_texts or frozenset(self.family_stop_tokens)
 
     def _check_tokenizer(self) -> None:
         tokenizer, fault = self.tokenizer, None
@@ -159,7 +166,7 @@ class RenderedText(LabelledText):
             self.trace,
             self.run.messages,
             turn_format=self.turn_format,
-            stop_tokens=settings.tokenizer.vocab.stop_texts,
+            stop_tokens=settings.stop_texts,
             conventions=settings.conventions,
             inline_reasoning=settings.content_tokens != "text",
         )

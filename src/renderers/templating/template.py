@@ -116,6 +116,15 @@ class ChatTemplate:
         # Raises errors of the source now, not on the first run.
         _ = self._compiled
 
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The names of the arguments that the template reads, beside those that it sets itself.
+
+        >>> ChatTemplate("{% set a = b %}{{ a + bos_token }}").arguments == {"b", "bos_token"}
+        True
+        """
+        return self._compiled.arguments
+
     @lazy
     def _compiled(self) -> CompiledTemplate:
         return _compile(self.source, self.limits)

@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
-from renderers.tokenizer.encoding.byte_text import ForeignTexts, attempt
 from renderers.tokenizer.encoding.piece_cache import EncodedPiece
 from renderers.tokenizer.engines.select import EngineStatus
+from renderers.tokenizer.foreign_texts import ForeignTexts, attempt
 from renderers.tokenizer.vocab import reserved_among
 
-_TAG = re.compile(r"<[^\s<>'\"{}]{1,60}>")
-"""The form of special tokens in the text of a chat template."""
+_CONTROL_TEXT = re.compile(r"(?=([<\[\]〈][^\s<]{1,58}?[>\[\]〉]))")
+"""The forms of special tokens in the text of a chat template: `<|end|>`, `[INST]`, `]~b]`. They may overlap."""
+_ROLE_TOKENS = tuple(f"<|{role}|>" for role in ("system", "user", "assistant", "tool", "observation", "developer"))
+"""Special tokens that templates put together from the role of a message."""
+_NEIGHBOUR = "a"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,20 +79,34 @@ class ForeignVocab:
     """Empty: no token of a wrapped class is known to isolate."""
     stop_texts: ClassVar[frozenset[str]] = frozenset()
     """Empty: the wrapped class does not name the stop tokens of the model."""
-    control_texts = lazy[frozenset[str]](lambda self: frozenset(self._tokenizer.special_tokens_map.values()))
-    """The texts of the special tokens that have a role."""
+    control_texts = lazy[frozenset[str]](lambda self: self.reserved_texts)
+    """The texts of the special tokens, as far as they are known."""
 
     @lazy
     def reserved_texts(self) -> frozenset[str]:
         """The texts of all added tokens except runs of spaces and newlines.
 
-        If the wrapped class does not list its added tokens: the special tokens, and the tags in its chat templates
-        that are single tokens.
+        If the wrapped class does not list its added tokens: the special tokens, and the texts in its chat templates
+        that have the form of a special token and are single tokens.
         """
-        if self._tokenizer.lists_added_tokens:
-            return reserved_among(map(str, self._tokenizer.wrapped.get_added_vocab()))
-        tags = {text for template in self._tokenizer.chat_templates.values() for text in _TAG.findall(template)}
-        return self.control_texts | {text for text in tags if self.token_id(text) is not None}
+        tokenizer = self._tokenizer
+        if tokenizer.lists_added_tokens:
+            return reserved_among(map(str, tokenizer.wrapped.get_added_vocab()))
+        templates = tokenizer.chat_templates.values()
+        texts = {text for template in templates for text in (*_CONTROL_TEXT.findall(template), *_ROLE_TOKENS)}
+        found = frozenset(text for text in texts if any(map(str.isalpha, text)) and self._isolates(text))
+        return found.union(tokenizer.special_tokens_map.values())
+
+    def _isolates(self, text: str) -> bool:
+        """Return True if a text is a token of its own wherever it occurs, as special tokens are."""
+        number = self.token_id(text)
+        if number is None:
+            return False
+
+        def encoded(text: str) -> list[int]:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+
+        return encoded(f"{_NEIGHBOUR}{text}{_NEIGHBOUR}") == [*encoded(_NEIGHBOUR), number, *encoded(_NEIGHBOUR)]
 
     token_sizes: ClassVar[None] = None
     """None: the texts of its tokens need not add up to the text that they encode."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders
 from tokenizers.models import BPE
 
-from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
+from renderers import EMBEDDED, load_tokenizer
 from renderers.tokenizer.encoding import byte_text as module
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, ByteTexts, from_byte_text, texts_of_bytes, to_byte_text
 from tests.support.models import one_model_per_vocabulary
@@ -115,36 +114,3 @@ class Letters:
 
     def convert_tokens_to_ids(self, token: str) -> int:
         return ord(token)
-
-
-class CountingLetters(Letters):
-    """The same, counting how often each token is decoded after another one."""
-
-    def __init__(self) -> None:
-        self.decoded: Counter[int] = Counter()
-
-    def decode(self, ids: list[int]) -> str:
-        self.decoded.update(ids[1:])
-        return super().decode(ids)
-
-
-def test_texts_of_a_callers_tokenizer_are_bounded_and_those_in_use_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CACHED_TEXTS", 100)
-    letters = CountingLetters()
-    texts = adopt_tokenizer(letters).vocab.token_texts
-    letters.decoded.clear()
-    for number in range(1000, 4000):
-        assert [texts[ord("a")], texts[number]] == ["a", to_byte_text(chr(number))]
-    assert len(texts) + len(texts._older) <= 200  # type: ignore[union-attr]
-    assert letters.decoded[ord("a")] == 1
-
-
-def test_what_a_callers_decode_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("DEBUG", "renderers")
-    assert adopt_tokenizer(Letters()).vocab.token_texts[10**9] == UNKNOWN
-    assert "decode([1000000000]) raised ValueError" in caplog.text
-
-
-def test_a_callers_own_tokenizer_is_asked_token_by_token() -> None:
-    texts = adopt_tokenizer(Letters()).vocab.token_texts
-    assert [texts[ord("é")], texts[10**9]] == ["Ã©", UNKNOWN]

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import codecs
 import itertools
-import logging
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
 from tokenizers import Tokenizer
-
-from renderers.core import protocols
-
-logger = logging.getLogger(__name__)
-Result = TypeVar("Result")
 
 
 def _byte_symbols() -> tuple[str, ...]:
@@ -34,13 +27,14 @@ UNKNOWN, *_FREE = map(chr, _NO_TEXT[:-1])
 FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
 """The characters that are free to represent tokens. Those up to U+00FF come first: they take half the memory."""
 
-_NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
+NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
+"""A translation table for bytes: those that occur in no UTF-8 text become one that represents no token."""
 _SYMBOL_CODEC = codecs.charmap_build("\0" + "".join(BYTE_SYMBOLS[1:]))
 """Encodes byte symbols to bytes. CPython has a fast codec only for tables that begin with NUL."""
 _ABSENT = BYTE_SYMBOLS[0xFF]
 _FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_ANCHOR = "a"
-_CACHED_TEXTS = 2**16
+ANCHOR = "a"
+"""The text before a token that is decoded on its own. Some decoders drop spaces at the start of a text."""
 
 
 def to_byte_text(text: str) -> str:
@@ -122,7 +116,7 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
     # One call for all tokens, and a codec instead of `str.translate`, which takes ten times as long.
     joined = texts.joined.replace(BYTE_SYMBOLS[0], "\0")
     try:
-        data = bytearray(codecs.charmap_encode(joined, "strict", _SYMBOL_CODEC)[0].translate(_NORMAL_BYTES))
+        data = bytearray(codecs.charmap_encode(joined, "strict", _SYMBOL_CODEC)[0].translate(NORMAL_BYTES))
     except UnicodeEncodeError:
         # A token with characters that are not byte symbols is its own text.
         return ByteTexts([UNKNOWN if token is None else _translated(token) for token in symbols])
@@ -151,7 +145,7 @@ def _translated(token: str) -> str:
     if "\0" not in token:
         try:
             data, _ = codecs.charmap_encode(token.replace(BYTE_SYMBOLS[0], "\0"), "strict", _SYMBOL_CODEC)
-            return data.translate(_NORMAL_BYTES).decode("latin-1")
+            return data.translate(NORMAL_BYTES).decode("latin-1")
         except UnicodeEncodeError:
             pass
     # A token with characters that are not byte symbols is its own text.
@@ -174,7 +168,7 @@ def text_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> Callable[[int
 
 def text_of_pieces(backend: Tokenizer) -> Callable[[int], str | None]:
     """Return a function that returns the byte text of an id of another vocabulary: its text decoded after a letter."""
-    anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
+    anchor = backend.encode(ANCHOR, add_special_tokens=False).ids
     anchor_text = backend.decode(anchor, skip_special_tokens=False)
 
     def text_of(number: int) -> str | None:
@@ -182,7 +176,7 @@ def text_of_pieces(backend: Tokenizer) -> Callable[[int], str | None]:
         if token is None:
             return None
         if byte := _FALLBACK.fullmatch(token):
-            return chr(_NORMAL_BYTES[int(byte[1], 16)])
+            return chr(NORMAL_BYTES[int(byte[1], 16)])
         return to_byte_text(backend.decode([*anchor, number], skip_special_tokens=False).removeprefix(anchor_text))
 
     return text_of
@@ -191,61 +185,13 @@ def text_of_pieces(backend: Tokenizer) -> Callable[[int], str | None]:
 def texts_of_pieces(backend: Tokenizer) -> ByteTexts:
     """Return the byte text of every id of another vocabulary: its text as decoded after a letter."""
     vocabulary = backend.get_vocab(with_added_tokens=True)
-    anchor = backend.encode(_ANCHOR, add_special_tokens=False).ids
+    anchor = backend.encode(ANCHOR, add_special_tokens=False).ids
     anchor_text = backend.decode(anchor, skip_special_tokens=False)
     decoded = backend.decode_batch([[*anchor, number] for number in vocabulary.values()], skip_special_tokens=False)
     texts = {
-        number: chr(_NORMAL_BYTES[int(byte[1], 16)])
+        number: chr(NORMAL_BYTES[int(byte[1], 16)])
         if (byte := _FALLBACK.fullmatch(token))
         else to_byte_text(text.removeprefix(anchor_text))
         for (token, number), text in zip(vocabulary.items(), decoded, strict=True)
     }
     return ByteTexts([texts.get(number, UNKNOWN) for number in range(max(texts, default=-1) + 1)])
-
-
-class ForeignTexts(dict[int, str]):
-    """The byte text of each id of a caller's own tokenizer, decoded when it is first needed.
-
-    Ids that it cannot decode on their own are U+FFFD. Two generations of texts are kept: any number may be an id.
-    """
-
-    def __init__(self, tokenizer: protocols.Tokenizer) -> None:
-        super().__init__()
-        self._older: dict[int, str] = {}
-        self._tokenizer = tokenizer
-        self._anchor = tokenizer.encode(_ANCHOR, add_special_tokens=False)
-        self._anchor_text = tokenizer.decode(self._anchor)
-
-    def text_of(self, ids: Sequence[int]) -> str:
-        return from_byte_text(self[ids[0]] if len(ids) == 1 else self._decoded(ids))
-
-    def __missing__(self, number: int) -> str:
-        text = self._older.get(number)
-        if text is None:
-            text = self._decoded([number])
-        if len(self) >= _CACHED_TEXTS:
-            self._older = dict(self)
-            self.clear()
-        self[number] = text
-        return text
-
-    def _decoded(self, ids: Sequence[int]) -> str:
-        def decoded() -> str:
-            return to_byte_text(self._tokenizer.decode([*self._anchor, *ids]).removeprefix(self._anchor_text))
-
-        text = attempt(decoded, self._tokenizer, f"decode({ids})")
-        return UNKNOWN if text is None else text
-
-
-def attempt(work: Callable[[], Result], wrapped: object, call: str) -> Result | None:
-    """Return the result of a call of a caller's class; None, with a record in the log, if it raises.
-
-    Classes raise different errors for an unknown id, half a character, or a text that is no token.
-    """
-    try:
-        return work()
-    except MemoryError:
-        raise
-    except Exception as error:
-        logger.debug("%s: %s raised %s: %s", type(wrapped).__qualname__, call, type(error).__name__, error)
-        return None

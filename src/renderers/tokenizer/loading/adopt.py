@@ -16,6 +16,7 @@ from renderers.core.options import BpeEngineName
 from renderers.errors import TokenizerCheckError
 from renderers.tokenizer.engines.select import check_engine
 from renderers.tokenizer.foreign import ForeignTokenizer
+from renderers.tokenizer.foreign_specials import find_special_tokens
 from renderers.tokenizer.loading.files import digest, only_load_errors
 from renderers.tokenizer.loading.load import assemble, load_tokenizer
 from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
@@ -132,6 +133,7 @@ def _wrap(tokenizer: Any) -> ForeignTokenizer:
         special_tokens_map=_special_tokens_of(tokenizer),
         **ids,
     )
+    foreign = replace(foreign, special_tokens_map=find_special_tokens(foreign))
     added = foreign.encode("", add_special_tokens=False)
     decoded = foreign.decode(foreign.encode(_PROBE, add_special_tokens=False))
     if added or decoded != _PROBE:
