@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,8 +94,8 @@ def test_the_first_reasoning_counts_as_reasoning() -> None:
     assert parser.close().reasoning_content == "a b c"
 
 
-@pytest.mark.parametrize("odd", [None, "1", 1.0, [1], -1, 2**70, True])
-def test_an_odd_id_is_parsed_as_in_any_chunk(odd: Any) -> None:
+@pytest.mark.parametrize("odd", [-1, 10**6, 2**70])
+def test_an_odd_id_is_parsed_as_in_any_chunk(odd: int) -> None:
     renderer = embedded()
     ids = renderer.tokenizer.encode("Hello there")
     parser = renderer.stream()
