@@ -281,7 +281,7 @@ def test_one_sample_reports_turns_that_lost_their_reasoning() -> None:
     inline = "<|think|>A greeting.<|/think|>Hello!"
     for content in (parts, inline):
         strips = DROPS.replace("{{ m.content }}", "{{ 'Hello!' if m.role == 'assistant' else m.content }}")
-        renderer = create_renderer(embedded().tokenizer, chat_template=strips)
+        renderer = create_renderer(embedded().tokenizer, chat_template=strips, on_loss="ignore")
         messages = [TALK[0], {"role": "assistant", "content": content}, TALK[0]]
         assert build_training_sample(renderer, messages).lost_reasoning == (1,)
 
