@@ -40,7 +40,7 @@ from renderers.rendering.labelled_text import encode_together
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
-from renderers.retention import find_contradiction, retention_of
+from renderers.retention import find_contradiction, keeping_switch, retention_of
 from renderers.settings import RendererSettings
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
@@ -478,12 +478,14 @@ class ChatRenderer:
         with naming_new_messages():
             messages = normalise_messages(messages)
             parsed = self.parse_response(completion, tools=tool_list, prompt_ids=prompt)
-            prior = Prior(prompt, completion, parsed.state, parsed.content)
+            prior = Prior(prompt, completion, parsed)
             if process_multimodal:
                 _reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
             retention = self._retention_in(context.pipeline) if arguments else self._default_retention
-            return Extension(context, prior, messages, self.settings.thinking_retention or retention).bridge()
+            retention = self.settings.thinking_retention or retention
+            switch = keeping_switch(self.family_match.family, context.pipeline.arguments)
+            return Extension(context, prior, messages, retention, switch).bridge()
 
     def bridge_to_next_turn(
         self,

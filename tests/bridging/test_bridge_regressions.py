@@ -21,7 +21,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.bridging.bridge import Prior
-from renderers.core.completions import CompletionState, Region
+from renderers.core.completions import ParsedResponse
 from tests.parsing.test_totality import NO_IDS
 from tests.tokenizer.encoding.test_alignment import Bare
 from tests.tokenizer.encoding.test_encode import Letters
@@ -53,8 +53,9 @@ def test_a_value_that_is_not_an_id_keeps_its_position(renderer: ChatRenderer, ki
 
 @pytest.mark.parametrize("kind", NO_IDS)
 def test_a_value_that_is_not_an_id_does_not_hide_the_tokens_next_to_it(kind: str) -> None:
-    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], CompletionState(Region.START, None), "")
-    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, True, False, False]
+    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], ParsedResponse(""))
+    # Only the prompt contains the history.
+    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])
@@ -78,7 +79,7 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 {%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-CHANGE = "new message 0 (user): if the turn follows a question, the template leaves out '<|/call|>' in it"
+CHANGE = "if new message 0 (user) follows the assistant's turn, the template drops '<|/call|>' in that turn"
 
 
 @pytest.mark.parametrize(("text", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
@@ -87,12 +88,15 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
     tokenizer = load_tokenizer(EMBEDDED)
     keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
     prompt, completion = prior_of(keeping, text)
-    refused = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
-    assert isinstance(refused, BridgeRefusal)
-    assert (refused.reason, refused.detail) == (
-        BridgeReason.HISTORY_REWRITTEN,
-        f"{CHANGE}. Set thinking_retention, or render the whole conversation.",
-    )
+    result = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
+    if text.endswith("<|end|>"):
+        # The completion ends as the template ends an earlier turn.
+        assert isinstance(result, Bridge)
+        assert result.matches_rerender
+    else:
+        assert isinstance(result, BridgeRefusal)
+        remedy = 'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)
     assert not bridged.keeps
