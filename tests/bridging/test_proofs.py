@@ -18,7 +18,7 @@ TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 
 
 def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
-    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, "", (), suffix, change, None)
+    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, (), suffix, change, None)
 
 
 def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
@@ -374,7 +374,7 @@ class Extension:
         """Return the pieces after the turn; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
-        followed = replace(self.context.render_actual(messages, turn=index), last_stop=outcome.beyond)
+        followed = self.context.render_actual(messages, turn=index)
         if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
             return None
         return read_suffix(followed, followed.end)

@@ -77,8 +77,6 @@ class RenderedTurn:
     rendered: RenderedText
     message: int
     special_tokens: frozenset[str]
-    last_stop: str = ""
-    """The token that a model ends the turn with, if the template writes it as the first token of the next message."""
 
     @property
     def trace(self) -> Trace:
@@ -92,8 +90,7 @@ class RenderedTurn:
     @lazy
     def end(self) -> int:
         """The offset at which the turn ends; 0 if it is not rendered."""
-        end = max((label.end for label in self.own_labels if label.sampled), default=0)
-        return end + len(self.last_stop) if self.trace.text.startswith(self.last_stop, end) else end
+        return max((label.end for label in self.own_labels if label.sampled), default=0)
 
     @lazy
     def stop(self) -> str:

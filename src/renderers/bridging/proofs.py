@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn, Scaffold
@@ -67,8 +67,6 @@ class Outcome(NamedTuple):
     """The same if nothing follows the turn."""
     stop_is_next: bool
     """True if the stop token is also the first token of the next message."""
-    beyond: str
-    """The stop token if only a turn that nothing follows shows that it is one."""
     scaffold: Scaffold
     suffix: int
     """A number that is equal for equal texts after the turn."""
@@ -178,9 +176,6 @@ def _prove_history(
     messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
     alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
-    if alone.stop and _tail(alone, "")[1] == _tail(followed, "")[1] + alone.stop:
-        # The text after the turn may begin with the token that ends it, as a last turn shows.
-        followed = replace(followed, last_stop=alone.stop)
     stop = last_stop = followed.stop
     fault = find_fault(followed, sample.new)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
@@ -194,9 +189,7 @@ def _prove_history(
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
     change = _describe_change(context, history.prompt, alone, followed, sample.turn)
     stops = stop, last_stop, stop_is_next
-    return Outcome(
-        history.sample, history.required, *stops, followed.last_stop, followed.scaffold(), suffix, change, fault
-    )
+    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault)
 
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
