@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
-from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
+from renderers.bridging.bridge import Bridge, Extension, find_missing
 from renderers.bridging.context import BridgeContexts
+from renderers.bridging.prior import Prior
 from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse

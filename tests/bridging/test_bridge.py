@@ -23,7 +23,6 @@ from renderers import (
     create_renderer_pool,
     load_tokenizer,
 )
-from renderers.bridging.bridge import _index_of
 from renderers.bridging.context import clear_proof_caches
 from renderers.templating import ChatTemplate
 from tests.support.bridging import (
@@ -570,18 +569,3 @@ def test_an_unknown_retention_is_an_error() -> None:
 def test_truncated_reasoning_is_closed_as_the_template_closes_it() -> None:
     renderer = hub("qwen3", thinking_retention="all")
     assert added(renderer, "<think>\nHm").startswith("\n</think>\n\n<|im_end|>\n<|im_start|>user\nBye")
-
-
-class _Incomparable:
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("not comparable")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@pytest.mark.parametrize(
-    ("ids", "place"),
-    [([5, 7, 1], 2), ([5, 7], 2), ([True, 5, 1], 2), ([_Incomparable(), 1], 1), ([1.0, 1], 1), ([], 0)],
-)
-def test_a_token_is_found_among_objects_that_are_no_ids(ids: list[Any], place: int) -> None:
-    assert _index_of(ids, 1) == place

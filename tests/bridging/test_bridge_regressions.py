@@ -20,8 +20,6 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.bridging.bridge import Prior
-from renderers.core.completions import ParsedResponse
 from tests.parsing.test_totality import NO_IDS
 from tests.tokenizer.encoding.test_alignment import Bare
 from tests.tokenizer.encoding.test_encode import Letters
@@ -49,13 +47,6 @@ def test_a_value_that_is_not_an_id_keeps_its_position(renderer: ChatRenderer, ki
         ids = bridged.tokens.token_ids
         assert all(token is prior for token, prior in zip(ids, [*before, *after], strict=False))
         assert len(ids) > len(before) + len(after)
-
-
-@pytest.mark.parametrize("kind", NO_IDS)
-def test_a_value_that_is_not_an_id_does_not_hide_the_tokens_next_to_it(kind: str) -> None:
-    prior = Prior([*NO_IDS[kind], 7], [*NO_IDS[kind], 8], ParsedResponse(""))
-    # Only the prompt contains the history.
-    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"])

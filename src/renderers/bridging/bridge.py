@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
+from renderers.bridging.prior import Prior, contains, has_known_ids
 from renderers.bridging.proofs import (
     Outcome,
     Proof,
@@ -30,7 +30,7 @@ from renderers.bridging.suffix import (
     suffix_text,
 )
 from renderers.bridging.written_turn import Rollout, parsed_turn, suffix_of_written_turn
-from renderers.core.completions import CompletionState, ParsedResponse, ReasoningState, Region
+from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
@@ -39,7 +39,6 @@ from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
-from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 _OF_THE_TURN = (BridgeReason.HISTORY_REWRITTEN, BridgeReason.NO_STOP_TOKEN, BridgeReason.SUFFIX_VARIES)
 """The reasons that may not hold for the turn itself, although they hold for its sample."""
@@ -88,52 +87,6 @@ class Bridge:
         return self.matches_rerender
 
 
-class Prior(NamedTuple):
-    """A rollout to extend."""
-
-    prompt: list[Any]
-    completion: list[Any]
-    parsed: ParsedResponse
-    """The parsed completion."""
-
-    @property
-    def state(self) -> CompletionState:
-        return self.parsed.state
-
-    @property
-    def around_stop(self) -> tuple[list[Any], list[Any]]:
-        """The ids of the completion before its stop token, and those after it."""
-        stop, ids = self.state.stop_token_id, self.completion
-        place = len(ids) if stop is None else _index_of(ids, stop)
-        return ids[:place], ids[place + 1 :]
-
-    def has(self, token: int | None) -> bool:
-        """Return True if a token is in the prompt."""
-        return token is not None and _contains(self.prompt, token)
-
-
-def _index_of(ids: list[Any], token: int) -> int:
-    """Return the index of a token; the number of ids if it is not there."""
-    try:
-        place = ids.index(token)
-        if type(ids[place]) is int:
-            return place
-    except ValueError:
-        return len(ids)
-    except Exception:
-        # An object that is not an id may raise anything when it is compared.
-        pass
-    return next((index for index, other in enumerate(ids) if type(other) is int and other == token), len(ids))
-
-
-def _contains(ids: Sequence[Any], token: int) -> bool:
-    try:
-        return token in ids
-    except Exception:
-        # An object that is not an id may raise anything when it is compared.
-        return any(type(other) is int and other == token for other in ids)
-
-
 def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | None:
     """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
     if not prompt:
@@ -141,19 +94,6 @@ def find_missing(prompt: Sequence[Any], new: Sequence[Any]) -> BridgeRefusal | N
     if not new:
         return refuse(BridgeReason.NOTHING_NEW, "there are no new messages to add after the completion")
     return None
-
-
-def _has_known_ids(ids: list[Any], texts: Mapping[int, str]) -> bool:
-    """Return True if all ids are ids of the vocabulary. No text has any other id."""
-    try:
-        numbers = {*array("I", ids)}
-    except Exception:
-        # An object that is not an id may raise anything when it is converted.
-        return False
-    if isinstance(texts, TokenTexts):
-        # Only ids with a token are kept.
-        numbers -= texts.keys()
-    return all(texts[number] != UNKNOWN for number in numbers)
 
 
 def _no_stop_token(detail: str) -> BridgeRefusal:
@@ -226,7 +166,7 @@ class Extension:
         def matches() -> bool:
             # The rollout is taken from the copy of its ids: the caller may change the lists.
             unchanged = complete and all(item.change is None for item in evidence)
-            return unchanged and _has_known_ids(ids[:before], texts)
+            return unchanged and has_known_ids(ids[:before], texts)
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
@@ -265,7 +205,7 @@ class Extension:
         if prior.state.stop_token_id is None or self.context.text_uses.compares_messages:
             return None
         turn = parsed_turn(prior.parsed, self.new)
-        if turn is None or not _has_known_ids(prior.completion, vocab.token_texts):
+        if turn is None or not has_known_ids(prior.completion, vocab.token_texts):
             return None
         outcomes = likely_outcomes(
             self._proof(sample, self.context), has_token=self._has_token, after_assistant=self._after_assistant
@@ -337,7 +277,7 @@ class Extension:
         prior, token_ids = self.prior, self.context.tokenizer.added_tokens
         stop = prior.state.stop_token_id
         ends = {token_ids[text] for text in (outcome.stop, outcome.last_stop) if text in token_ids}
-        if any(_contains(prior.completion[-1:], token) for token in ends):
+        if any(contains(prior.completion[-1:], token) for token in ends):
             return ""
         if stop is not None:
             if not outcome.stop:
@@ -346,7 +286,7 @@ class Extension:
                     f"the completion ends with the stop token {name}, which the template never writes"
                 )
             before, _ = prior.around_stop
-            if stop not in ends and outcome.stop in token_ids and _contains(before[-1:], token_ids[outcome.stop]):
+            if stop not in ends and outcome.stop in token_ids and contains(before[-1:], token_ids[outcome.stop]):
                 end = f"the assistant's turn ends with {outcome.stop!r}"
                 name = self._name_token(stop)
                 return _no_stop_token(f"{end}, and the template does not write the stop token {name} after it")
@@ -425,7 +365,7 @@ class Extension:
         token. It must be all text up to the next special token, else its tokens differ. `ids` include the stop token.
         """
         stop = self.prior.state.stop_token_id
-        if stop is None or _contains(self.prior.completion[-1:], stop):
+        if stop is None or contains(self.prior.completion[-1:], stop):
             return 0
         pattern = compile_alternation(self.context.special_tokens)
         pieces = pattern.split(added, maxsplit=2) if pattern else []
