@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
-from renderers.bridging.bridge import Bridge, Extension, Prior, find_missing
+from renderers.bridging.bridge import Bridge, Extension, find_missing
 from renderers.bridging.context import BridgeContexts
+from renderers.bridging.prior import Prior
 from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
@@ -51,7 +52,7 @@ from renderers.rendering.loss_reports import LossReporter
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
-from renderers.retention import find_contradiction, retention_of
+from renderers.retention import find_contradiction, keeping_switch, retention_of
 from renderers.settings import RendererSettings
 from renderers.switches import check_arguments
 from renderers.templating import ChatTemplate, TemplateLimits
@@ -563,15 +564,15 @@ class ChatRenderer:
         tool_list = normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self._make_parser(tool_list, prompt, {}).close(completion)
-            prior = Prior(prompt, completion, parsed.state, parsed.content)
+            parsed = self._make_parser(tool_list, prompt, {}, follows_calls=False).close(completion)
+            prior = Prior(prompt, completion, parsed)
             if process_multimodal:
                 _reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
-            retention = self.settings.thinking_retention or (
-                self._retention_in(context.pipeline) if arguments else self._default_retention
-            )
-            return Extension(context, prior, messages, retention, self._loss_reporter).bridge()
+            retention = self._retention_in(context.pipeline) if arguments else self._default_retention
+            retention = self.settings.thinking_retention or retention
+            switch = keeping_switch(self.family_match.family, context.pipeline.arguments)
+            return Extension(context, prior, messages, retention, self._loss_reporter, switch).bridge()
 
     def bridge_to_next_turn(
         self,

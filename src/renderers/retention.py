@@ -55,3 +55,16 @@ def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -
         if name in switches:
             values |= dict.fromkeys(THINKING_SWITCHES, switches[name])
     return "all" if "all" in [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value] else None
+
+
+def keeping_switch(family: Family, switches: Mapping[str, Any]) -> str | None:
+    """Return the switch of a family that keeps the reasoning of earlier turns, as an argument; None if there is none.
+
+    >>> from renderers.families import FAMILIES
+    >>> keeping_switch(FAMILIES["qwen3.6"], {})
+    'preserve_thinking=True'
+    """
+    for rule in family.retains:
+        if rule.keeps == "all" and rule.switch not in THINKING_SWITCHES and switches.get(rule.switch) is not rule.value:
+            return f"{rule.switch}={rule.value}"
+    return None

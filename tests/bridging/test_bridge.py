@@ -286,7 +286,8 @@ def test_a_refusal_has_a_reason(reason: BridgeReason, completion: str, new: list
 
 def test_a_refusal_contains_the_index_of_the_message_and_the_error_of_the_template() -> None:
     detail = refused(embedded(), "A<|end|>", BYE, {"role": "critic", "content": "x"}).detail
-    assert detail == "new message 1: There is no role critic: use system, user, assistant or tool. Fix the messages."
+    error = "new message 1: There is no role critic: use system, user, assistant or tool."
+    assert detail == f"the template rejects {error} Fix the messages."
 
 
 @pytest.mark.parametrize("new", [[], None])
@@ -317,11 +318,50 @@ def test_a_template_that_does_not_append_is_refused(reason: BridgeReason, templa
 
 def test_a_refusal_shows_the_text_that_would_change() -> None:
     template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
-    detail = refused(embedded(chat_template=template + PROMPT), "A<|end|>").detail
+    detail = refused(embedded(chat_template=template + PROMPT), "a<|end|>").detail
     assert detail == (
-        "new message 0 (user): if the turn follows a question, the template changes or leaves out its content. "
-        "Set thinking_retention, or render the whole conversation."
+        "if new message 0 (user) follows the assistant's turn, the template changes or drops the content of that turn. "
+        'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
     )
+
+
+def test_a_turn_that_the_template_would_change_is_bridged_if_this_one_stays_the_same() -> None:
+    template = TURN.replace("m.content", "m.content | upper if m.role == 'assistant' and not loop.last else m.content")
+    renderer = embedded(chat_template=template + PROMPT)
+    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "A<|end|>"), [BYE])
+    assert isinstance(bridged, Bridge)
+    assert bridged.matches_rerender
+    conversation = [HI, {"role": "assistant", "content": "A"}, BYE]
+    assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
+
+
+CHATML = """{%- for m in messages %}{{ '<|turn|>' + m.role + '\n' + m.content }}
+{%- if add_generation_prompt or not loop.last %}{{ '<|end|>\n' }}{% endif %}{% endfor %}
+{%- if add_generation_prompt and messages[-1].role != 'assistant' %}{{ '<|turn|>assistant\n' }}{% endif %}"""
+"""Ends the last turn only if a generation prompt follows, and writes no calls."""
+
+
+@pytest.mark.parametrize("completion", ["A<|end|>", " a \n<|end|>", "<|call|>{}<|/call|><|end|>", "A"])
+@pytest.mark.parametrize("role", ["user", "tool", "system"])
+def test_a_template_that_does_not_end_the_last_turn_is_bridged(completion: str, role: str) -> None:
+    renderer = embedded(chat_template=CHATML)
+    prompt, completed = prompt_of(renderer), ids_of(renderer, completion)
+    bridged = renderer.bridge(prompt, completed, [{"role": role, "content": "R"}])
+    assert isinstance(bridged, Bridge)
+    closing = "" if completion.endswith("<|end|>") else "<|end|>"
+    added = bridged.tokens.token_ids[len(prompt) + len(completed) :]
+    assert renderer.tokenizer.decode(added) == f"{closing}\n<|turn|>{role}\nR<|end|>\n<|turn|>assistant\n"
+
+
+def test_a_token_of_the_completion_does_not_count_as_one_of_the_history() -> None:
+    # After a result, the template writes no header before the next turn.
+    header = "{% if not (loop.previtem and loop.previtem.role == 'tool') %}{{ '<|turn|>' + m.role + '\\n' }}{% endif %}"
+    body = "{{ m.content }}{{ '<|call|>' if m.tool_calls }}{{ '<|end|>\\n' }}"
+    template = "{% for m in messages %}" + header + body + "{% endfor %}"
+    renderer = embedded(chat_template=template + PROMPT)
+    prompt, completion = prompt_of(renderer), ids_of(renderer, "<|call|><|end|>")
+    bridged = renderer.bridge(prompt, completion, [{"role": "tool", "content": "R"}])
+    assert isinstance(bridged, Bridge), bridged
 
 
 def test_a_refusal_says_in_words_that_reasoning_is_dropped(hub: object) -> None:
@@ -331,14 +371,32 @@ def test_a_refusal_says_in_words_that_reasoning_is_dropped(hub: object) -> None:
     bridged = renderer.bridge(prompt, renderer.tokenizer.encode(call), [result("R", name="get"), BYE], tools=[TOOL])
     assert isinstance(bridged, BridgeRefusal)
     assert bridged.detail == (
-        "new messages 0 (tool) and 1 (user): if the turn follows a question, the template leaves out its reasoning. "
-        "Set thinking_retention, or render the whole conversation."
+        "if new messages 0 (tool) and 1 (user) follow the assistant's turn, the template drops the reasoning of that "
+        'turn. Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
     )
+
+
+@HUB
+def test_a_refusal_names_the_switch_that_keeps_reasoning() -> None:
+    assert "bridge with clear_thinking=False," in refused(hub("glm-4.7-flash"), "Hm</think>Yes<|user|>").detail
+    assert "bridge with preserve_thinking=True," in refused(hub("qwen3.6"), "Hm\n</think>\n\nYes<|im_end|>").detail
+    # The template of Qwen3 has no such switch.
+    assert "bridge with" not in refused(hub("qwen3"), "<think>\nHm\n</think>\n\nYes<|im_end|>").detail
+
+
+@HUB
+def test_a_refusal_mentions_template_arguments_that_are_missing() -> None:
+    renderer = hub("qwen3")
+    prompt = renderer.render_ids([HI], add_generation_prompt=True, enable_thinking=False)
+    bridged = renderer.bridge(prompt, ids_of(renderer, "Yes<|im_end|>"), [BYE])
+    assert isinstance(bridged, BridgeRefusal)
+    assert "rendered with other template arguments: pass them to the bridge." in bridged.detail
+    assert isinstance(renderer.bridge(prompt, ids_of(renderer, "Yes<|im_end|>"), [BYE], enable_thinking=False), Bridge)
 
 
 def test_a_bridge_without_a_prompt_is_refused_with_the_remedy() -> None:
     bridged = embedded().bridge([], [1], [BYE])
-    detail = "the prompt has no ids, so there is no turn to extend. Render the first turn."
+    detail = "the previous prompt has no ids, so there is no turn to extend. Render the first turn."
     assert bridged == BridgeRefusal(BridgeReason.NO_PRIOR, detail)
 
 

@@ -57,7 +57,7 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 {%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-CHANGE = "new message 0 (user): if the turn follows a question, the template leaves out '<|/call|>' in it"
+CHANGE = "if new message 0 (user) follows the assistant's turn, the template drops '<|/call|>' in that turn"
 
 
 @pytest.mark.parametrize(("text", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
@@ -66,12 +66,15 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
     tokenizer = load_tokenizer(EMBEDDED)
     keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
     prompt, completion = prior_of(keeping, text)
-    refused = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
-    assert isinstance(refused, BridgeRefusal)
-    assert (refused.reason, refused.detail) == (
-        BridgeReason.HISTORY_REWRITTEN,
-        f"{CHANGE}. Set thinking_retention, or render the whole conversation.",
-    )
+    result = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
+    if text.endswith("<|end|>"):
+        # The completion ends as the template ends an earlier turn.
+        assert isinstance(result, Bridge)
+        assert result.matches_rerender
+    else:
+        assert isinstance(result, BridgeRefusal)
+        remedy = 'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)
     assert not bridged.keeps

@@ -39,19 +39,22 @@ def test_histories_that_agree_are_evidence() -> None:
 
 
 def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -> None:
-    assert chosen() == BridgeRefusal(BridgeReason.MESSAGE_REFUSED, "No. Fix the messages.")
+    assert chosen() == BridgeRefusal(
+        BridgeReason.MESSAGE_REFUSED, "the template rejects new message 0 (user): No. Fix the messages."
+    )
 
 
 def test_a_difference_between_histories_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
-    detail = "the template adds one if the turn follows a question, and other if it follows a tool result"
+    detail = "the template writes one if the turn follows a question, and other if it follows a tool result"
+    detail = f"{detail}, and a bridge does not know the earlier messages"
     detail = f"new message 0 (user): {detail}. Render the whole conversation."
     assert refusal == BridgeRefusal(BridgeReason.SUFFIX_VARIES, detail)
 
 
 def test_a_difference_between_possible_calls_is_shown() -> None:
     refusal = chosen(outcome(), outcome(suffix=1))
-    assert "adds one or other, depending on names or ids of calls that are not known." in refusal.detail
+    assert "writes one or other, depending on names or ids of calls that are not known." in refusal.detail
 
 
 def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
@@ -84,8 +87,8 @@ def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
     choice = chosen(outcome(change="x would become y"), new=new, retention=retention)
     assert isinstance(choice, BridgeRefusal) != accepted
     if not accepted:
-        detail = "if the turn follows a question, x would become y. Set thinking_retention, or"
-        detail = f"new message 0 ({new[0]['role']}): {detail} render the whole conversation."
+        detail = f"if new message 0 ({new[0]['role']}) follows the assistant's turn, x would become y."
+        detail = f'{detail} Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
         assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, detail)
 
 

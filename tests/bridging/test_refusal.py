@@ -14,11 +14,17 @@ TABLE = Path(__file__).parents[2] / "docs" / "reference" / "bridge-reasons.md"
 
 
 def test_each_reason_has_the_remedy_of_the_docs() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| .* \| ([^|]*) \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
     assert {reason: fix.lower() for reason, fix in rows} == {
         reason.value: REMEDIES[reason].removesuffix(".").replace("the whole conversation", "the conversation").lower()
         for reason in BridgeReason
-    } | {"history_rewritten": "set `thinking_retention`, or render the conversation"}
+    } | {"history_rewritten": 'pass `thinking_retention="all"` to keep the tokens, or render the conversation'}
+
+
+def test_the_docs_have_a_detail_with_the_remedy_for_each_reason() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (?!.* \| )(.*) \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [reason for reason, _ in rows] == [reason.value for reason in BridgeReason]
+    assert [reason for reason, detail in rows if not detail.endswith(REMEDIES[BridgeReason(reason)])] == []
 
 
 @pytest.mark.parametrize(("fault", "detail"), [("no", "no. Fix the messages."), ("No!", "No! Fix the messages.")])

@@ -22,8 +22,9 @@ from renderers import (
 )
 from renderers.core.completions import ToolCallEnd
 from renderers.parsing.compiled import compile_grammar
+from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser, find_prefill
-from renderers.parsing.pieces import NO_PIECES
+from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.completions import Vocabulary, completions, grammar_of, reader_of_bytes
 from tests.support.models import hub_models
@@ -246,9 +247,40 @@ def test_it_does_not_matter_when_the_end_of_the_prompt_is_scanned(key: str) -> N
                 assert repr(now.last_events) == repr(later.last_events)
 
 
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_a_prompt_with_a_stop_token_after_the_header_leaves_nothing_open(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=True)
+    for prompt in completions(key):
+        prefill = reader.compiled.marker_text.pieces(reader.encode(f"{prompt}<|stop|>more"))
+        for text in completions(key)[5:8]:
+            after, anew = (ResponseParser(reader.compiled, reader.tools, prefill=p) for p in (prefill, NO_PIECES))
+            assert repr(after.close(reader.encode(text))) == repr(anew.close(reader.encode(text))), (prompt, text)
+
+
 def test_a_special_token_without_text_is_not_a_header() -> None:
     vocabulary = Vocabulary(["", "a"], {"<|turn|>": 0})
     compiled = compile_grammar(grammar_of("hermes"), vocabulary, stops=())
     assert find_prefill(compiled, [0, 1]) == NO_PIECES
     anchors = Vocabulary(["", "a"], {"<|other|>": 0})
     assert find_prefill(compile_grammar(grammar_of("hermes"), anchors, stops=()), [0, 1]) == NO_PIECES
+
+
+def _state_after(renderer: ChatRenderer, prompt: list[int], completion: list[int]) -> Any:
+    """Parse a completion after a prompt, of which all ids are searched for the header at once."""
+    compiled = renderer._compiled_grammar
+    _, found, prefill = compiled.marker_text.byte_text(prompt).rpartition(compiled.header)
+    pieces = Pieces.of(split_at_marker_tokens(prefill)) if found else NO_PIECES
+    return ResponseParser(compiled, None, prefill=pieces).close(completion)
+
+
+@pytest.mark.parametrize("distance", [0, 1, 12, 13, 14, 15, 16, 17, 126, 127, 128, 129, 2000])
+@pytest.mark.parametrize("after_header", ["", "<|think|>", "Yes.<|end|>", "<|call|>", "<|think|>Hm.<|/think|>"])
+def test_a_header_is_found_at_any_distance_from_the_end_of_a_prompt(distance: int, after_header: str) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    encode = renderer.tokenizer.encode
+    lead = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    filler = encode(" a", add_special_tokens=False)[-1:] * distance
+    prompt = [*lead, *encode(after_header, add_special_tokens=False), *filler]
+    completion = encode("So.<|/think|>Well.<|end|>", add_special_tokens=False)
+    expected = _state_after(renderer, prompt, completion)
+    assert renderer.parse_response(completion, prompt_ids=prompt) == expected

@@ -190,7 +190,7 @@ def test_a_message_that_it_rejects_is_refused_with_its_reason(renderer: ChatRend
     prompt = renderer.render_ids([ASK], add_generation_prompt=True)
     refusal = renderer.bridge(prompt, renderer.tokenizer.encode("Hello!<|end|>"), [{"role": "judge", "content": "No"}])
     assert isinstance(refusal, BridgeRefusal)
-    assert refusal.detail == "new message 0: there is no role judge. Fix the messages."
+    assert refusal.detail == "the template rejects new message 0: there is no role judge. Fix the messages."
 
 
 def test_it_has_no_template(renderer: ChatRenderer) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "REFUSED_WITH_ALL",
     "TEMPLATES",
     "Case",
+    "append_only_cases",
     "cases",
     "keeping_all",
     "outcome_of",
@@ -82,7 +83,7 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "gemma-4": {"suffix_varies": 2},
     "mistral-small-3.2": {"history_rewritten": 3},
     "smollm3": {"reasoning_open": 2, "history_rewritten": 2},
-    "llamacpp__Apertus-8B-Instruct": {"history_rewritten": 16},
+    "llamacpp__Apertus-8B-Instruct": {"history_rewritten": 1},
     "llamacpp__Apriel-1.6-15b-Thinker-fixed": {"history_rewritten": 2},
     "llamacpp__Bielik-11B-v3.0-Instruct": {"reasoning_open": 2, "history_rewritten": 38, "suffix_varies": 16},
     "llamacpp__Cohere2MoE": {"suffix_varies": 26},
@@ -99,7 +100,6 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "llamacpp__google-gemma-4-31B-it": {"no_stop_token": 2},
     "llamacpp__llama-cpp-rwkv-world": {"no_stop_token": 2, "history_rewritten": 2},
     "llamacpp__mistralai-Mistral-Nemo-Instruct-2407": {"history_rewritten": 22, "suffix_varies": 39},
-    "llamacpp__muse-glimmer": {"history_rewritten": 2},
     "llamacpp__openbmb-MiniCPM5-1B": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__tencent-Hy3": {"no_stop_token": 77},
     "trl__deepseekv3": {"history_rewritten": 4},
@@ -185,6 +185,57 @@ def cases(
                     continue
                 if case is not None:
                     yield case
+
+
+def append_only_cases(
+    renderer: ChatRenderer, conversations: dict[str, list[dict[str, Any]]] = CONVERSATIONS
+) -> Iterator[Case]:
+    """Yield the turns after which the next prompt begins with the prompt: the completion is the text in between.
+
+    Both prompts are rendered with a generation prompt. Turns that the template splits or leaves out are not yielded,
+    nor are those that it ends with a stop token only if nothing follows.
+    """
+    for name, conversation in conversations.items():
+        turns = list(_turns(conversation))
+        for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
+            for tools in (None, TOOLS):
+                try:
+                    case = _append_only_case(renderer, name, conversation, at, end, tools)
+                except (MessageError, TemplateError):
+                    continue
+                if case is not None:
+                    yield case
+
+
+def _append_only_case(
+    renderer: ChatRenderer,
+    name: str,
+    conversation: list[dict[str, Any]],
+    at: int,
+    end: int,
+    tools: list[dict[str, Any]] | None,
+) -> Case | None:
+    prompt, _ = _run(renderer, conversation[:at], tools, prompt=True)
+    if _opens_reasoning(renderer, prompt.text) and not _has_reasoning(renderer, conversation[at]):
+        conversation = [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
+    full, labels = _run(renderer, conversation[:end], tools, prompt=True)
+    stops = tuple(renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids())
+    turn = _end(labels, at)
+    if not full.text[:turn].endswith(stops):
+        # The first token of the next message may be a stop token.
+        turn += next((len(stop) for stop in stops if full.text.startswith(stop, turn)), 0)
+    alone, own_labels = _run(renderer, conversation[: at + 1], tools, prompt=False)
+    ends_otherwise = alone.text[: _end(own_labels, at)].endswith(stops) and not full.text[:turn].endswith(stops)
+    bodies = [span for span in full.spans if span.message == at and span.path and span.path[0] != "tool_calls"]
+    is_split = any(turn <= span.start < span.end for span in bodies)
+    lost = any(number not in {span.message for span in full.spans} for number in range(at + 1, end))
+    if not full.text.startswith(prompt.text) or turn <= len(prompt.text) or ends_otherwise or is_split or lost:
+        return None
+    texts = prompt.text, full.text[len(prompt.text) : turn], full.text[turn:]
+    ids = [renderer.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    label = f"{name}, message {at}{', tools' if tools else ''}"
+    new = conversation[at + 1 : end]
+    return Case(label, ids[0], ids[1], new, tools, [*ids[0], *ids[1], *ids[2]], ids[2], keeps=True, lost=False)
 
 
 def keeping_all(renderer: ChatRenderer) -> ChatRenderer:

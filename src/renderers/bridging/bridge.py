@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
+from renderers.bridging.prior import Prior, has_known_ids
 from renderers.bridging.proofs import (
     Outcome,
+    Proof,
     Sample,
     choose_outcome,
     classify_sample,
     closing_text,
     describe_error,
     find_fault,
+    likely_outcomes,
     prove,
 )
-from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.bridging.suffix import (
     SuffixPiece,
     read_suffix,
     suffix_text,
 )
-from renderers.core.completions import CompletionState, Region
+from renderers.bridging.written_turn import Rollout, find_written_turn, parsed_turn
+from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
@@ -36,8 +40,11 @@ from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.programs.base import REJECTIONS
 from renderers.rendering.loss_reports import LossReporter
-from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
+_OF_THE_TURN = (BridgeReason.HISTORY_REWRITTEN, BridgeReason.NO_STOP_TOKEN, BridgeReason.SUFFIX_VARIES)
+"""The reasons that may not hold for the turn itself, although they hold for its sample."""
+_PROMPT_END = 64
+"""The number of tokens at the end of a prompt that may be a generation prompt."""
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
 
@@ -81,43 +88,13 @@ class Bridge:
         return self.matches_rerender
 
 
-class Prior(NamedTuple):
-    """A rollout to extend."""
-
-    prompt: list[int]
-    completion: list[int]
-    state: CompletionState
-    content: str
-    """The content of the completion, beside reasoning and calls."""
-
-    @property
-    def around_stop(self) -> tuple[list[int], list[int]]:
-        """The ids of the completion before its stop token, and those after it."""
-        stop, ids = self.state.stop_token_id, self.completion
-        place = ids.index(stop) if stop is not None and stop in ids else len(ids)
-        return ids[:place], ids[place + 1 :]
-
-    def has(self, token: int | None) -> bool:
-        """Return True if a token is in the rollout."""
-        return token is not None and (token in self.completion or token in self.prompt)
-
-
 def find_missing(prompt: Sequence[int], new: Sequence[Any]) -> BridgeRefusal | None:
     """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
     if not prompt:
-        return refuse(BridgeReason.NO_PRIOR, "the prompt has no ids, so there is no turn to extend")
+        return refuse(BridgeReason.NO_PRIOR, "the previous prompt has no ids, so there is no turn to extend")
     if not new:
         return refuse(BridgeReason.NOTHING_NEW, "there are no new messages to add after the completion")
     return None
-
-
-def _has_known_ids(ids: list[int], texts: Mapping[int, str]) -> bool:
-    """Return True if all ids are ids of the vocabulary. No text has any other id."""
-    numbers = {*ids}
-    if isinstance(texts, TokenTexts):
-        # Only ids with a token are kept.
-        numbers -= texts.keys()
-    return all(texts[number] != UNKNOWN for number in numbers)
 
 
 def _no_stop_token(detail: str) -> BridgeRefusal:
@@ -150,6 +127,8 @@ class Extension:
     new: Sequence[JsonObject]
     retention: ThinkingRetention | None
     losses: LossReporter
+    keeping_switch: str | None = None
+    """The template argument that keeps the reasoning of earlier turns, such as `clear_thinking=False`."""
 
     def bridge(self) -> Bridge | BridgeRefusal:
         """Extend the rollout by the new messages, or return the refusal.
@@ -158,11 +137,15 @@ class Extension:
         """
         state = self.prior.state
         if "assistant" in self._roles:
-            message = f"new message {self._roles.index('assistant')} is the assistant's"
-            detail = f"{message}, but only the tokens of the completion can be"
+            message = f"new message {self._roles.index('assistant')} is an assistant message"
+            detail = f"{message}. A bridge adds none, because the model has to sample their tokens"
             return refuse(BridgeReason.ASSISTANT_MESSAGE, detail)
         if state.region is Region.REASONING and state.stop_token_id is not None:
-            return refuse(BridgeReason.REASONING_OPEN, "the model stopped within its reasoning")
+            stop = self._name_token(state.stop_token_id)
+            detail = (
+                f"the completion ends with the stop token {stop} within its reasoning. No template writes such a turn"
+            )
+            return refuse(BridgeReason.REASONING_OPEN, detail)
         suffixes: list[_Suffix] = []
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
@@ -171,11 +154,13 @@ class Extension:
             suffixes.append(suffix)
         if len(suffixes) > 1 and len({suffix.text for suffix in suffixes}) > 1:
             calls, other = (quote_short(suffix.text) for suffix in suffixes)
-            detail = f"the template adds {calls} if the turn consists of calls alone, else {other}"
-            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
+            detail = f"the template writes {calls} if the assistant's turn consists of tool calls alone, else {other}"
+            unknown = "The completion contains no call that could be parsed"
+            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}. {unknown}")
         first = suffixes[0]
         if not first.begins_with_stop and not self._keeps_last_token(first.text):
-            return _no_stop_token("the turn ends with text, and the text after it would change its last token")
+            detail = "the completion ends with text, and its last token would be another one with the text after it"
+            return _no_stop_token(detail)
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
         ids, tokens = self._join_tokens(first)
@@ -186,7 +171,7 @@ class Extension:
         def matches() -> bool:
             # The rollout is taken from the copy of its ids: the caller may change the lists.
             unchanged = complete and all(item.change is None for item in evidence)
-            return unchanged and _has_known_ids(ids[:before], texts)
+            return unchanged and has_known_ids(ids[:before], texts)
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
@@ -195,7 +180,7 @@ class Extension:
         return [message["role"] for message in self.new]
 
     def _possible_turns(self) -> Iterator[Turn]:
-        state, content = self.prior.state, self.prior.content
+        state, content = self.prior.state, self.prior.parsed.content
         if not state.calls and "tool" in self._roles:
             # Calls that could not be parsed may be the whole turn, or follow other content.
             yield Turn(state.reasoning, "", ())
@@ -208,23 +193,51 @@ class Extension:
         if sample.turn.content in ("", PROBE_CONTENT):
             turn = turn._replace(content=sample.turn.content)
         suffix = self._suffix_by_proof(turn, sample, self.context)
+        if isinstance(suffix, BridgeRefusal) and suffix.reason in _OF_THE_TURN:
+            suffix = self._suffix_of_written_turn(sample) or suffix
         if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
         return self._suffix_by_proof(turn, Sample(turn, self.new), self.context.exactly) or refuse(
-            BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: the template renders them in different ways"
+            BridgeReason.SUFFIX_VARIES,
+            f"{describe_new(self.new)}: their text depends on earlier messages, which a bridge does not know",
         )
+
+    def _suffix_of_written_turn(self, sample: Sample) -> _Suffix | None:
+        """Return the suffix if the template writes the turn as the model did; None if it does not."""
+        prior, vocab = self.prior, self.context.tokenizer.vocab
+        # The end of a turn without a stop token is not known. Sample histories repeat samples, not the real messages.
+        if prior.state.stop_token_id is None or self.context.text_uses.compares_messages:
+            return None
+        turn = parsed_turn(prior.parsed, self.new)
+        if turn is None or not has_known_ids(prior.completion, vocab.token_texts):
+            return None
+        outcomes = likely_outcomes(
+            self._proof(sample, self.context), has_token=self._has_token, after_assistant=self._after_assistant
+        )
+        histories = {id(outcome.history): outcome.history for outcome in outcomes}.values()
+        completion = self.context.tokenizer.decode(prior.completion)
+        written = find_written_turn(self.context, histories, turn, Rollout(prior.prompt, completion), self.new)
+        if written is None:
+            return None
+        evidence = tuple(BridgeEvidence(history.name, None) for history in histories)
+        last = self.context.tokenizer.decode(prior.completion[-1:])
+        is_special = last in self.context.special_tokens
+        return _Suffix(last if is_special else "", read_suffix(*written), is_special, evidence, written.followed)
+
+    def _proof(self, sample: Sample, context: BridgeContext) -> Proof:
+        return context.remember(("proof", hash_text(repr(sample))), lambda: prove(context, sample))
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        key = hash_text(repr(sample))
-        proof = context.remember(("proof", key), lambda: prove(context, sample))
+        proof = self._proof(sample, context)
         chosen = choose_outcome(
             proof,
             has_token=self._has_token,
             after_assistant=self._after_assistant,
             new=self.new,
             retention=self.retention,
+            hint=self._hint,
         )
         if isinstance(chosen, BridgeRefusal):
             return chosen
@@ -237,9 +250,27 @@ class Extension:
             if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
-            return _Suffix(outcome.stop + closing, read_suffix(followed), begins_with_stop, evidence, followed)
+            return _Suffix(
+                outcome.stop + closing, read_suffix(followed, followed.end), begins_with_stop, evidence, followed
+            )
         except REJECTIONS as error:
-            return refuse(BridgeReason.MESSAGE_REFUSED, describe_error(error, len(outcome.history.messages)))
+            return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
+
+    def _hint(self) -> str:
+        """Return a remedy for a history that would be rewritten, beside the common ones; empty if there is none."""
+        turn_format, end = self.context.turn_format, self.context.tokenizer.decode(self.prior.prompt[-_PROMPT_END:])
+        headers = [header for role in ("user", "tool") for header in turn_format.headers(role)]
+        matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]
+        if matching and not any(header.is_default for header in matching):
+            return "The prompt was rendered with other template arguments: pass them to the bridge."
+        switch = self.keeping_switch
+        is_read = switch is not None and turn_format.key.program.mentions(switch.partition("=")[0])
+        if is_read and self.prior.state.reasoning is ReasoningState.SOME:
+            return f"Render and bridge with {switch}, so that the template keeps the reasoning."
+        return ""
+
+    def _name_token(self, token: int) -> str:
+        return f"{self.context.tokenizer.decode([token])!r} ({token})"
 
     def _has_token(self, text: str) -> bool:
         return self.prior.has(self.context.tokenizer.added_tokens.get(text))
@@ -257,26 +288,33 @@ class Extension:
             return ""
         if stop is not None:
             if not outcome.stop:
-                return _no_stop_token(f"the template does not write the stop token {stop}")
+                name = self._name_token(stop)
+                return _no_stop_token(
+                    f"the completion ends with the stop token {name}, which the template never writes"
+                )
             before, _ = prior.around_stop
             if stop not in ends and outcome.stop in token_ids and token_ids[outcome.stop] in before[-1:]:
-                end = f"the turn ends with {outcome.stop!r}"
-                return _no_stop_token(f"{end}, and the template does not write the stop token {stop} after it")
+                end = f"the assistant's turn ends with {outcome.stop!r}"
+                name = self._name_token(stop)
+                return _no_stop_token(f"{end}, and the template does not write the stop token {name} after it")
             # Text after a stop token that begins the next message would belong to that message.
             return "" if stop in ends and not outcome.stop_is_next else outcome.stop
         if not outcome.stop and "tool" in self._roles:
-            end = "the turn that called the tool was cut off"
-            return _no_stop_token(f"{end}, and the template does not end a turn with a special token")
+            end = "the completion does not end with a stop token"
+            detail = f"{end}, and the template ends an assistant's turn with text, so it may be complete or cut off"
+            return _no_stop_token(detail)
         closing = self.context.remember(
             ("closing", hash_text(repr(sample)), outcome.history.features, outcome.stop, prior.state.region),
             lambda: closing_text(self.context, sample, outcome, prior.state.region),
         )
         if closing is None:
-            detail = "the template renders no such turn, so it cannot be closed"
+            detail = (
+                "the completion was cut off within its reasoning, and the template cannot write a turn without content"
+            )
             return refuse(BridgeReason.REASONING_OPEN, detail)
         if closing and not outcome.stop:
-            end = f"the template ends a turn with {closing!r}"
-            return _no_stop_token(f"{end}, which is not a special token and may be in the completion")
+            end = f"the template ends an assistant's turn with {closing!r}"
+            return _no_stop_token(f"{end}, which is text and no special token, so it may be in the completion or not")
         return closing
 
     def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext
 from renderers.bridging.sample_histories import Turn, sample_histories, substitute_turn
 from renderers.core.completions import CalledTool, ReasoningState
+from renderers.core.jsontypes import JsonObject
+from renderers.core.text import common_prefix_length
 from renderers.programs.base import REJECTIONS
 
 
@@ -23,15 +26,33 @@ class CallDelimiters(NamedTuple):
 
 def call_delimiters(context: BridgeContext) -> CallDelimiters:
     """Return the delimiters of a turn that consists of a call; empty if the template writes no calls."""
+    found = [delimiters for arguments in _ARGUMENTS if (delimiters := _delimiters_with(context, arguments))]
+    if not found:
+        return CallDelimiters()
+    # The text before the end of a call depends on the type of its last argument.
+    ends = [functools.reduce(_common_end, texts) for texts in zip(*(one.after for one in found), strict=True)]
+    return CallDelimiters(found[0].before, tuple(ends) if all(ends) else found[0].after)
+
+
+_ARGUMENTS: tuple[JsonObject, ...] = ({"x": "y"}, {"x": 1}, {})
+
+
+def _common_end(text: str, other: str) -> str:
+    return text[len(text) - common_prefix_length(text[::-1], other[::-1]) :]
+
+
+def _delimiters_with(context: BridgeContext, arguments: JsonObject) -> CallDelimiters | None:
+    """Return the delimiters of a call with some arguments; None if the template does not write it."""
     question = sample_histories()[0].messages
     call = substitute_turn(Turn(ReasoningState.NONE, "", (CalledTool(None, None),)), ())
+    call["tool_calls"][0]["function"] |= {"arguments": arguments}
     try:
         turn = context.render([*question, call], turn=1, prompt=False)
     except REJECTIONS:
-        return CallDelimiters()
+        return None
     calls = [span for span in turn.trace.spans if span.message == 1 and span.path[:1] == ("tool_calls",)]
     if not turn.end or not calls:
-        return CallDelimiters()
+        return None
     start = min(label.start for label in turn.own_labels if label.sampled)
     before, after = turn.trace.text[start : calls[0].start], turn.trace.text[calls[-1].end : turn.end]
     markers = context.turn_format.think_markers

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn, Scaffold
 from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
-from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse
+from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
 from renderers.bridging.sample_histories import (
     HistoryFeature,
     SampleHistory,
@@ -182,8 +182,8 @@ def _prove_history(
     if field == followed_field and tail != followed_tail:
         last_stop = alone.stop
         if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
-            detail = f"a turn ends with {_quote(tail)}, and with {_quote(followed_tail)} if messages follow"
-            fault = refuse(BridgeReason.NO_STOP_TOKEN, detail)
+            ends = f"with {_quote(tail)} if nothing follows it, and with {_quote(followed_tail)} if messages follow"
+            fault = refuse(BridgeReason.NO_STOP_TOKEN, f"the template ends an assistant's turn {ends}")
     end = followed.end
     stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
@@ -205,19 +205,24 @@ def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefus
     """Return the refusal if new messages are not rendered after the turn; None if they are."""
     trace, turn, end = followed.trace, followed.message, followed.end
     if not end:
-        return refuse(BridgeReason.NO_STOP_TOKEN, "the template does not render the turn before new message 0")
+        detail = f"the template writes nothing for the assistant's turn if {describe_new(new)} follow"
+        return refuse(BridgeReason.NO_STOP_TOKEN, detail if len(new) > 1 else f"{detail}s")
     owners = {span.message for span in trace.spans}
     for number, message in enumerate(new):
         if turn + 1 + number not in owners:
-            detail = f"new message {number}: the template writes nothing for the role {message['role']!r} here"
+            name = f"new message {number} ({message['role']})"
+            detail = f"{name}: the template writes nothing for a message of this role after an assistant's turn"
             return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)
     for span in trace.spans:
         if span.message > turn and span.path and span.start < min(span.end, end):
-            detail = f"new message {span.message - turn - 1}: the template writes it before the turn that it follows"
+            number = span.message - turn - 1
+            name = f"new message {number} ({new[number]['role']})"
+            detail = f"{name}: the template writes it before the assistant's turn that it follows"
             return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)
         # Names and ids of calls are those of the model. Its content is replaced with a probe word.
         if span.message == turn and span.path and span.path[0] != "tool_calls" and end < span.end > span.start:
-            detail = f"{describe_new(new)}: the template repeats {span.path[0]} of the turn after it"
+            field = str(span.path[0]).removesuffix("_content")
+            detail = f"{describe_new(new)}: the template repeats the {field} of the assistant's turn after it"
             return refuse(BridgeReason.SUFFIX_VARIES, detail)
     return None
 
@@ -227,21 +232,23 @@ def _describe_change(
 ) -> str | None:
     """Return how a template changes a prompt and its turn if messages follow; None if it does not."""
     own_text, text, markers = alone.trace.text, followed.trace.text, context.turn_format.think_markers
+    if turn.reasoning is ReasoningState.SOME and PROBE_REASONING not in text:
+        return "the template drops the reasoning of that turn"
     if not text.startswith(prompt):
         dropped = _quote(prompt[first_difference(prompt, text) :])
-        return f"the template does not write {dropped} before it, which the prompt ends with"
-    if not alone.end or not own_text.startswith(prompt):
-        dropped = _quote(prompt[first_difference(prompt, own_text) :])
-        return f"the template does not write {dropped} before a last turn, which the prompt ends with"
-    before = own_text[len(prompt) : alone.end].removesuffix(followed.stop)
+        return f"the template no longer writes {dropped}, with which the prompt ends"
+    # The last turn may begin in another way than the prompt ends.
+    sampled = min((label.start for label in alone.own_labels if label.sampled), default=alone.end)
+    start = len(prompt) if own_text.startswith(prompt) else sampled
+    before = own_text[start : alone.end].removesuffix(followed.stop)
     after = text[len(prompt) : followed.end].removesuffix(followed.stop)
     if turn.reasoning is ReasoningState.NONE and markers is not None:
         # The template may write markers around empty reasoning, which this turn does not contain.
         before = re.sub(rf"{re.escape(markers[0])}\s*{re.escape(markers[1])}\s*", "", before, count=1)
     if turn.content.strip() not in after:
-        return "the template changes or leaves out its content"
+        return "the template changes or drops the content of that turn"
     if turn.reasoning is ReasoningState.SOME and PROBE_REASONING not in after:
-        return "the template leaves out its reasoning"
+        return "the template moves the reasoning of that turn"
     return None if before == after else _describe_rewriting(before, after)
 
 
@@ -251,8 +258,10 @@ def _describe_rewriting(before: str, after: str) -> str:
     same = common_prefix_length(before[::-1], after[::-1])
     old, new = before[: len(before) - same], after[: len(after) - same]
     if not new:
-        return f"the template leaves out {_quote(old)} in it"
-    return f"the template writes {_quote(new)} for {_quote(old)} in it" if old else f"the template adds {_quote(new)}"
+        return f"the template drops {_quote(old)} in that turn"
+    if not old:
+        return f"the template adds {_quote(new)} to that turn"
+    return f"the template writes {_quote(new)} in place of {_quote(old)} in that turn"
 
 
 def choose_outcome(
@@ -262,41 +271,55 @@ def choose_outcome(
     after_assistant: Callable[[], bool],
     new: Sequence[JsonObject],
     retention: ThinkingRetention | None,
+    hint: Callable[[], str] = str,
 ) -> tuple[Outcome, tuple[BridgeEvidence, ...]] | BridgeRefusal:
     """Return the outcome to extend a rollout with and the evidence for it, or the refusal.
 
     `has_token` returns True if a special token is in the real history: a sample history that requires a token which is
-    not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message.
+    not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message. `hint`
+    returns a remedy for a history that would be rewritten.
     """
     if not proof.outcomes:
-        return refuse(BridgeReason.MESSAGE_REFUSED, proof.errors[0])
-    likely, first = proof.outcomes, proof.outcomes[0]
+        return refuse_message(proof.errors[0], new)
+    first = proof.outcomes[0]
     ends = first.stop, first.suffix
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
     # The real history, which may be long, is only searched if the result depends on it.
     if proof.agrees and (kept or not proof.rewrites):
         return first, proof.evidence
-    absent = _absent_features(likely, has_token, after_assistant)
-    likely = tuple(outcome for outcome in likely if absent.isdisjoint(outcome.history.features))
+    likely = likely_outcomes(proof, has_token=has_token, after_assistant=after_assistant)
     fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:
         return fault
     other = next((outcome for outcome in likely if (outcome.stop, outcome.suffix) != ends), None)
     if other is not None:
-        added = [proof.suffixes[outcome.suffix] for outcome in (first, other)]
-        detail = f"the template adds {added[0]} if the turn follows {first.history.name}"
-        detail = f"{detail}, and {added[1]} if it follows {other.history.name}"
-        if other.history is first.history:
-            detail = (
-                f"the template adds {added[0]} or {added[1]}, depending on names or ids of calls that are not known"
-            )
-        return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(new)}: {detail}")
+        return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(new)}: {_describe_suffixes(proof, first, other)}")
     evidence = describe_outcomes(likely)
     change = next((item for item in evidence if item.change is not None), None)
     if change is not None and not kept:
-        detail = f"{describe_new(new)}: if the turn follows {change.history}, {change.change}"
-        return refuse(BridgeReason.HISTORY_REWRITTEN, detail)
+        always = all(item.change is not None for item in evidence)
+        where = "" if always else f", at least in a conversation with {change.history} before it"
+        verb = "follow" if len(new) > 1 else "follows"
+        detail = f"if {describe_new(new)} {verb} the assistant's turn, {change.change}{where}"
+        return refuse(BridgeReason.HISTORY_REWRITTEN, detail, hint=hint())
     return first, evidence
+
+
+def _describe_suffixes(proof: Proof, first: Outcome, other: Outcome) -> str:
+    """Return how the texts after the turn differ."""
+    one, two = (proof.suffixes[outcome.suffix] for outcome in (first, other))
+    if other.history is first.history:
+        return f"the template writes {one} or {two}, depending on names or ids of calls that are not known"
+    cases = f"{one} if the turn follows {first.history.name}, and {two} if it follows {other.history.name}"
+    return f"the template writes {cases}, and a bridge does not know the earlier messages"
+
+
+def likely_outcomes(
+    proof: Proof, *, has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
+) -> tuple[Outcome, ...]:
+    """Return the outcomes for the histories that the real history may be like."""
+    absent = _absent_features(proof.outcomes, has_token, after_assistant)
+    return tuple(outcome for outcome in proof.outcomes if absent.isdisjoint(outcome.history.features))
 
 
 def _absent_features(

@@ -48,7 +48,7 @@ REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
         BridgeReason.MESSAGE_REFUSED: "Fix the messages.",
         BridgeReason.REASONING_OPEN: f"Drop the rollout, or {_RENDER}.",
         BridgeReason.NO_STOP_TOKEN: f"{_RENDER.capitalize()}.",
-        BridgeReason.HISTORY_REWRITTEN: f"Set thinking_retention, or {_RENDER}.",
+        BridgeReason.HISTORY_REWRITTEN: f'Pass thinking_retention="all" to keep the tokens, or {_RENDER}.',
         BridgeReason.SUFFIX_VARIES: f"{_RENDER.capitalize()}.",
     }
 )
@@ -61,17 +61,27 @@ class BridgeRefusal:
 
     reason: BridgeReason
     detail: str = ""
-    """The new message and its fault, the error of the template, or the text that would change, and the remedy."""
+    """What the template would do to which message, and the remedy."""
 
 
-def refuse(reason: BridgeReason, fault: str) -> BridgeRefusal:
-    """Return the refusal for a fault, with the remedy for its reason.
+def refuse(reason: BridgeReason, fault: str, *, hint: str = "") -> BridgeRefusal:
+    """Return the refusal for a fault, with the remedy for its reason after a hint.
 
     >>> refuse(BridgeReason.NOTHING_NEW, "there are no new messages").detail
     'there are no new messages. Pass the messages that follow the completion.'
     """
     stop = "" if fault.endswith((".", "!", "?")) else "."
-    return BridgeRefusal(reason, f"{fault}{stop} {REMEDIES[reason]}")
+    return BridgeRefusal(reason, " ".join(filter(None, (f"{fault}{stop}", hint, REMEDIES[reason]))))
+
+
+def refuse_message(error: str, new: Sequence[Mapping[str, Any]]) -> BridgeRefusal:
+    """Return the refusal for an error of the template, which may name one of the new messages.
+
+    >>> refuse_message("no tools here", [{"role": "tool"}]).detail
+    'the template rejects new message 0 (tool): no tools here. Fix the messages.'
+    """
+    rejected = error if error.startswith("new message ") else f"{describe_new(new)}: {error}"
+    return refuse(BridgeReason.MESSAGE_REFUSED, f"the template rejects {rejected}")
 
 
 class RefusalLog:

@@ -24,9 +24,9 @@ class SuffixPiece(NamedTuple):
     content: bool
 
 
-def read_suffix(followed: RenderedTurn) -> list[SuffixPiece]:
-    """Return the pieces after the turn of a run."""
-    text, end, turn = followed.trace.text, followed.end, followed.message
+def read_suffix(followed: RenderedTurn, end: int) -> list[SuffixPiece]:
+    """Return the pieces after the turn of a run, which ends at `end`."""
+    text, turn = followed.trace.text, followed.message
     return [
         SuffixPiece(
             text[max(start, end) : stop], max(message - turn - 1, -1), path, channel, content and message > turn

@@ -17,8 +17,8 @@ from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner, Scanner
 from renderers.parsing.tool_formats import TurnLayout
 
-_HEADER_SEARCH_TOKENS = 16
-"""The number of tokens at the end of a prompt in which a header is searched for first."""
+_FIRST_WINDOW, _WINDOW_GROWTH = 16, 8
+"""The number of tokens at the end of a prompt in which a header is searched for first, and the factor for the next."""
 
 _SCANNERS: dict[TurnLayout, type[Scanner]] = {
     TurnLayout.MARKERS: MarkerScanner,
@@ -114,20 +114,29 @@ def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefi
 def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
 
-    It may include the end of that turn and everything that follows it. Only the ids that are read are checked:
-    prompts are long, and most headers are near the end.
+    It may include the end of that turn and everything that follows it. It is empty if a stop token follows the header
+    at some distance: then the completion begins another turn. Only the ids that are read are checked: prompts are long,
+    and most headers are near the end.
 
     Raises:
         TypeError: An id is not an int. Names its position.
     """
-    header = compiled.header
-    for size in (_HEADER_SEARCH_TOKENS, len(prompt_ids)) if header else ():
+    header, size = compiled.header, _FIRST_WINDOW
+    ends_turn = compiled.stop_markers.occurs_in
+    # A window may begin within a header, so a stop token in the header shows nothing.
+    may_skip = not ends_turn(header)
+    while header:
         ids = prompt_ids[-size:]
         if find_invalid_id(ids) >= 0:
             ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
-        _, found, prefill = compiled.marker_text.byte_text(ids).rpartition(header)
+        text = compiled.marker_text.byte_text(ids)
+        _, found, prefill = text.rpartition(header)
         if found:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
+        if size >= len(prompt_ids) or (may_skip and ends_turn(text)):
+            # The turn that a header further back begins ends with that stop token.
+            break
+        size *= _WINDOW_GROWTH
     return NO_PIECES
 
 

@@ -1,0 +1,38 @@
+"""The ids of a rollout are split at its stop token, and searched for tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderers.bridging.prior import Prior, has_known_ids
+from renderers.core.completions import CompletionState, ParsedResponse, Region
+from renderers.tokenizer.encoding.byte_text import UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("completion", "stop", "parts"),
+    [
+        ([5, 7], None, ([5, 7], [])),
+        ([5, 7], 7, ([5], [])),
+        ([5, 7, 1, 7], 7, ([5], [1, 7])),
+        ([5], 7, ([5], [])),
+        ([], None, ([], [])),
+    ],
+)
+def test_a_completion_is_split_at_its_first_stop_token(
+    completion: list[int], stop: int | None, parts: tuple[list[int], list[int]]
+) -> None:
+    parsed = ParsedResponse("", state=CompletionState(Region.CONTENT, stop_token_id=stop))
+    assert Prior([1], completion, parsed).around_stop == parts
+
+
+def test_only_the_prompt_contains_the_history() -> None:
+    prior = Prior([7], [8], ParsedResponse(""))
+    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, False, False, False]
+
+
+def test_ids_without_a_token_are_not_known() -> None:
+    texts = {1: "a", 2: "b", 3: UNKNOWN}
+    assert has_known_ids([1, 2, 1], texts)
+    assert has_known_ids([], texts)
+    assert not has_known_ids([1, 3], texts)
