@@ -258,7 +258,12 @@ class Extension:
 
     def _hint(self) -> str:
         """Return a remedy for a history that would be rewritten, beside the common ones; empty if there is none."""
-        turn_format, end = self.context.turn_format, self.context.tokenizer.decode(self.prior.prompt[-_PROMPT_END:])
+        turn_format, tokenizer, last = (
+            self.context.turn_format,
+            self.context.tokenizer,
+            self.prior.prompt[-_PROMPT_END:],
+        )
+        end = tokenizer.decode(last) if has_known_ids(last, tokenizer.vocab.token_texts) else ""
         headers = [header for role in ("user", "tool") for header in turn_format.headers(role)]
         matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]
         if matching and not any(header.is_default for header in matching):

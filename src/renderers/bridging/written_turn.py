@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn
+from renderers.bridging.prior import has_known_ids
 from renderers.bridging.sample_histories import SampleHistory, Turn, substitute_turns
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
@@ -95,4 +96,5 @@ def _ends_alike(context: BridgeContext, prompt: list[Any], sample: Trace) -> boo
     end = sample.text[body:]
     # A token has at least one byte.
     last = prompt[-len(end.encode("utf-8", "surrogatepass")) :] if end else []
-    return all(type(token) is int and token >= 0 for token in last) and context.tokenizer.decode(last).endswith(end)
+    tokenizer = context.tokenizer
+    return has_known_ids(last, tokenizer.vocab.token_texts) and tokenizer.decode(last).endswith(end)
