@@ -104,8 +104,8 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "llamacpp__tencent-Hy3": {"no_stop_token": 77},
     "trl__deepseekv3": {"history_rewritten": 4},
     "trl__deepseekv3_training": {"history_rewritten": 4},
-    "trl__diffusion_gemma": {"no_stop_token": 24},
-    "trl__diffusion_gemma_training": {"no_stop_token": 24},
+    "trl__diffusion_gemma": {"suffix_varies": 20},
+    "trl__diffusion_gemma_training": {"suffix_varies": 20},
     "trl__glm4moe": {"history_rewritten": 2},
 }
 """Turns that are refused although a full render keeps the prefix: see `docs/tables/bridge.md`."""
