@@ -390,13 +390,3 @@ def test_a_comparison_of_messages_that_changes_nothing_is_bridged() -> None:
     assert isinstance(bridged, Bridge)
     conversation = [*ASK, {"role": "assistant", "content": "Yes"}, *ASK]
     assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
-
-
-@pytest.mark.parametrize("junk", [-1, 2**40, None, "x"])
-def test_a_prompt_with_values_that_are_no_ids_is_refused_for_its_history(junk: Any, hub: object) -> None:
-    renderer = create_renderer(load_tokenizer("Qwen/Qwen3-8B"))
-    prompt = [*renderer.render_ids(ASK, add_generation_prompt=True), junk]
-    completion = renderer.tokenizer.encode("<think>\nHm.\n</think>\n\nYes<|im_end|>")
-    refused = renderer.bridge(prompt, completion, ASK)
-    assert isinstance(refused, BridgeRefusal)
-    assert refused.reason is BridgeReason.HISTORY_REWRITTEN

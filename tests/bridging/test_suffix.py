@@ -51,7 +51,7 @@ def renderer_for(body: str) -> ChatRenderer:
     return create_renderer(
         load_tokenizer(EMBEDDED),
         chat_template=template,
-        chat_template_kwargs={"persona": "Ada"},
+        chat_template_kwargs={"persona": "Ada"} if "persona" in template else None,
         verify=False,
         on_loss="ignore",
     )
