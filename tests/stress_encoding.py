@@ -156,6 +156,18 @@ def _render(subject: Subject, texts: Sequence[str], chance: random.Random, count
     return wrong
 
 
+def _owner(borders: Sequence[int], start: int, end: int) -> int:
+    """Return the message of a token: that of its first sampled character, else that of its first character."""
+    first, last = bisect.bisect_right(borders, start), bisect.bisect_left(borders, end)
+    touched = range(first, last + 1)
+    sampled = (index for index in touched if ROLES[index % len(ROLES)] == "assistant" and _length(borders, index))
+    return next(sampled, first)
+
+
+def _length(borders: Sequence[int], index: int) -> int:
+    return borders[index] - (borders[index - 1] if index else 0)
+
+
 def problem_of(rendered: RenderedTokens, parts: Sequence[str], truth: Tokenizer) -> str | None:
     """Return a description of an error in the ids or owners of concatenated messages; None if they are right."""
     encoding = truth.encode("".join(parts), add_special_tokens=False)
@@ -165,8 +177,8 @@ def problem_of(rendered: RenderedTokens, parts: Sequence[str], truth: Tokenizer)
     if ends[-1] != len(encoding.ids) or any(start >= end for start, end in itertools.pairwise(ends)):
         return "the runs do not tile"
     borders = list(itertools.accumulate(map(len, parts)))
-    if list(rendered.message_indices) != [bisect.bisect_right(borders, start) for start, _ in encoding.offsets]:
-        return "a token belongs to another message than its first character"
+    if list(rendered.message_indices) != [_owner(borders, *offsets) for offsets in encoding.offsets]:
+        return "a token belongs to another message than its first character, or than its first sampled one"
     return None
 
 

@@ -47,7 +47,8 @@ def test_calls_with_broken_arguments_are_rendered_by_all_models_that_render_call
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_turn_that_a_bridge_accepts_can_be_rendered(hub: Path, name: str) -> None:
-    renderer = create_renderer(load_tokenizer(name))
+    # Gemma 4 writes no result of a call that could not be parsed.
+    renderer = create_renderer(load_tokenizer(name), on_loss={"message": "ignore"})
     question, turn, result = conversation({"word": "this"})
     try:
         tokens = renderer.render([question, turn, result], tools=[PLAIN_TOOL])
@@ -62,6 +63,6 @@ def test_a_turn_that_a_bridge_accepts_can_be_rendered(hub: Path, name: str) -> N
             warnings.simplefilter("ignore", BrokenArgumentsWarning)
             if isinstance(renderer.bridge(prompt, completion, [result], tools=[PLAIN_TOOL]), Bridge):
                 parsed = renderer.parse_response(completion, tools=[PLAIN_TOOL], prompt_ids=prompt)
-                calls = [call(item.name or "", item.arguments) for item in parsed.tool_calls]
+                calls = [call(item.name or "", item.arguments or item.raw) for item in parsed.tool_calls]
                 message = assistant(parsed.content, parsed.reasoning_content, calls or None)
                 renderer.render_ids([question, message, result], tools=[PLAIN_TOOL])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EXAMPLE_MODEL, ChatRenderer, ChatTemplate, create_renderer, load_tokenizer
+from renderers import EXAMPLE_MODEL, Bridge, ChatRenderer, ChatTemplate, create_renderer, load_tokenizer
 
 LLAMA = "meta-llama/Llama-3.2-1B-Instruct"
 QUESTION = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
@@ -53,8 +53,9 @@ def use(renderer: ChatRenderer) -> int:
     stop = renderer.get_stop_token_ids()[0]
     completion = [*renderer.tokenizer.encode("Hello!", add_special_tokens=False), stop]
     assert renderer.parse_response(completion, prompt_ids=prompt).content == "Hello!"
-    renderer.bridge(prompt, completion, NEXT)
-    return 3
+    bridged = renderer.bridge(prompt, completion, NEXT)
+    # Before a refusal, the template's text of the turn itself is compared with the completion.
+    return 3 if isinstance(bridged, Bridge) else 4
 
 
 @contextmanager

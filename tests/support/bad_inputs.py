@@ -240,7 +240,6 @@ CASES: dict[str, tuple[str, ...]] = {
         "render([USER], continue_final_message=5)",
         'render([USER], continue_final_message=["content"])',
         'render([USER], continue_final_message="missing")',
-        'render([{"role": "user", "content": None}], continue_final_message=True)',
         "render([USER], enable_thinkin=False)",
         "render([USER], no_such_switch=1)",
         "render([USER], enable_thinking={1})",

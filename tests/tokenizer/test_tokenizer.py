@@ -28,6 +28,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.protocols import OffsetTokenizer, Tokenizer
+from renderers.core.text import describe_type
 from tests.support.corpus import nasty_texts
 
 TEXT = "<|turn|>user\nHello, wörld! 🙂<|end|>"
@@ -191,7 +192,7 @@ def test_a_lone_surrogate_is_refused_with_its_place(before: str, surrogate: int,
 
 @pytest.mark.parametrize("wrong", [None, 5, b"text", ["text"]])
 def test_what_is_no_text_is_a_type_error(ours: LoadedTokenizer, wrong: str) -> None:
-    with pytest.raises(TypeError, match=f"must be a str, not {type(wrong).__name__}"):
+    with pytest.raises(TypeError, match=f"must be a str, not {describe_type(wrong)}"):
         ours.encode(wrong)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 def to_json(fields: Mapping[str, Any]) -> str:
     """Return a JSON object with one field per line, so that a list of many ids takes one line.
 
-    >>> print(to_json({"ids": [1, 2], "text": "é"}))
+    >>> print(to_json({"ids": [1, 2], "text": "Hi"}))
     {
       "ids": [1, 2],
-      "text": "é"
+      "text": "Hi"
     }
     """
     # Characters that the output cannot encode would become Python escapes, which are not JSON.
