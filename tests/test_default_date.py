@@ -14,7 +14,10 @@ from renderers.errors import DefaultDateWarning
 
 HI = [{"role": "user", "content": "Hi"}]
 CLOCK = "{% for m in messages %}{{ m.content }}{% endfor %} {{ strftime_now('%d %B %Y') }}"
-CONSTANT = "{{ messages[0].content }}{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}{{ date_string }}"
+CONSTANT = (
+    "{{ messages[0].content }}"
+    "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}{{ date_string }}"
+)
 TEMPLATES_WITH_DATE = {
     "openai/gpt-oss-20b": "date='2026-01-31'",
     "meta-llama/Llama-3.2-1B-Instruct": "date='2026-01-31'",
