@@ -43,6 +43,8 @@ ONLY_KNOWN_ROLES = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 """A template that writes neither tools nor calls nor names, and no other roles."""
+STRIPPING = ("Qwen/Qwen3-8B", "zai-org/GLM-4.6", "deepseek-ai/DeepSeek-V3.1", "MiniMaxAI/MiniMax-M2")
+"""Models with templates that write only the text after `</think>` in earlier turns."""
 
 
 def renderer(**options: Any) -> ChatRenderer:
@@ -93,7 +95,7 @@ def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
     source = "{% for m in messages %}{{ m.content.split('</think>')[-1] | upper }}{% endfor %}"
     shortening = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
     rendered = shortening.render([HI, {**YES, "content": "They ask.</think>Yes?"}, {**HI, "content": "  Bye\n"}])
-    assert rendered.losses == [Loss("content", 1, ("content",), "some")]
+    assert rendered.losses == [Loss("reasoning", 1, ("content",), "some")]
     assert str(rendered.losses[0]) == "message 1: content is only written in part"
 
 
@@ -109,17 +111,30 @@ def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
     assert losses_of([HI, YES], tools=[]) == []
 
 
-def test_content_that_is_reasoning_alone_is_reasoning() -> None:
+def test_reasoning_in_the_content_is_reasoning() -> None:
     source = (
         "{% for m in messages %}<|turn|>{{ m.role }}\n{% if loop.last and m.reasoning_content %}"
         "<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content.split('</think>')[-1] | trim }}<|end|>\n"
         "{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
     )
-    dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
-    rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
-    assert rendered.losses == [Loss("reasoning", 1, (), "all")]
-    with pytest.raises(LossError):
-        dropping.render([{**HI, "content": "They ask.</think>"}])
+    never_written = source.replace("m.reasoning_content %}", "false %}")
+    for template in (source, never_written):
+        dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=template)
+        rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
+        assert rendered.losses == [Loss("reasoning", 1, ("content",), "all")]
+        rendered = dropping.render([HI, {**YES, "content": "They ask.</think>Yes?"}, HI])
+        assert rendered.losses == [Loss("reasoning", 1, ("content",), "some")]
+        rendered = dropping.render([HI, {**YES, "content": "So: <think>They ask.</think>Yes?"}, HI])
+        assert [loss.kind for loss in rendered.losses] == ["content", "reasoning"]
+        with pytest.raises(LossError):
+            dropping.render([{**HI, "content": "They ask.</think>"}])
+
+
+@pytest.mark.parametrize("name", [name for name in one_model_per_template() if name in STRIPPING])
+def test_reasoning_in_the_content_of_an_earlier_turn_is_no_error(name: str) -> None:
+    for text in ("<think>\nThey ask.\n</think>", "<think>\nThey ask.\n</think>\n\nYes?"):
+        rendered = renderer_of(name).render([HI, {**YES, "content": text}, HI, YES])
+        assert {loss.kind for loss in rendered.losses} <= {"reasoning"}
 
 
 def test_ids_and_unknown_keys_are_no_losses() -> None:

@@ -39,6 +39,7 @@ SHAPES: dict[str, list[Data]] = {
     "reasoning": [USER, THOUGHT, USER, THOUGHT],
     "other names of reasoning": [USER, {**ANSWER, "reasoning": "hm"}, USER, {**ANSWER, "thinking": "hm hm"}],
     "inline reasoning": [USER, {**ANSWER, "content": "<think>\nsome reasons\n</think>\n\ntwo words"}, USER],
+    "inline reasoning alone": [USER, {**ANSWER, "content": "<think>\nsome reasons\n</think>"}, USER, ANSWER],
     "call": [USER, CALLING],
     "call without content": [USER, {**CALLING, "content": None}, {**RESULT, "name": "search"}, USER],
     "call and text": [USER, {**CALLING, "content": "two words"}, RESULT, ANSWER],

@@ -34,20 +34,21 @@ class InputField(NamedTuple):
     value: Any
 
 
-def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[InputField]:
+def fields_of(
+    message: JsonObject, called: Collection[str] = (), markers: tuple[str, str] | None = None
+) -> Iterator[InputField]:
     """Yield the fields of a message that have something to write.
 
     Ids and unknown keys do not count. The name of a result does not count if it is among `called`, the names of the
-    calls before it: the message repeats it.
+    calls before it: the message repeats it. Content of an assistant is split at `markers`, the texts around reasoning.
 
     >>> [field.path for field in fields_of({"role": "user", "content": " ", "name": "Ann", "time": "12:00"})]
     [('name',)]
     """
     is_result = message["role"] in RESULT_ROLES
     calls = message.get("tool_calls") or ()
-    yield from _content_fields(
-        message.get("content"), "tool_result" if is_result else "text_beside_calls" if calls else "content"
-    )
+    kind: LossKind = "tool_result" if is_result else "text_beside_calls" if calls else "content"
+    yield from _content_fields(message.get("content"), kind, markers if message["role"] == "assistant" else None)
     # Normalised messages have copies of their reasoning under two names.
     keys = [key for key in ("thinking", "reasoning_content", "reasoning") if isinstance(message.get(key), str)]
     for text, key in {message[key]: key for key in keys}.items():
@@ -60,10 +61,9 @@ def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[Inp
         yield InputField("name", ("name",), ("name",), name)
 
 
-def _content_fields(content: Any, kind: LossKind) -> Iterator[InputField]:
+def _content_fields(content: Any, kind: LossKind, markers: tuple[str, str] | None) -> Iterator[InputField]:
     if not isinstance(content, list):
-        if has_text(content):
-            yield InputField(kind, CONTENT, CONTENT, content)
+        yield from _text_fields(content, kind, CONTENT, markers)
         return
     for number, part in enumerate(content):
         path: Path = ("content", number)
@@ -75,8 +75,36 @@ def _content_fields(content: Any, kind: LossKind) -> Iterator[InputField]:
                 yield InputField("reasoning", path, REASONING, part["thinking"])
         else:
             text = part.get("text", part) if isinstance(part, dict) else part
-            if has_text(text):
-                yield InputField(kind, path, CONTENT, text)
+            yield from _text_fields(text, kind, path, markers)
+
+
+def _text_fields(value: Any, kind: LossKind, path: Path, markers: tuple[str, str] | None) -> Iterator[InputField]:
+    """Yield the field of a text, or one for each part of it if there is reasoning in it."""
+    if markers is None or not isinstance(value, str) or markers[1] not in value:
+        if has_text(value):
+            yield InputField(kind, path, CONTENT, value)
+        return
+    for text, is_reasoning in split_reasoning(value, markers):
+        if has_text(text):
+            yield InputField("reasoning" if is_reasoning else kind, path, CONTENT, text)
+
+
+def split_reasoning(text: str, markers: tuple[str, str]) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text without the markers, each with whether it is reasoning.
+
+    The generation prompt may open the reasoning, so the first part needs no opening marker.
+
+    >>> list(split_reasoning("Hm.</think>Yes. <think>No?</think>", ("<think>", "</think>")))
+    [('Hm.', True), ('Yes. ', False), ('No?', True), ('', False)]
+    """
+    opening, closing = markers
+    *closed, rest = text.split(closing)
+    for number, part in enumerate(closed):
+        before, found, inside = part.partition(opening)
+        if found and before:
+            yield before, False
+        yield (inside, True) if found else (part, number == 0)
+    yield rest, False
 
 
 def _call_fields(call: JsonObject, number: int) -> Iterator[InputField]:

@@ -7,6 +7,7 @@ the trace, when it is asked for.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, l
 _PLAIN_KEYS = frozenset({"role", "content"})
 _CONTENT_KINDS = frozenset({"content", "text_beside_calls", "tool_result", "media"})
 """The kinds of fields without which a message has lost its content."""
+_BRACKET = re.compile(r"[<\[]")
+_THINK_MARKERS = ("<think>", "</think>")
 
 
 class _LostField(NamedTuple):
@@ -58,7 +61,7 @@ class LossFinder:
                 continue
             fields = self._fields(index)
             lost = [_LostField(field, field.path, "all") for field in fields if not self._is_written(index, field)]
-            losses += self._losses_of(index, fields, lost)
+            losses += dict.fromkeys(self._losses_of(index, fields, lost))
         for kind, items in self.items:
             if items and (-1, (kind,)) not in written:
                 losses.append(Loss(kind, None, (kind,), "all"))
@@ -73,11 +76,25 @@ class LossFinder:
             found += [Loss(kind, None, _path_as_given(part.path, items or ()), part.amount) for part in lost]
         for index in range(self.first, len(self.messages)):
             fields = self._fields(index)
-            found += self._losses_of(index, fields, list(self._lost_fields(index, fields)))
+            found += dict.fromkeys(self._losses_of(index, fields, list(self._lost_fields(index, fields))))
         return found
 
     def _fields(self, index: int) -> list[InputField]:
-        return list(fields_of(self.messages[index], self._called))
+        return list(fields_of(self.messages[index], self._called, self._reasoning_markers(index)))
+
+    def _reasoning_markers(self, index: int) -> tuple[str, str] | None:
+        """Return the markers of reasoning in the content of an assistant; None if its content has none.
+
+        A template that writes no reasoning may know the closing marker, to write only the text after it.
+        """
+        message = self.messages[index]
+        content = message.get("content")
+        if message["role"] != "assistant" or not content or not _BRACKET.search(str(content)):
+            return None
+        markers, program = self.turn_format().think_markers, self.turn_format().key.program
+        if markers is None and _THINK_MARKERS[1] in program.literals.within:
+            return _THINK_MARKERS
+        return markers
 
     @lazy
     def _called(self) -> frozenset[str]:
@@ -88,12 +105,13 @@ class LossFinder:
     def _losses_of(self, index: int, fields: Sequence[InputField], lost: Sequence[_LostField]) -> Iterator[Loss]:
         """Yield the losses of a message: one for the whole message or a whole call, else one for each field."""
         number = index - self.first
-        gone = {part.field.path for part in lost if part.amount == "all" and part.path == part.field.path}
+        gone = [part.field for part in lost if part.amount == "all" and part.path == part.field.path]
         if len(gone) == len(fields) and any(field.kind in _CONTENT_KINDS for field in fields):
             yield Loss(self._kind_of_message(index, fields), number, (), "all")
             return
         by_call = Counter(field.name[:2] for field in fields if field.name[0] == "tool_calls")
-        gone_by_call = Counter(field.name[:2] for field in fields if field.path in gone)
+        gone_by_call = Counter(field.name[:2] for field in gone)
+        written_parts = Counter(field.path for field in fields) - Counter(field.path for field in gone)
         reported = set()
         for field, path, amount in lost:
             call = field.name[:2]
@@ -102,19 +120,13 @@ class LossFinder:
                     reported.add(call)
                     yield Loss("tool_calls", number, call, "all")
             elif not (field.name[2:] == ("name",) and self._is_in_id(index, field)):
-                yield Loss(field.kind, number, path, amount)
+                # Reasoning in a text has the path of the text.
+                yield Loss(field.kind, number, path, "some" if written_parts[path] else amount)
 
     def _kind_of_message(self, index: int, fields: Sequence[InputField]) -> LossKind:
-        """Return the kind of a message of which nothing was written: a result if it follows a call.
-
-        Reasoning inside of the content is reasoning.
-        """
-        if any(field.kind == "tool_result" for field in fields):
-            return "tool_result" if any(map(_has_calls, self.messages[:index])) else "message"
-        texts = [field.value for field in fields if field.kind != "reasoning"]
-        markers = self.turn_format().think_markers if self.messages[index]["role"] == "assistant" else None
-        is_reasoning = markers is not None and all(_ends_with(markers[1], text) for text in texts)
-        return "reasoning" if is_reasoning else "message"
+        """Return the kind of a message of which nothing was written: a result if it follows a call."""
+        is_result = any(field.kind == "tool_result" for field in fields)
+        return "tool_result" if is_result and any(map(_has_calls, self.messages[:index])) else "message"
 
     def _is_in_id(self, index: int, name: InputField) -> bool:
         """Return True if the name of a call is part of its id, and the id was written."""
@@ -230,19 +242,14 @@ class _WrittenTexts:
             return None
         if parts is None or lost == "all":
             return lost
-        written = squeeze(own)
-        if contains_word(written, field.value):
+        written = squeeze(own).casefold()
+        if contains_word(written, field.value.casefold()):
             return None
-        return "some" if any(word in written for word in field.value.split()) else "all"
+        return "some" if any(word.casefold() in written for word in field.value.split()) else "all"
 
 
 def _has_calls(message: JsonObject) -> bool:
     return bool(message.get("tool_calls"))
-
-
-def _ends_with(marker: str, text: Any) -> bool:
-    """Return True if a text ends with a marker. White space after it does not count."""
-    return isinstance(text, str) and text.rstrip().endswith(marker)
 
 
 def _without_function(path: Path) -> Path:
