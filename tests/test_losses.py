@@ -43,6 +43,9 @@ ONLY_KNOWN_ROLES = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 """A template that writes neither tools nor calls nor names, and no other roles."""
+ONLY_NAMES_OF_CALLS = (
+    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
+)
 STRIPPING = ("Qwen/Qwen3-8B", "zai-org/GLM-4.6", "deepseek-ai/DeepSeek-V3.1", "MiniMaxAI/MiniMax-M2")
 """Models with templates that write only the text after `</think>` in earlier turns."""
 
@@ -141,6 +144,31 @@ def test_ids_and_unknown_keys_are_no_losses() -> None:
     assert losses_of([{**HI, "timestamp": "12:00"}, {**YES, "id": "1", "refusal": None}]) == []
 
 
+def test_a_function_call_and_a_refusal_are_losses() -> None:
+    calling = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": "{}"}}
+    with pytest.raises(LossError, match=r"message 1: .* writes nothing of it. Pass the call in tool_calls\."):
+        renderer().render_ids([HI, calling])
+    refusing = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    with pytest.raises(LossError, match=r"Pass the refusal as the content\."):
+        renderer().render_ids([HI, refusing])
+    with pytest.warns(LossWarning, match=r"message 1: refusal is not written by .* Pass the refusal as the content\."):
+        renderer().render_ids([HI, {**refusing, "content": "No."}])
+    with pytest.warns(LossWarning, match=r"1: function_call is not written by .* Pass the call in tool_calls\."):
+        lossy = renderer().render([HI, {**calling, "content": "No."}])
+    assert lossy.losses == [Loss("tool_calls", 1, ("function_call",), "all")]
+    assert losses_of([HI, {**YES, "refusal": "", "function_call": None}]) == []
+
+
+def test_an_empty_object_is_a_text_except_in_arguments() -> None:
+    assert losses_of([HI, {**HUMAN, "content": "{}"}]) == [Loss("message", 1, (), "all")]
+    call = {"id": "1", "function": {"name": "search", "arguments": "{ }"}}
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="error")
+    assert named.render([HI, {**CALLING, "tool_calls": [call]}]).losses == []
+
+
 def test_parts_that_are_joined_are_written() -> None:
     parts = [{"type": "text", "text": "a b"}, {"type": "text", "text": "c"}]
     assert losses_of([{**HI, "content": parts}, YES]) == []
@@ -148,10 +176,7 @@ def test_parts_that_are_joined_are_written() -> None:
 
 def test_paths_are_those_of_the_callers_messages() -> None:
     bare = {"name": "search", "arguments": '{"query": "sky"}'}
-    source = (
-        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
-    )
-    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="ignore")
+    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=ONLY_NAMES_OF_CALLS, on_loss="ignore")
     rendered = named.render([HI, {**CALLING, "tool_calls": [bare, CALL]}])
     assert [(loss.kind, loss.path) for loss in rendered.losses] == [
         ("tool_calls", ("tool_calls", 0, "arguments")),

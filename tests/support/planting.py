@@ -13,7 +13,8 @@ from tests.support.parity import MARK, Data
 __all__ = ["SHAPES", "problems_of"]
 
 _LINKS = frozenset({"role", "type", "id", "tool_call_id", "required", "image", "timestamp"})
-"""Keys with values that are no loss: they link messages, or no template reads them."""
+"""Keys with values that are no loss by rule: ids and roles link messages, `type` and `required` may be expressed in
+other words, a medium becomes a placeholder, and an unknown key, such as a timestamp, is metadata of the caller's."""
 
 
 def _call(number: int, arguments: Any = None) -> Data:
@@ -53,6 +54,8 @@ SHAPES: dict[str, list[Data]] = {
     "parts": [{**USER, "content": [TEXT, TEXT]}, {**ANSWER, "content": [TEXT]}, USER],
     "thinking parts": [USER, {**ANSWER, "content": [{"type": "thinking", "thinking": "some reasons"}, TEXT]}, USER],
     "image": [{**USER, "content": [{"type": "image"}, TEXT, {"type": "image"}]}, ANSWER],
+    "function call": [USER, {**CALLING, "tool_calls": None, "function_call": {"name": "search", "arguments": "some"}}],
+    "refusal": [USER, {**ANSWER, "content": None, "refusal": "two words"}, USER, {**ANSWER, "refusal": "two words"}],
     "two users": [USER, USER, ANSWER],
     "other keys": [{**USER, "timestamp": "12:00"}, ANSWER],
 }

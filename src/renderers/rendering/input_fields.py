@@ -20,6 +20,8 @@ from renderers.core.spans import Path
 FieldName = Path
 """The name of a field in all formats: `("content",)`, `("reasoning",)`, `("tool_calls", 0, "arguments")`, ..."""
 
+OTHER_FIELDS: dict[str, LossKind] = {"function_call": "tool_calls", "refusal": "content"}
+"""Fields of messages in the OpenAI SDK that are neither ids nor metadata, and that few templates read."""
 CONTENT: FieldName = ("content",)
 REASONING: FieldName = ("reasoning",)
 
@@ -39,8 +41,9 @@ def fields_of(
 ) -> Iterator[InputField]:
     """Yield the fields of a message that have something to write.
 
-    Ids and unknown keys do not count. The name of a result does not count if it is among `called`, the names of the
-    calls before it: the message repeats it. Content of an assistant is split at `markers`, the texts around reasoning.
+    Ids and unknown keys do not count, except for `OTHER_FIELDS`. The name of a result does not count if it is among
+    `called`, the names of the calls before it: the message repeats it. Content of an assistant is split at `markers`,
+    the texts around reasoning.
 
     >>> [field.path for field in fields_of({"role": "user", "content": " ", "name": "Ann", "time": "12:00"})]
     [('name',)]
@@ -56,6 +59,9 @@ def fields_of(
             yield InputField("reasoning", (key,), REASONING, text)
     for number, call in enumerate(calls):
         yield from _call_fields(call, number)
+    for key, other_kind in OTHER_FIELDS.items():
+        if has_text(message.get(key)):
+            yield InputField(other_kind, (key,), (key,), message[key])
     name = message.get("name")
     if has_text(name) and not (is_result and name in called):
         yield InputField("name", ("name",), ("name",), name)
@@ -112,7 +118,7 @@ def _call_fields(call: JsonObject, number: int) -> Iterator[InputField]:
     called, inner = (function, (*path, "function")) if isinstance(function, dict) else (call, path)
     for key, kind in _CALL_FIELDS:
         value = called.get(key)
-        if has_text(value):
+        if has_text(value) and not is_empty_object(value):
             yield InputField(kind, (*inner, key), (*path, key), value)
 
 
@@ -123,16 +129,25 @@ def has_text(value: Any) -> bool:
     """Return True if JSON data has something to write: a text that is not blank, or a number.
 
     >>> has_text([None, " "]), has_text("{}"), has_text({"x": None})
-    (False, False, True)
+    (False, True, True)
     """
     if isinstance(value, str):
-        return bool(value) and not value.isspace() and value.strip() != "{}"
+        return bool(value) and not value.isspace()
     if isinstance(value, dict):
         # A key is a text too: the name of an argument.
         return bool(value)
     if isinstance(value, list):
         return any(map(has_text, value))
     return value is not None and not isinstance(value, bool)
+
+
+def is_empty_object(arguments: Any) -> bool:
+    """Return True for arguments that are the JSON text of an empty object.
+
+    >>> is_empty_object("{ }"), is_empty_object({"x": 1})
+    (True, False)
+    """
+    return isinstance(arguments, str) and "".join(arguments.split()) == "{}"
 
 
 def is_in_id(name: str, call_id: Any) -> bool:

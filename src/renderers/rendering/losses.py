@@ -19,12 +19,11 @@ from renderers.core.losses import Loss, LossKind
 from renderers.core.spans import Path
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import ProgramRun
-from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, is_in_id, name_of
+from renderers.rendering.input_fields import CONTENT, OTHER_FIELDS, FieldName, InputField, fields_of, is_in_id, name_of
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
 _CONTENT_KINDS = frozenset({"content", "text_beside_calls", "tool_result", "media"})
-"""The kinds of fields without which a message has lost its content."""
 _BRACKET = re.compile(r"[<\[]")
 _THINK_MARKERS = ("<think>", "</think>")
 
@@ -106,7 +105,7 @@ class LossFinder:
         """Yield the losses of a message: one for the whole message or a whole call, else one for each field."""
         number = index - self.first
         gone = [part.field for part in lost if part.amount == "all" and part.path == part.field.path]
-        if len(gone) == len(fields) and any(field.kind in _CONTENT_KINDS for field in fields):
+        if len(gone) == len(fields) and any(map(_is_content, fields)):
             yield Loss(self._kind_of_message(index, fields), number, (), "all")
             return
         by_call = Counter(field.name[:2] for field in fields if field.name[0] == "tool_calls")
@@ -246,6 +245,11 @@ class _WrittenTexts:
         if contains_word(written, field.value.casefold()):
             return None
         return "some" if any(word.casefold() in written for word in field.value.split()) else "all"
+
+
+def _is_content(field: InputField) -> bool:
+    """Return True for a field without which a message has lost its content."""
+    return field.kind in _CONTENT_KINDS or field.path[0] in OTHER_FIELDS
 
 
 def _has_calls(message: JsonObject) -> bool:
