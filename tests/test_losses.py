@@ -94,6 +94,16 @@ def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
     assert losses_of([HI, {**HUMAN, "content": " \n"}]) == []
 
 
+@pytest.mark.parametrize("fields", [{"reasoning_content": "Hm."}, {"tool_calls": [CALL]}])
+def test_a_message_with_an_unknown_role_and_no_content_is_one_loss(fields: dict[str, Any]) -> None:
+    message = {"role": "gpt", "content": "", **fields}
+    assert losses_of([HI, message]) == [Loss("message", 1, (), "all")]
+    with pytest.raises(LossError, match="has the role 'gpt', .* Use one of the roles"):
+        renderer().render_ids([HI, message])
+    kinds = {loss.kind for loss in losses_of([HI, {**message, "role": "assistant"}])}
+    assert kinds <= {"reasoning", "tool_calls"}
+
+
 def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
     source = "{% for m in messages %}{{ m.content.split('</think>')[-1] | upper }}{% endfor %}"
     shortening = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)

@@ -36,6 +36,7 @@ SHAPES: dict[str, list[Data]] = {
     "developer": [{**SYSTEM, "role": "developer"}, USER],
     "unknown role": [USER, {**ANSWER, "role": "human"}, USER],
     "unknown roles": [{**ANSWER, "role": "human"}, {**ANSWER, "role": "gpt"}],
+    "unknown role without content": [USER, {**THOUGHT, "role": "gpt", "content": ""}, {**CALLING, "role": "gpt"}],
     "names": [{**USER, "name": "Ann"}, {**ANSWER, "name": "Bob"}, USER],
     "reasoning": [USER, THOUGHT, USER, THOUGHT],
     "other names of reasoning": [USER, {**ANSWER, "reasoning": "hm"}, USER, {**ANSWER, "thinking": "hm hm"}],

@@ -20,6 +20,8 @@ from renderers.core.spans import Path
 FieldName = Path
 """The name of a field in all formats: `("content",)`, `("reasoning",)`, `("tool_calls", 0, "arguments")`, ..."""
 
+KNOWN_ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROLES})
+"""The roles that templates are expected to write."""
 OTHER_FIELDS: dict[str, LossKind] = {"function_call": "tool_calls", "refusal": "content"}
 """Fields of messages in the OpenAI SDK that are neither ids nor metadata, and that few templates read."""
 CONTENT: FieldName = ("content",)

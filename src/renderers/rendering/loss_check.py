@@ -10,7 +10,7 @@ from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import LossKind
 from renderers.core.spans import Path
-from renderers.rendering.input_fields import has_text, is_empty_object, is_in_id
+from renderers.rendering.input_fields import KNOWN_ROLES, has_text, is_empty_object, is_in_id
 
 Written = Collection[tuple[int, Path]]
 """The fields with text in the output of a run, as messages and paths."""
@@ -54,7 +54,7 @@ def _may_lose_message(
     called: set[str],
 ) -> bool:
     """Check a message. Add the names of its calls to `called`."""
-    if message.get("function_call") or message.get("refusal"):
+    if message["role"] not in KNOWN_ROLES or message.get("function_call") or message.get("refusal"):
         return True
     calls = message.get("tool_calls")
     calls_lost = _may_lose_calls(index, calls or (), written, called)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
+from renderers.rendering.input_fields import KNOWN_ROLES
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.losses import LossFinder
 from renderers.rendering.pipeline import RenderedText
 
-_KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _REMEDIES: dict[LossKind, str] = {
     "message": "Check its place in the conversation, or join it with another message.",
     "content": "Check its place in the conversation, or join it with another message.",
@@ -85,7 +85,7 @@ class LossReporter:
         if message is not None and not loss.path:
             fault = f"has the role {message['role']!r}, and {self._template} writes nothing of it."
             other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), remedy)
-            remedy = other if message["role"] in _KNOWN_ROLES else _UNKNOWN_ROLE
+            remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
         if loss.path:
             remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)
         if loss.kind == "name" and finder.writes_id_of(loss):

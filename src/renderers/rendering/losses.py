@@ -19,7 +19,16 @@ from renderers.core.losses import Loss, LossKind
 from renderers.core.spans import Path
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import ProgramRun
-from renderers.rendering.input_fields import CONTENT, OTHER_FIELDS, FieldName, InputField, fields_of, is_in_id, name_of
+from renderers.rendering.input_fields import (
+    CONTENT,
+    KNOWN_ROLES,
+    OTHER_FIELDS,
+    FieldName,
+    InputField,
+    fields_of,
+    is_in_id,
+    name_of,
+)
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
@@ -105,7 +114,7 @@ class LossFinder:
         """Yield the losses of a message: one for the whole message or a whole call, else one for each field."""
         number = index - self.first
         gone = [part.field for part in lost if part.amount == "all" and part.path == part.field.path]
-        if len(gone) == len(fields) and any(map(_is_content, fields)):
+        if fields and len(gone) == len(fields) and self._has_content(index, fields):
             yield Loss(self._kind_of_message(index, fields), number, (), "all")
             return
         by_call = Counter(field.name[:2] for field in fields if field.name[0] == "tool_calls")
@@ -121,6 +130,16 @@ class LossFinder:
             elif not (field.name[2:] == ("name",) and self._is_in_id(index, field)):
                 # Reasoning in a text has the path of the text.
                 yield Loss(field.kind, number, path, "some" if written_parts[path] else amount)
+
+    def _has_content(self, index: int, fields: Sequence[InputField]) -> bool:
+        """Return True if a message is lost as a whole when none of its fields is written.
+
+        Templates drop the reasoning or the calls of an assistant by design. Those of an unknown role are lost because
+        of the role.
+        """
+        if any(field.kind in _CONTENT_KINDS or field.path[0] in OTHER_FIELDS for field in fields):
+            return True
+        return self.messages[index]["role"] not in KNOWN_ROLES and any(field.path != ("name",) for field in fields)
 
     def _kind_of_message(self, index: int, fields: Sequence[InputField]) -> LossKind:
         """Return the kind of a message of which nothing was written: a result if it follows a call."""
@@ -245,11 +264,6 @@ class _WrittenTexts:
         if contains_word(written, field.value.casefold()):
             return None
         return "some" if any(word.casefold() in written for word in field.value.split()) else "all"
-
-
-def _is_content(field: InputField) -> bool:
-    """Return True for a field without which a message has lost its content."""
-    return field.kind in _CONTENT_KINDS or field.path[0] in OTHER_FIELDS
 
 
 def _has_calls(message: JsonObject) -> bool:
