@@ -98,7 +98,7 @@ def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
 def test_a_message_with_an_unknown_role_and_no_content_is_one_loss(fields: dict[str, Any]) -> None:
     message = {"role": "gpt", "content": "", **fields}
     assert losses_of([HI, message]) == [Loss("message", 1, (), "all")]
-    with pytest.raises(LossError, match="has the role 'gpt', .* Use one of the roles"):
+    with pytest.raises(LossError, match=r"has the role 'gpt', .* Use one of the roles"):
         renderer().render_ids([HI, message])
     kinds = {loss.kind for loss in losses_of([HI, {**message, "role": "assistant"}])}
     assert kinds <= {"reasoning", "tool_calls"}
@@ -205,6 +205,14 @@ def test_the_name_of_a_result_is_no_loss_if_a_call_has_it() -> None:
     assert example.render([HI, CALLING, {**RESULT, "name": "search"}], tools=[TOOL]).losses == []
     with pytest.raises(LossError, match="message 2: name is not written"):
         example.render([HI, CALLING, {**RESULT, "name": "other"}], tools=[TOOL])
+
+
+def test_the_name_of_a_result_is_no_loss_if_a_call_that_cannot_be_parsed_has_it() -> None:
+    example = create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="error")
+    broken = {**YES, "content": '<tool_call>\n{"name": "search", "arguments": {"query": \n</tool_call>'}
+    assert example.render([HI, broken, {**RESULT, "name": "search"}], tools=[TOOL]).losses == []
+    with pytest.raises(LossError, match="message 2: name is not written"):
+        example.render([HI, broken, {**RESULT, "name": "sea"}], tools=[TOOL])
 
 
 # ==================

@@ -152,13 +152,13 @@ def is_empty_object(arguments: Any) -> bool:
     return isinstance(arguments, str) and "".join(arguments.split()) == "{}"
 
 
-def is_in_id(name: str, call_id: Any) -> bool:
-    """Return True if the id of a call contains a name as a word.
+def is_word_in(name: str, value: Any) -> bool:
+    """Return True if a value, such as the id of a call, contains a name as a word.
 
-    >>> is_in_id("search", "functions.search:0"), is_in_id("f", "functions.search:0")
+    >>> is_word_in("search", "functions.search:0"), is_word_in("f", "functions.search:0")
     (True, False)
     """
-    text = str(call_id)
+    text = str(value)
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 

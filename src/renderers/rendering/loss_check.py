@@ -10,7 +10,7 @@ from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import LossKind
 from renderers.core.spans import Path
-from renderers.rendering.input_fields import KNOWN_ROLES, has_text, is_empty_object, is_in_id
+from renderers.rendering.input_fields import KNOWN_ROLES, has_text, is_empty_object, is_word_in
 
 Written = Collection[tuple[int, Path]]
 """The fields with text in the output of a run, as messages and paths."""
@@ -82,7 +82,7 @@ def _may_lose_calls(index: int, calls: Sequence[JsonObject], written: Written, c
         name, arguments = function["name"], function.get("arguments")
         called.add(name)
         if (index, ("tool_calls", number, "function", "name")) not in written and not (
-            (index, ("tool_calls", number, "id")) in written and is_in_id(name, call.get("id"))
+            (index, ("tool_calls", number, "id")) in written and is_word_in(name, call.get("id"))
         ):
             return True
         if arguments and not _writes_arguments(index, number, arguments, written):

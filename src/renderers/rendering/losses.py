@@ -6,6 +6,7 @@ the trace, when it is asked for.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter, defaultdict
@@ -26,7 +27,7 @@ from renderers.rendering.input_fields import (
     FieldName,
     InputField,
     fields_of,
-    is_in_id,
+    is_word_in,
     name_of,
 )
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
@@ -88,7 +89,18 @@ class LossFinder:
         return found
 
     def _fields(self, index: int) -> list[InputField]:
-        return list(fields_of(self.messages[index], self._called, self._reasoning_markers(index)))
+        message = self.messages[index]
+        name = message.get("name")
+        called = self._called | {name} if name and self._is_in_content(index, name) else self._called
+        return list(fields_of(message, called, self._reasoning_markers(index)))
+
+    def _is_in_content(self, index: int, name: str) -> bool:
+        """Return True if an assistant wrote a name before a message. A call that cannot be parsed stays in the content.
+
+        The turns before the last one of an assistant do not count.
+        """
+        turns = (message for message in reversed(self.messages[:index]) if message["role"] == "assistant")
+        return any(is_word_in(name, turn.get("content")) for turn in itertools.islice(turns, 1))
 
     def _reasoning_markers(self, index: int) -> tuple[str, str] | None:
         """Return the markers of reasoning in the content of an assistant; None if its content has none.
@@ -149,7 +161,7 @@ class LossFinder:
     def _is_in_id(self, index: int, name: InputField) -> bool:
         """Return True if the name of a call is part of its id, and the id was written."""
         call = self.messages[index]["tool_calls"][name.path[1]]
-        return is_in_id(name.value, call.get("id")) and self._writes_id(index, name.path)
+        return is_word_in(name.value, call.get("id")) and self._writes_id(index, name.path)
 
     def writes_id_of(self, loss: Loss) -> bool:
         """Return True if a loss is a part of a call, and the id of the call was written."""
