@@ -43,6 +43,11 @@ ONLY_KNOWN_ROLES = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 """A template that writes neither tools nor calls nor names, and no other roles."""
+ONLY_NAMES_OF_CALLS = (
+    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
+)
+STRIPPING = ("Qwen/Qwen3-8B", "zai-org/GLM-4.6", "deepseek-ai/DeepSeek-V3.1", "MiniMaxAI/MiniMax-M2")
+"""Models with templates that write only the text after `</think>` in earlier turns."""
 
 
 def renderer(**options: Any) -> ChatRenderer:
@@ -89,11 +94,21 @@ def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
     assert losses_of([HI, {**HUMAN, "content": " \n"}]) == []
 
 
+@pytest.mark.parametrize("fields", [{"reasoning_content": "Hm."}, {"tool_calls": [CALL]}])
+def test_a_message_with_an_unknown_role_and_no_content_is_one_loss(fields: dict[str, Any]) -> None:
+    message = {"role": "gpt", "content": "", **fields}
+    assert losses_of([HI, message]) == [Loss("message", 1, (), "all")]
+    with pytest.raises(LossError, match=r"has the role 'gpt', .* Use one of the roles"):
+        renderer().render_ids([HI, message])
+    kinds = {loss.kind for loss in losses_of([HI, {**message, "role": "assistant"}])}
+    assert kinds <= {"reasoning", "tool_calls"}
+
+
 def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
     source = "{% for m in messages %}{{ m.content.split('</think>')[-1] | upper }}{% endfor %}"
     shortening = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
     rendered = shortening.render([HI, {**YES, "content": "They ask.</think>Yes?"}, {**HI, "content": "  Bye\n"}])
-    assert rendered.losses == [Loss("content", 1, ("content",), "some")]
+    assert rendered.losses == [Loss("reasoning", 1, ("content",), "some")]
     assert str(rendered.losses[0]) == "message 1: content is only written in part"
 
 
@@ -109,21 +124,59 @@ def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
     assert losses_of([HI, YES], tools=[]) == []
 
 
-def test_content_that_is_reasoning_alone_is_reasoning() -> None:
+def test_reasoning_in_the_content_is_reasoning() -> None:
     source = (
         "{% for m in messages %}<|turn|>{{ m.role }}\n{% if loop.last and m.reasoning_content %}"
         "<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content.split('</think>')[-1] | trim }}<|end|>\n"
         "{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
     )
-    dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
-    rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
-    assert rendered.losses == [Loss("reasoning", 1, (), "all")]
-    with pytest.raises(LossError):
-        dropping.render([{**HI, "content": "They ask.</think>"}])
+    never_written = source.replace("m.reasoning_content %}", "false %}")
+    for template in (source, never_written):
+        dropping = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=template)
+        rendered = dropping.render([HI, {**YES, "content": "<think>They ask.</think>\n"}, HI])
+        assert rendered.losses == [Loss("reasoning", 1, ("content",), "all")]
+        rendered = dropping.render([HI, {**YES, "content": "They ask.</think>Yes?"}, HI])
+        assert rendered.losses == [Loss("reasoning", 1, ("content",), "some")]
+        rendered = dropping.render([HI, {**YES, "content": "So: <think>They ask.</think>Yes?"}, HI])
+        assert [loss.kind for loss in rendered.losses] == ["content", "reasoning"]
+        with pytest.raises(LossError):
+            dropping.render([{**HI, "content": "They ask.</think>"}])
+
+
+@pytest.mark.parametrize("name", [name for name in one_model_per_template() if name in STRIPPING])
+def test_reasoning_in_the_content_of_an_earlier_turn_is_no_error(name: str) -> None:
+    for text in ("<think>\nThey ask.\n</think>", "<think>\nThey ask.\n</think>\n\nYes?"):
+        rendered = renderer_of(name).render([HI, {**YES, "content": text}, HI, YES])
+        assert {loss.kind for loss in rendered.losses} <= {"reasoning"}
 
 
 def test_ids_and_unknown_keys_are_no_losses() -> None:
     assert losses_of([{**HI, "timestamp": "12:00"}, {**YES, "id": "1", "refusal": None}]) == []
+
+
+def test_a_function_call_and_a_refusal_are_losses() -> None:
+    calling = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": "{}"}}
+    with pytest.raises(LossError, match=r"message 1: .* writes nothing of it. Pass the call in tool_calls\."):
+        renderer().render_ids([HI, calling])
+    refusing = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    with pytest.raises(LossError, match=r"Pass the refusal as the content\."):
+        renderer().render_ids([HI, refusing])
+    with pytest.warns(LossWarning, match=r"message 1: refusal is not written by .* Pass the refusal as the content\."):
+        renderer().render_ids([HI, {**refusing, "content": "No."}])
+    with pytest.warns(LossWarning, match=r"1: function_call is not written by .* Pass the call in tool_calls\."):
+        lossy = renderer().render([HI, {**calling, "content": "No."}])
+    assert lossy.losses == [Loss("tool_calls", 1, ("function_call",), "all")]
+    assert losses_of([HI, {**YES, "refusal": "", "function_call": None}]) == []
+
+
+def test_an_empty_object_is_a_text_except_in_arguments() -> None:
+    assert losses_of([HI, {**HUMAN, "content": "{}"}]) == [Loss("message", 1, (), "all")]
+    call = {"id": "1", "function": {"name": "search", "arguments": "{ }"}}
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="error")
+    assert named.render([HI, {**CALLING, "tool_calls": [call]}]).losses == []
 
 
 def test_parts_that_are_joined_are_written() -> None:
@@ -133,10 +186,7 @@ def test_parts_that_are_joined_are_written() -> None:
 
 def test_paths_are_those_of_the_callers_messages() -> None:
     bare = {"name": "search", "arguments": '{"query": "sky"}'}
-    source = (
-        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}{% endfor %}"
-    )
-    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="ignore")
+    named = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=ONLY_NAMES_OF_CALLS, on_loss="ignore")
     rendered = named.render([HI, {**CALLING, "tool_calls": [bare, CALL]}])
     assert [(loss.kind, loss.path) for loss in rendered.losses] == [
         ("tool_calls", ("tool_calls", 0, "arguments")),
@@ -155,6 +205,14 @@ def test_the_name_of_a_result_is_no_loss_if_a_call_has_it() -> None:
     assert example.render([HI, CALLING, {**RESULT, "name": "search"}], tools=[TOOL]).losses == []
     with pytest.raises(LossError, match="message 2: name is not written"):
         example.render([HI, CALLING, {**RESULT, "name": "other"}], tools=[TOOL])
+
+
+def test_the_name_of_a_result_is_no_loss_if_a_call_that_cannot_be_parsed_has_it() -> None:
+    example = create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="error")
+    broken = {**YES, "content": '<tool_call>\n{"name": "search", "arguments": {"query": \n</tool_call>'}
+    assert example.render([HI, broken, {**RESULT, "name": "search"}], tools=[TOOL]).losses == []
+    with pytest.raises(LossError, match="message 2: name is not written"):
+        example.render([HI, broken, {**RESULT, "name": "sea"}], tools=[TOOL])
 
 
 # ==================

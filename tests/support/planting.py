@@ -13,7 +13,8 @@ from tests.support.parity import MARK, Data
 __all__ = ["SHAPES", "problems_of"]
 
 _LINKS = frozenset({"role", "type", "id", "tool_call_id", "required", "image", "timestamp"})
-"""Keys with values that are no loss: they link messages, or no template reads them."""
+"""Keys with values that are no loss by rule: ids and roles link messages, `type` and `required` may be expressed in
+other words, a medium becomes a placeholder, and an unknown key, such as a timestamp, is metadata of the caller's."""
 
 
 def _call(number: int, arguments: Any = None) -> Data:
@@ -35,10 +36,12 @@ SHAPES: dict[str, list[Data]] = {
     "developer": [{**SYSTEM, "role": "developer"}, USER],
     "unknown role": [USER, {**ANSWER, "role": "human"}, USER],
     "unknown roles": [{**ANSWER, "role": "human"}, {**ANSWER, "role": "gpt"}],
+    "unknown role without content": [USER, {**THOUGHT, "role": "gpt", "content": ""}, {**CALLING, "role": "gpt"}],
     "names": [{**USER, "name": "Ann"}, {**ANSWER, "name": "Bob"}, USER],
     "reasoning": [USER, THOUGHT, USER, THOUGHT],
     "other names of reasoning": [USER, {**ANSWER, "reasoning": "hm"}, USER, {**ANSWER, "thinking": "hm hm"}],
     "inline reasoning": [USER, {**ANSWER, "content": "<think>\nsome reasons\n</think>\n\ntwo words"}, USER],
+    "inline reasoning alone": [USER, {**ANSWER, "content": "<think>\nsome reasons\n</think>"}, USER, ANSWER],
     "call": [USER, CALLING],
     "call without content": [USER, {**CALLING, "content": None}, {**RESULT, "name": "search"}, USER],
     "call and text": [USER, {**CALLING, "content": "two words"}, RESULT, ANSWER],
@@ -52,6 +55,8 @@ SHAPES: dict[str, list[Data]] = {
     "parts": [{**USER, "content": [TEXT, TEXT]}, {**ANSWER, "content": [TEXT]}, USER],
     "thinking parts": [USER, {**ANSWER, "content": [{"type": "thinking", "thinking": "some reasons"}, TEXT]}, USER],
     "image": [{**USER, "content": [{"type": "image"}, TEXT, {"type": "image"}]}, ANSWER],
+    "function call": [USER, {**CALLING, "tool_calls": None, "function_call": {"name": "search", "arguments": "some"}}],
+    "refusal": [USER, {**ANSWER, "content": None, "refusal": "two words"}, USER, {**ANSWER, "refusal": "two words"}],
     "two users": [USER, USER, ANSWER],
     "other keys": [{**USER, "timestamp": "12:00"}, ANSWER],
 }

@@ -20,6 +20,10 @@ from renderers.core.spans import Path
 FieldName = Path
 """The name of a field in all formats: `("content",)`, `("reasoning",)`, `("tool_calls", 0, "arguments")`, ..."""
 
+KNOWN_ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROLES})
+"""The roles that templates are expected to write."""
+OTHER_FIELDS: dict[str, LossKind] = {"function_call": "tool_calls", "refusal": "content"}
+"""Fields of messages in the OpenAI SDK that are neither ids nor metadata, and that few templates read."""
 CONTENT: FieldName = ("content",)
 REASONING: FieldName = ("reasoning",)
 
@@ -34,20 +38,22 @@ class InputField(NamedTuple):
     value: Any
 
 
-def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[InputField]:
+def fields_of(
+    message: JsonObject, called: Collection[str] = (), markers: tuple[str, str] | None = None
+) -> Iterator[InputField]:
     """Yield the fields of a message that have something to write.
 
-    Ids and unknown keys do not count. The name of a result does not count if it is among `called`, the names of the
-    calls before it: the message repeats it.
+    Ids and unknown keys do not count, except for `OTHER_FIELDS`. The name of a result does not count if it is among
+    `called`, the names of the calls before it: the message repeats it. Content of an assistant is split at `markers`,
+    the texts around reasoning.
 
     >>> [field.path for field in fields_of({"role": "user", "content": " ", "name": "Ann", "time": "12:00"})]
     [('name',)]
     """
     is_result = message["role"] in RESULT_ROLES
     calls = message.get("tool_calls") or ()
-    yield from _content_fields(
-        message.get("content"), "tool_result" if is_result else "text_beside_calls" if calls else "content"
-    )
+    kind: LossKind = "tool_result" if is_result else "text_beside_calls" if calls else "content"
+    yield from _content_fields(message.get("content"), kind, markers if message["role"] == "assistant" else None)
     # Normalised messages have copies of their reasoning under two names.
     keys = [key for key in ("thinking", "reasoning_content", "reasoning") if isinstance(message.get(key), str)]
     for text, key in {message[key]: key for key in keys}.items():
@@ -55,15 +61,17 @@ def fields_of(message: JsonObject, called: Collection[str] = ()) -> Iterator[Inp
             yield InputField("reasoning", (key,), REASONING, text)
     for number, call in enumerate(calls):
         yield from _call_fields(call, number)
+    for key, other_kind in OTHER_FIELDS.items():
+        if has_text(message.get(key)):
+            yield InputField(other_kind, (key,), (key,), message[key])
     name = message.get("name")
     if has_text(name) and not (is_result and name in called):
         yield InputField("name", ("name",), ("name",), name)
 
 
-def _content_fields(content: Any, kind: LossKind) -> Iterator[InputField]:
+def _content_fields(content: Any, kind: LossKind, markers: tuple[str, str] | None) -> Iterator[InputField]:
     if not isinstance(content, list):
-        if has_text(content):
-            yield InputField(kind, CONTENT, CONTENT, content)
+        yield from _text_fields(content, kind, CONTENT, markers)
         return
     for number, part in enumerate(content):
         path: Path = ("content", number)
@@ -75,8 +83,36 @@ def _content_fields(content: Any, kind: LossKind) -> Iterator[InputField]:
                 yield InputField("reasoning", path, REASONING, part["thinking"])
         else:
             text = part.get("text", part) if isinstance(part, dict) else part
-            if has_text(text):
-                yield InputField(kind, path, CONTENT, text)
+            yield from _text_fields(text, kind, path, markers)
+
+
+def _text_fields(value: Any, kind: LossKind, path: Path, markers: tuple[str, str] | None) -> Iterator[InputField]:
+    """Yield the field of a text, or one for each part of it if there is reasoning in it."""
+    if markers is None or not isinstance(value, str) or markers[1] not in value:
+        if has_text(value):
+            yield InputField(kind, path, CONTENT, value)
+        return
+    for text, is_reasoning in split_reasoning(value, markers):
+        if has_text(text):
+            yield InputField("reasoning" if is_reasoning else kind, path, CONTENT, text)
+
+
+def split_reasoning(text: str, markers: tuple[str, str]) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text without the markers, each with whether it is reasoning.
+
+    The generation prompt may open the reasoning, so the first part needs no opening marker.
+
+    >>> list(split_reasoning("Hm.</think>Yes. <think>No?</think>", ("<think>", "</think>")))
+    [('Hm.', True), ('Yes. ', False), ('No?', True), ('', False)]
+    """
+    opening, closing = markers
+    *closed, rest = text.split(closing)
+    for number, part in enumerate(closed):
+        before, found, inside = part.partition(opening)
+        if found and before:
+            yield before, False
+        yield (inside, True) if found else (part, number == 0)
+    yield rest, False
 
 
 def _call_fields(call: JsonObject, number: int) -> Iterator[InputField]:
@@ -84,7 +120,7 @@ def _call_fields(call: JsonObject, number: int) -> Iterator[InputField]:
     called, inner = (function, (*path, "function")) if isinstance(function, dict) else (call, path)
     for key, kind in _CALL_FIELDS:
         value = called.get(key)
-        if has_text(value):
+        if has_text(value) and not is_empty_object(value):
             yield InputField(kind, (*inner, key), (*path, key), value)
 
 
@@ -95,10 +131,10 @@ def has_text(value: Any) -> bool:
     """Return True if JSON data has something to write: a text that is not blank, or a number.
 
     >>> has_text([None, " "]), has_text("{}"), has_text({"x": None})
-    (False, False, True)
+    (False, True, True)
     """
     if isinstance(value, str):
-        return bool(value) and not value.isspace() and value.strip() != "{}"
+        return bool(value) and not value.isspace()
     if isinstance(value, dict):
         # A key is a text too: the name of an argument.
         return bool(value)
@@ -107,13 +143,22 @@ def has_text(value: Any) -> bool:
     return value is not None and not isinstance(value, bool)
 
 
-def is_in_id(name: str, call_id: Any) -> bool:
-    """Return True if the id of a call contains a name as a word.
+def is_empty_object(arguments: Any) -> bool:
+    """Return True for arguments that are the JSON text of an empty object.
 
-    >>> is_in_id("search", "functions.search:0"), is_in_id("f", "functions.search:0")
+    >>> is_empty_object("{ }"), is_empty_object({"x": 1})
     (True, False)
     """
-    text = str(call_id)
+    return isinstance(arguments, str) and "".join(arguments.split()) == "{}"
+
+
+def is_word_in(name: str, value: Any) -> bool:
+    """Return True if a value, such as the id of a call, contains a name as a word.
+
+    >>> is_word_in("search", "functions.search:0"), is_word_in("f", "functions.search:0")
+    (True, False)
+    """
+    text = str(value)
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 

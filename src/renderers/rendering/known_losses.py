@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from renderers.core.jsontypes import JsonObject
@@ -14,6 +15,12 @@ from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import REJECTIONS
 from renderers.rendering.losses import LossFinder
+
+_PLAIN, _CALLING = "reasoning of turns without tool calls", "reasoning of turns with tool calls"
+_EARLIER_PLAIN, _EARLIER_CALLING = (
+    "reasoning of earlier turns without tool calls",
+    "reasoning of earlier turns with tool calls",
+)
 
 
 class KnownLoss(NamedTuple):
@@ -35,25 +42,49 @@ class _Probe(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def known_losses(turns: TurnFormat, tool_turns: TurnFormat) -> tuple[KnownLoss, ...]:
     """Return the input that a format drops without an error. The formats are those without and with tools."""
+    found: dict[KnownLoss, bool] = {}
     try:
-        found = dict.fromkeys(probe.loss for probe in _PROBES if _drops(turns, probe) or _drops(tool_turns, probe))
+        for probe, format_ in itertools.product(_PROBES, (turns, tool_turns)):
+            drops = _drops(format_, probe)
+            if drops is not None:
+                found[probe.loss] = drops or found.get(probe.loss, False)
     except TemplateLimitError:
         return ()
-    places = {loss.place for loss in found}
-    return tuple(loss for loss in found if _MORE_GENERAL.get(loss.place) not in places)
+    return tuple(_generalise(found))
 
 
-def _drops(turns: TurnFormat, probe: _Probe) -> bool:
+def _generalise(found: Mapping[KnownLoss, bool]) -> Iterator[KnownLoss]:
+    """Yield the losses that were found, without those that are part of another one.
+
+    `found` has the losses that could be tried. Turns with and without calls are one place if the format drops the
+    reasoning of both, or accepts only one of them.
+    """
+    places = {loss.place for loss, drops in found.items() if drops}
+    kept = {loss.place for loss, drops in found.items() if not drops}
+    general = {place: whole for whole, parts in _WHOLES.items() if not parts & kept for place in parts}
+    places |= {general[place] for place in places if place in general}
+    losses = [loss._replace(place=general.get(loss.place, loss.place)) for loss, drops in found.items() if drops]
+    yield from (loss for loss in dict.fromkeys(losses) if _MORE_GENERAL.get(loss.place, frozenset()).isdisjoint(places))
+
+
+def _drops(turns: TurnFormat, probe: _Probe) -> bool | None:
+    """Return True if a format drops the input in question; None if it does not accept the conversation."""
     program, arguments, with_tools, now, _ = turns.key
-    if with_tools != probe.loss.kind.startswith("tool") and probe.loss.kind != "text_beside_calls":
-        return False
+    if probe.loss.kind != "text_beside_calls" and with_tools != _needs_tools(probe):
+        return None
     tools = [TOOL] if with_tools else None
     try:
         run = program.run(probe.conversation, tools=tools, arguments=dict(arguments), now=now)
     except REJECTIONS:
-        return False
+        return None
     losses = LossFinder(probe.conversation, [("tools", tools)], run, lambda: turns).losses()
     return any((loss.kind, loss.message, loss.amount) == (probe.loss.kind, probe.message, "all") for loss in losses)
+
+
+def _needs_tools(probe: _Probe) -> bool:
+    if probe.loss.kind == "reasoning":
+        return any("tool_calls" in message for message in probe.conversation)
+    return probe.loss.kind.startswith("tool")
 
 
 def _probes() -> Iterator[_Probe]:
@@ -65,8 +96,8 @@ def _probes() -> Iterator[_Probe]:
     yield _Probe(KnownLoss("message", "system messages after the first"), 1, [LEAD, late, ASK])
     yield _Probe(KnownLoss("message", "system messages after others"), 2, [ASK, answer, late, ASK])
     yield _Probe(KnownLoss("name", "names of messages"), 0, [{**ASK, "name": PROBE_VALUE}])
-    yield _Probe(KnownLoss("reasoning", "reasoning"), 1, [ASK, thought])
-    yield _Probe(KnownLoss("reasoning", "reasoning of earlier turns"), 1, [ASK, thought, ASK, answer])
+    yield _Probe(KnownLoss("reasoning", _PLAIN), 1, [ASK, thought])
+    yield _Probe(KnownLoss("reasoning", _EARLIER_PLAIN), 1, [ASK, thought, ASK, answer])
     yield _Probe(KnownLoss("tools", "tools"), None, [ASK])
     for arguments in ARGUMENTS:
         call = tool_call(PROBE_VALUE, arguments)
@@ -74,6 +105,9 @@ def _probes() -> Iterator[_Probe]:
         result = {"role": "tool", "tool_call_id": CALL_ID, "name": PROBE_VALUE, "content": PROBE_RESULT}
         both = {**calling, "tool_calls": [call, {**call, "id": "call00001"}]}
         beside = {**calling, "content": PROBE_CONTENT}
+        planned = {**calling, **reasoning_fields(PROBE_REASONING)}
+        yield _Probe(KnownLoss("reasoning", _CALLING), 1, [ASK, planned, result])
+        yield _Probe(KnownLoss("reasoning", _EARLIER_CALLING), 1, [ASK, planned, result, answer, ASK, answer])
         yield _Probe(KnownLoss("tool_calls", "tool calls"), 1, [ASK, calling])
         yield _Probe(KnownLoss("tool_calls", "parallel tool calls"), 1, [ASK, both, result])
         yield _Probe(KnownLoss("name", "names of tool calls"), 1, [ASK, calling, result])
@@ -83,5 +117,15 @@ def _probes() -> Iterator[_Probe]:
 
 
 _PROBES = tuple(_probes())
-_MORE_GENERAL = {"reasoning of earlier turns": "reasoning", "parallel tool calls": "tool calls"}
-"""Places that are part of another place, which includes them."""
+_WHOLES = {
+    "reasoning": frozenset({_PLAIN, _CALLING}),
+    "reasoning of earlier turns": frozenset({_EARLIER_PLAIN, _EARLIER_CALLING}),
+}
+"""Places that consist of two others."""
+_MORE_GENERAL = {
+    "reasoning of earlier turns": frozenset({"reasoning"}),
+    _EARLIER_PLAIN: frozenset({"reasoning", _PLAIN}),
+    _EARLIER_CALLING: frozenset({"reasoning", _CALLING}),
+    "parallel tool calls": frozenset({"tool calls"}),
+}
+"""Places that are part of other places."""

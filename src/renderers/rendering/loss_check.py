@@ -10,7 +10,7 @@ from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import LossKind
 from renderers.core.spans import Path
-from renderers.rendering.input_fields import has_text, is_in_id
+from renderers.rendering.input_fields import KNOWN_ROLES, has_text, is_empty_object, is_word_in
 
 Written = Collection[tuple[int, Path]]
 """The fields with text in the output of a run, as messages and paths."""
@@ -54,6 +54,8 @@ def _may_lose_message(
     called: set[str],
 ) -> bool:
     """Check a message. Add the names of its calls to `called`."""
+    if message["role"] not in KNOWN_ROLES or message.get("function_call") or message.get("refusal"):
+        return True
     calls = message.get("tool_calls")
     calls_lost = _may_lose_calls(index, calls or (), written, called)
     if calls_lost and ("tool_calls" in kinds or "name" in kinds):
@@ -80,7 +82,7 @@ def _may_lose_calls(index: int, calls: Sequence[JsonObject], written: Written, c
         name, arguments = function["name"], function.get("arguments")
         called.add(name)
         if (index, ("tool_calls", number, "function", "name")) not in written and not (
-            (index, ("tool_calls", number, "id")) in written and is_in_id(name, call.get("id"))
+            (index, ("tool_calls", number, "id")) in written and is_word_in(name, call.get("id"))
         ):
             return True
         if arguments and not _writes_arguments(index, number, arguments, written):
@@ -98,7 +100,7 @@ def _writes_arguments(index: int, number: int, arguments: Any, written: Written)
     elif type(arguments) is str:
         key = _FIRST_KEY.match(arguments)
         if key is None:
-            return not has_text(arguments)
+            return is_empty_object(arguments) or not has_text(arguments)
         first = key[1]
     return (index, ("tool_calls", number, "function", "arguments", first)) in written
 

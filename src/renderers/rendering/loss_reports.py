@@ -5,11 +5,11 @@ from __future__ import annotations
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
+from renderers.rendering.input_fields import KNOWN_ROLES
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.losses import LossFinder
 from renderers.rendering.pipeline import RenderedText
 
-_KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 _REMEDIES: dict[LossKind, str] = {
     "message": "Check its place in the conversation, or join it with another message.",
     "content": "Check its place in the conversation, or join it with another message.",
@@ -22,6 +22,11 @@ _REMEDIES: dict[LossKind, str] = {
     "documents": "Write them into a message.",
     "media": "Check which roles and places of media the template accepts.",
 }
+_OTHER_REMEDIES = {
+    "function_call": "Pass the call in tool_calls.",
+    "refusal": "Pass the refusal as the content.",
+}
+"""The remedies for the fields of `input_fields.OTHER_FIELDS`."""
 _UNKNOWN_ROLE = "Use one of the roles system, user, assistant and tool."
 
 
@@ -79,7 +84,10 @@ class LossReporter:
         fault, remedy = f"is not written by {self._template}.", _REMEDIES[loss.kind]
         if message is not None and not loss.path:
             fault = f"has the role {message['role']!r}, and {self._template} writes nothing of it."
-            remedy = remedy if message["role"] in _KNOWN_ROLES else _UNKNOWN_ROLE
+            other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), remedy)
+            remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
+        if loss.path:
+            remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
         return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'

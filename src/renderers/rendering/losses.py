@@ -6,7 +6,9 @@ the trace, when it is asked for.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +20,22 @@ from renderers.core.losses import Loss, LossKind
 from renderers.core.spans import Path
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import ProgramRun
-from renderers.rendering.input_fields import CONTENT, FieldName, InputField, fields_of, is_in_id, name_of
+from renderers.rendering.input_fields import (
+    CONTENT,
+    KNOWN_ROLES,
+    OTHER_FIELDS,
+    FieldName,
+    InputField,
+    fields_of,
+    is_word_in,
+    name_of,
+)
 from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
 _CONTENT_KINDS = frozenset({"content", "text_beside_calls", "tool_result", "media"})
-"""The kinds of fields without which a message has lost its content."""
+_BRACKET = re.compile(r"[<\[]")
+_THINK_MARKERS = ("<think>", "</think>")
 
 
 class _LostField(NamedTuple):
@@ -58,7 +70,7 @@ class LossFinder:
                 continue
             fields = self._fields(index)
             lost = [_LostField(field, field.path, "all") for field in fields if not self._is_written(index, field)]
-            losses += self._losses_of(index, fields, lost)
+            losses += dict.fromkeys(self._losses_of(index, fields, lost))
         for kind, items in self.items:
             if items and (-1, (kind,)) not in written:
                 losses.append(Loss(kind, None, (kind,), "all"))
@@ -73,11 +85,36 @@ class LossFinder:
             found += [Loss(kind, None, _path_as_given(part.path, items or ()), part.amount) for part in lost]
         for index in range(self.first, len(self.messages)):
             fields = self._fields(index)
-            found += self._losses_of(index, fields, list(self._lost_fields(index, fields)))
+            found += dict.fromkeys(self._losses_of(index, fields, list(self._lost_fields(index, fields))))
         return found
 
     def _fields(self, index: int) -> list[InputField]:
-        return list(fields_of(self.messages[index], self._called))
+        message = self.messages[index]
+        name = message.get("name")
+        called = self._called | {name} if name and self._is_in_content(index, name) else self._called
+        return list(fields_of(message, called, self._reasoning_markers(index)))
+
+    def _is_in_content(self, index: int, name: str) -> bool:
+        """Return True if an assistant wrote a name before a message. A call that cannot be parsed stays in the content.
+
+        The turns before the last one of an assistant do not count.
+        """
+        turns = (message for message in reversed(self.messages[:index]) if message["role"] == "assistant")
+        return any(is_word_in(name, turn.get("content")) for turn in itertools.islice(turns, 1))
+
+    def _reasoning_markers(self, index: int) -> tuple[str, str] | None:
+        """Return the markers of reasoning in the content of an assistant; None if its content has none.
+
+        A template that writes no reasoning may know the closing marker, to write only the text after it.
+        """
+        message = self.messages[index]
+        content = message.get("content")
+        if message["role"] != "assistant" or not content or not _BRACKET.search(str(content)):
+            return None
+        markers, program = self.turn_format().think_markers, self.turn_format().key.program
+        if markers is None and _THINK_MARKERS[1] in program.literals.within:
+            return _THINK_MARKERS
+        return markers
 
     @lazy
     def _called(self) -> frozenset[str]:
@@ -88,12 +125,13 @@ class LossFinder:
     def _losses_of(self, index: int, fields: Sequence[InputField], lost: Sequence[_LostField]) -> Iterator[Loss]:
         """Yield the losses of a message: one for the whole message or a whole call, else one for each field."""
         number = index - self.first
-        gone = {part.field.path for part in lost if part.amount == "all" and part.path == part.field.path}
-        if len(gone) == len(fields) and any(field.kind in _CONTENT_KINDS for field in fields):
+        gone = [part.field for part in lost if part.amount == "all" and part.path == part.field.path]
+        if fields and len(gone) == len(fields) and self._has_content(index, fields):
             yield Loss(self._kind_of_message(index, fields), number, (), "all")
             return
         by_call = Counter(field.name[:2] for field in fields if field.name[0] == "tool_calls")
-        gone_by_call = Counter(field.name[:2] for field in fields if field.path in gone)
+        gone_by_call = Counter(field.name[:2] for field in gone)
+        written_parts = Counter(field.path for field in fields) - Counter(field.path for field in gone)
         reported = set()
         for field, path, amount in lost:
             call = field.name[:2]
@@ -102,24 +140,28 @@ class LossFinder:
                     reported.add(call)
                     yield Loss("tool_calls", number, call, "all")
             elif not (field.name[2:] == ("name",) and self._is_in_id(index, field)):
-                yield Loss(field.kind, number, path, amount)
+                # Reasoning in a text has the path of the text.
+                yield Loss(field.kind, number, path, "some" if written_parts[path] else amount)
+
+    def _has_content(self, index: int, fields: Sequence[InputField]) -> bool:
+        """Return True if a message is lost as a whole when none of its fields is written.
+
+        Templates drop the reasoning or the calls of an assistant by design. Those of an unknown role are lost because
+        of the role.
+        """
+        if any(field.kind in _CONTENT_KINDS or field.path[0] in OTHER_FIELDS for field in fields):
+            return True
+        return self.messages[index]["role"] not in KNOWN_ROLES and any(field.path != ("name",) for field in fields)
 
     def _kind_of_message(self, index: int, fields: Sequence[InputField]) -> LossKind:
-        """Return the kind of a message of which nothing was written: a result if it follows a call.
-
-        Reasoning inside of the content is reasoning.
-        """
-        if any(field.kind == "tool_result" for field in fields):
-            return "tool_result" if any(map(_has_calls, self.messages[:index])) else "message"
-        texts = [field.value for field in fields if field.kind != "reasoning"]
-        markers = self.turn_format().think_markers if self.messages[index]["role"] == "assistant" else None
-        is_reasoning = markers is not None and all(_ends_with(markers[1], text) for text in texts)
-        return "reasoning" if is_reasoning else "message"
+        """Return the kind of a message of which nothing was written: a result if it follows a call."""
+        is_result = any(field.kind == "tool_result" for field in fields)
+        return "tool_result" if is_result and any(map(_has_calls, self.messages[:index])) else "message"
 
     def _is_in_id(self, index: int, name: InputField) -> bool:
         """Return True if the name of a call is part of its id, and the id was written."""
         call = self.messages[index]["tool_calls"][name.path[1]]
-        return is_in_id(name.value, call.get("id")) and self._writes_id(index, name.path)
+        return is_word_in(name.value, call.get("id")) and self._writes_id(index, name.path)
 
     def writes_id_of(self, loss: Loss) -> bool:
         """Return True if a loss is a part of a call, and the id of the call was written."""
@@ -230,19 +272,14 @@ class _WrittenTexts:
             return None
         if parts is None or lost == "all":
             return lost
-        written = squeeze(own)
-        if contains_word(written, field.value):
+        written = squeeze(own).casefold()
+        if contains_word(written, field.value.casefold()):
             return None
-        return "some" if any(word in written for word in field.value.split()) else "all"
+        return "some" if any(word.casefold() in written for word in field.value.split()) else "all"
 
 
 def _has_calls(message: JsonObject) -> bool:
     return bool(message.get("tool_calls"))
-
-
-def _ends_with(marker: str, text: Any) -> bool:
-    """Return True if a text ends with a marker. White space after it does not count."""
-    return isinstance(text, str) and text.rstrip().endswith(marker)
 
 
 def _without_function(path: Path) -> Path:
