@@ -47,8 +47,10 @@ class LossReporter:
         actions = self._actions
         if not actions:
             return
-        items = () if first else text.items
-        if not may_lose(text.messages, items, text.run.written(), actions):
+        items, run = () if first else text.items, text.run
+        if run.writes_all is not None and run.writes_all(text.messages, items, with_reasoning="reasoning" in actions):
+            return
+        if not may_lose(text.messages, items, run.written(), actions):
             return
         finder = text.loss_finder(first=first)
         losses = finder.unwritten(actions)
