@@ -270,3 +270,17 @@ def test_creating_a_renderer_and_probing_it_issue_no_warning(tmp_path: Path) -> 
     assert {"messages with unknown roles", "tools", "tool calls", "reasoning", "names of messages"} <= set(places)
     restored = pickle.loads(pickle.dumps(lossy.resolution))
     assert restored.known_losses == lossy.resolution.known_losses
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (5, TypeError, "on_loss must be an action or a dict of actions by kind, not an int"),
+        ("never", ValueError, "on_loss must be one of 'error', 'warn', 'ignore', not 'never'"),
+        ({"message": "no"}, ValueError, "on_loss for message must be one of 'error', 'warn', 'ignore', not 'no'"),
+    ],
+)
+def test_a_wrong_policy_is_an_error_of_one_line(value: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        renderer(on_loss=value)
+    assert str(raised.value) == text
