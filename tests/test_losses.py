@@ -144,6 +144,14 @@ def test_paths_are_those_of_the_callers_messages() -> None:
     ]
 
 
+def test_results_are_compared_without_their_losses() -> None:
+    lossy = renderer(on_loss="ignore")
+    one, other, alone = lossy.render([HI, HUMAN]), lossy.render([HI, HUMAN]), lossy.render([HI])
+    assert one == other != alone
+    assert "losses" not in vars(one)
+    assert "losses" not in vars(other)
+
+
 def test_losses_survive_a_pickle_and_belong_to_the_result() -> None:
     rendered = renderer(on_loss="ignore").render([HI, HUMAN])
     assert pickle.loads(pickle.dumps(rendered)).losses == rendered.losses
