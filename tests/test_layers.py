@@ -43,7 +43,7 @@ ALLOWED = {
     "families": "",
     "training": "",
     "pool": "configs factory renderer tokenizer",
-    "cli": "families parsing",
+    "cli": "families parsing tokenizer",
 }
 """The packages that some packages may import, besides `errors` and `core`. The command line lists tool formats."""
 IMPORTING_FUNCTIONS = {

@@ -14,6 +14,7 @@ import pytest
 from renderers import (
     EXAMPLE_MODEL,
     Bridge,
+    BrokenArgumentsWarning,
     ChatRenderer,
     Loss,
     LossError,
@@ -194,6 +195,14 @@ def test_paths_are_those_of_the_callers_messages() -> None:
     ]
 
 
+def test_results_are_compared_without_their_losses() -> None:
+    lossy = renderer(on_loss="ignore")
+    one, other, alone = lossy.render([HI, HUMAN]), lossy.render([HI, HUMAN]), lossy.render([HI])
+    assert one == other != alone
+    assert "losses" not in vars(one)
+    assert "losses" not in vars(other)
+
+
 def test_losses_survive_a_pickle_and_belong_to_the_result() -> None:
     rendered = renderer(on_loss="ignore").render([HI, HUMAN])
     assert pickle.loads(pickle.dumps(rendered)).losses == rendered.losses
@@ -226,7 +235,8 @@ def test_a_lost_message_is_an_error_by_default() -> None:
     error = caught.value
     assert isinstance(error, MessageError)
     assert (error.message, error.path, error.kind) == (1, (), "message")
-    assert str(error).startswith("message 1: has the role 'human', and the chat template of ")
+    assert str(error).startswith("message 1: the chat template of ")
+    assert " writes nothing of this message with the role 'human'." in str(error)
     assert "Use one of the roles system, user, assistant and tool." in str(error)
     assert 'on_loss={"message": "ignore"}' in str(error)
     copy = pickle.loads(pickle.dumps(error))
@@ -268,7 +278,7 @@ def test_other_losses_are_a_warning_once_for_each_kind_and_renderer() -> None:
             lossy.render(messages, tools=[TOOL])
         texts = [str(warning.message) for warning in caught]
         assert len(texts) == 4
-        assert any(text.startswith("tools is not written by the chat template of ") for text in texts)
+        assert any(text.startswith("the tools are not written by the chat template of ") for text in texts)
         assert {warning.filename for warning in caught} == {__file__}
         with warnings.catch_warnings(action="error"):
             lossy.render(messages, tools=[TOOL])
@@ -328,3 +338,42 @@ def test_creating_a_renderer_and_probing_it_issue_no_warning(tmp_path: Path) -> 
     assert {"messages with unknown roles", "tools", "tool calls", "reasoning", "names of messages"} <= set(places)
     restored = pickle.loads(pickle.dumps(lossy.resolution))
     assert restored.known_losses == lossy.resolution.known_losses
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (5, TypeError, "on_loss must be an action or a dict of actions by kind, not an int"),
+        ("never", ValueError, "on_loss must be one of 'error', 'warn', 'ignore', not 'never'"),
+        ({"message": "no"}, ValueError, "on_loss for message must be one of 'error', 'warn', 'ignore', not 'no'"),
+    ],
+)
+def test_a_wrong_policy_is_an_error_of_one_line(value: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        renderer(on_loss=value)
+    assert str(raised.value) == text
+
+
+def test_fields_after_the_cut_of_a_continued_message_are_not_blamed_on_the_template() -> None:
+    source = "{% for m in messages %}<{{ m.role }}>{{ m.reasoning_content }}|{{ m.content }}{% endfor %}"
+    strict = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source, on_loss="error")
+    messages = [{**HI, "reasoning_content": ""}, {**YES, "reasoning_content": "Hm."}]
+    rendered = strict.render(messages, continue_final_message="reasoning_content")
+    assert rendered.losses == [Loss("content", 1, ("content",), "all")]
+    with pytest.raises(LossError, match="message 0: name"):
+        strict.render([{**messages[0], "name": "Ann"}, messages[1]], continue_final_message="reasoning_content")
+
+
+def test_broken_arguments_are_one_warning() -> None:
+    source = (
+        "{% for m in messages %}{{ m.role }}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
+        "{% for key, value in c.function.arguments.items() %}{{ key }}={{ value }}{% endfor %}{% endfor %}{% endfor %}"
+    )
+    call = {"id": "0", "type": "function", "function": {"name": "search", "arguments": '{"query": "sk'}}
+    messages: list[dict[str, Any]] = [HI, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    options: dict[str, Any] = {"chat_template": source}
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        create_renderer(load_tokenizer(EXAMPLE_MODEL), **options).render(messages)
+    assert [warning.category for warning in caught] == [BrokenArgumentsWarning]
+    with pytest.raises(LossError, match="Pass a dict or its JSON"), warnings.catch_warnings(action="ignore"):
+        create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="error", **options).render(messages)

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 5 /* increased with every change of an interface */
+#define VERSION 6 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
@@ -25,6 +25,7 @@ PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
 PyObject *native_written_fields(PyObject *module, PyObject *args);
+PyObject *native_writes_all(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

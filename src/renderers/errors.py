@@ -231,6 +231,8 @@ class LossError(MessageError):
         kind: str = "message",
     ) -> None:
         super().__init__(fault, message=message, path=path, is_new=is_new)
+        if message is None and path:
+            self.args = (f"the {path[0]} {fault}",)
         self.kind = kind
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -353,7 +353,7 @@ class ChatRenderer:
         )
         if process_multimodal:
             _reject_media(text.run.messages)
-        self._loss_reporter.report(text)
+        self._loss_reporter.report(text, is_cut=bool(continue_final_message))
         if self._date_notice.is_pending:
             self._date_notice.check(text.run.text)
         return text

@@ -153,6 +153,8 @@ def resolve_settings(
     """
     if not isinstance(limits, TemplateLimits):
         raise TypeError(f"limits must be TemplateLimits, not {describe_type(limits)}")
+    # Pydantic would describe a wrong policy in its own words, on several lines.
+    LossPolicy.of(on_loss)
     options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content)
     reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)

@@ -48,16 +48,37 @@ def test_a_template_that_cannot_be_read_is_named(
     def load(name: str) -> object:
         raise renderers.TokenizerLoadError("is not in the cache", name=name)
 
-    monkeypatch.setattr("renderers.cli.models.load_tokenizer", load)
+    monkeypatch.setattr("renderers.cli.models.load_model", load)
     assert main(["models", "Qwen/Qwen3-8B"]) == 0
     assert "not known, because the template cannot be read (Qwen/Qwen3-8B: is not in" in capsys.readouterr().out
 
 
 def test_an_unknown_family_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "nope"]) == 1
-    assert "'nope' is neither a family nor a model with a record" in capsys.readouterr().err
+    assert "'nope' is neither a family nor a model. The families are command-a, " in capsys.readouterr().err
 
 
 def test_the_default_family_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "default"]) == 0
     assert capsys.readouterr().out.startswith("default\n")
+
+
+@pytest.mark.parametrize("name", ["example", str(renderers.EXAMPLE_MODEL)])
+def test_a_path_is_shown_with_the_drops_of_its_template(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", name]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("default\n")
+    assert "\ndrops           " in shown
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-88B", "qwen3-88b"])
+def test_close_names_of_models_are_suggested(hub: object, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", name]) == 1
+    assert "Did you mean Qwen/Qwen3-8B" in capsys.readouterr().err
+
+
+def test_a_family_is_shown_with_the_drops_of_a_cached_model(hub: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "qwen3"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "drops messages with unknown roles, names of messages, reasoning of earlier turns" in shown
+    assert "(Qwen/Qwen3-" in shown

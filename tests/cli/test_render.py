@@ -95,27 +95,35 @@ def test_tools_of_a_file_and_settings_reach_the_template(tmp_path: Path, capsys:
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS * 2))
     (tmp_path / "chat.jsonl").write_text("".join(json.dumps(MESSAGES[:count]) + "\n" for count in (1, 2)))
     chat, tools = str(tmp_path / "chat.jsonl"), str(tmp_path / "tools.json")
-    options = ["--tools", tools, "--set", "level=7", "--line", "2", "--format", "text"]
+    options = ["--tools", tools, "--set", "level=7", "--line", "2", "--on-loss", "ignore", "--format", "text"]
     assert output_of(capsys, str(tmp_path), chat, *options) == "2 2 7\n"
 
 
 def test_another_template_is_used(chat: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.jinja").write_text("{{ messages|length }}")
-    options = ["--chat-template", str(tmp_path / "mine.jinja"), "--format", "text"]
+    options = ["--chat-template", str(tmp_path / "mine.jinja"), "--on-loss", "ignore", "--format", "text"]
     assert output_of(capsys, "example", chat, *options) == "2\n"
     assert main(["render", "example", chat, "--chat-template", "no-such-file"]) == 1
     assert "'no-such-file' is neither the source of a chat template nor a readable file" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("always::renderers.errors.LossWarning")
-def test_input_that_the_template_does_not_write_is_a_warning(
+def test_input_that_the_template_does_not_write_is_an_error_or_a_warning(
     chat: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.jinja").write_text("{{ messages[0].content }}")
-    assert main(["render", "example", chat, "--chat-template", str(tmp_path / "mine.jinja"), "--format", "json"]) == 0
+    command = ["render", "example", chat, "--chat-template", str(tmp_path / "mine.jinja"), "--format", "json"]
+    assert main(command) == 1
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith("renderers: message 1")
+    assert "To leave it out, pass --on-loss ignore." in errors
+    assert main([*command, "--on-loss", "warn"]) == 0
     output, errors = capsys.readouterr()
     assert any("message 1" in loss for loss in json.loads(output)["losses"])
-    assert errors.startswith("renderers: warning: message 1: ")
+    assert errors.startswith("renderers: warning: message 1")
+    assert main([*command, "--on-loss", "ignore"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_standard_input_is_the_default(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -51,13 +52,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str:
     """Return the text of an error in one line. The type is named if the text does not describe the fault."""
-    text = " ".join(str(error).split())
+    text = _name_options(error)
     named = isinstance(error, OSError | ValueError | TypeError) or type(error).__module__.startswith("renderers.")
     return text if text and named else f"{type(error).__name__}: {text}"
 
 
 def _print_warning(message: Warning | str) -> None:
-    print(f"renderers: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"renderers: warning: {_name_options(message)}", file=sys.stderr)
+
+
+def _name_options(message: object) -> str:
+    """Return a text in one line, with the options of the command in place of those of the library.
+
+    >>> _name_options('To leave it out, create the renderer with on_loss={"name": "ignore"}.')
+    'To leave it out, pass --on-loss ignore.'
+    """
+    text = " ".join(str(message).split())
+    text = re.sub(r'create the renderer with on_loss=\{"\w+": "ignore"\}', "pass --on-loss ignore", text)
+    return text.replace("as chat_template=", "with --chat-template")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_revision(inspect)
     inspect.add_argument("--text", help="also show the tokens of this text")
     models = commands.add_parser("models", help="list the known model families, or show one of them")
-    models.add_argument("name", nargs="?", help="a family such as qwen3, or a model such as Qwen/Qwen3-8B")
+    models.add_argument("name", nargs="?", help=f"a family such as qwen3, or a model: {_MODEL}")
     return parser
 
 
@@ -138,6 +150,12 @@ def _add_diff(commands: Any) -> None:
 def _add_conversation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", metavar="FILE", help="a JSON file with a list of tools")
     parser.add_argument("--line", type=int, metavar="N", help="the line of a JSON-lines file, from 1")
+    parser.add_argument(
+        "--on-loss",
+        choices=("error", "warn", "ignore"),
+        help="how to treat input of which the template writes nothing "
+        "(default: an error for a whole message, a warning for most fields)",
+    )
     parser.add_argument("--generation-prompt", action="store_true", help="add the start of the assistant's next turn")
 
 

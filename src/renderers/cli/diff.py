@@ -9,6 +9,7 @@ from renderers import ChatRenderer, RenderedTokens, Trace
 from renderers.cli.inputs import SECOND_STDIN, STDIN, Conversation, load_renderer, read_conversation, read_settings
 from renderers.cli.outputs import to_json
 from renderers.cli.usage import UsageError
+from renderers.core.losses import LossAction
 from renderers.core.text import align_columns, common_prefix_length, quote_short
 
 DIFFERENT = 3
@@ -71,6 +72,7 @@ def diff(
     generation_prompt: bool,
     settings: Sequence[str],
     other_settings: Sequence[str] | None,
+    on_loss: LossAction | None,
 ) -> tuple[str, int]:
     """Return the first difference of two renderings as text or JSON, and the exit code.
 
@@ -85,11 +87,12 @@ def diff(
     second = conversation if other is None else read_conversation(other, line=line, tools=tools)
     arguments = read_settings(settings)
     other_arguments = arguments if other_settings is None else read_settings(other_settings)
-    renderer = load_renderer(model, revision=revision, chat_template=chat_template)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss)
     other_renderer = load_renderer(
         other_model or model,
         revision=other_revision or (revision if other_model is None else None),
         chat_template=other_chat_template or (chat_template if other_model is None else None),
+        on_loss=on_loss,
     )
     found = compare(
         _render(model, renderer, conversation, arguments, generation_prompt),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from renderers import EXAMPLE_MODEL, ChatRenderer, LoadedTokenizer, create_renderer, load_tokenizer
 from renderers.cli.usage import UsageError
+from renderers.core.losses import LossAction
 from renderers.core.text import describe_type
 
 EXAMPLE = "example"
@@ -41,9 +42,11 @@ def load_model(model: str, revision: str | None = None) -> LoadedTokenizer:
     return load_tokenizer(EXAMPLE_MODEL if model == EXAMPLE else model, revision=revision)
 
 
-def load_renderer(model: str, *, revision: str | None, chat_template: str | None) -> ChatRenderer:
-    """Create the renderer of a model. Input that the template does not write is a warning, so that it can be shown."""
-    return create_renderer(load_model(model, revision), chat_template=chat_template, on_loss="warn")
+def load_renderer(
+    model: str, *, revision: str | None, chat_template: str | None, on_loss: LossAction | None = None
+) -> ChatRenderer:
+    """Create the renderer of a model."""
+    return create_renderer(load_model(model, revision), chat_template=chat_template, on_loss=on_loss)
 
 
 def read_input(place: str) -> str:

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from renderers import create_renderer, load_tokenizer
+from renderers import ChatRenderer, create_renderer
+from renderers.cli.inputs import EXAMPLE, load_model
 from renderers.core.text import align_columns
 from renderers.errors import TemplateError, TokenizerLoadError, UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.tokenizer.loading.suggest import cached_names, did_you_mean
 
 _VERIFIED = {"tokens": "template, vocabulary", "template": "template", "none": "nothing"}
 
 
 def models(name: str | None = None) -> str:
-    """Return a table of all families, or the record of one, by its key or by the name of a model.
+    """Return a table of all families, or the record of one, by its key, or by the name or path of a model.
 
     Raises:
-        UnknownFamilyError: There is no such family or model.
+        UnknownFamilyError: There is no such family, and the name is not that of a model.
+        TokenizerLoadError: The model cannot be loaded.
     """
     if name is None:
         return _table()
     known = {**FAMILIES, UNKNOWN_FAMILY.key: UNKNOWN_FAMILY}
-    key = MODEL_RENDERER_MAP.get(name, name)
-    if key not in known:
-        raise UnknownFamilyError(
-            f"{name!r} is neither a family nor a model with a record; the families are {', '.join(known)}"
-        )
-    facts = {} if key == name else {"drops": _drops(name)}
-    return _record(known[key], facts)
+    if name in known:
+        cached = set(cached_names())
+        example = next((model for model in known[name].names if model in cached), None)
+        return _record(known[name], {} if example is None else {"drops": f"{_drops(example)} ({example})"})
+    if name in MODEL_RENDERER_MAP:
+        return _record(known[MODEL_RENDERER_MAP[name]], {"drops": _drops(name)})
+    if "/" not in name and name != EXAMPLE and not os.path.exists(name):
+        hint = did_you_mean(name) or f" The families are {', '.join(known)}."
+        raise UnknownFamilyError(f"{name!r} is neither a family nor a model.{hint}")
+    renderer = create_renderer(load_model(name))
+    return _record(renderer.family_match.family, {"drops": _known_losses(renderer)})
 
 
 def _table() -> str:
@@ -44,9 +52,13 @@ def _table() -> str:
 def _drops(model: str) -> str:
     """Return the input that the template of a model drops."""
     try:
-        losses = create_renderer(load_tokenizer(model)).resolution.known_losses
+        return _known_losses(create_renderer(load_model(model)))
     except (TokenizerLoadError, TemplateError) as error:
         return f"not known, because the template cannot be read ({error})"
+
+
+def _known_losses(renderer: ChatRenderer) -> str:
+    losses = renderer.resolution.known_losses
     return ", ".join(loss.place for loss in losses) or "nothing that is known"
 
 

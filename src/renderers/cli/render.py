@@ -10,6 +10,7 @@ from renderers import RenderedTokens
 from renderers.cli.inputs import SECOND_STDIN, STDIN, load_renderer, read_conversation, read_settings
 from renderers.cli.outputs import to_json
 from renderers.cli.usage import UsageError
+from renderers.core.losses import LossAction
 from renderers.core.text import align_columns
 from renderers.core.tokens import Decode
 
@@ -25,6 +26,7 @@ def render(
     line: int | None,
     generation_prompt: bool,
     settings: Sequence[str],
+    on_loss: LossAction | None,
 ) -> str:
     """Return a conversation as a table, ids, text or JSON. Media are rendered as the template's placeholders.
 
@@ -40,7 +42,7 @@ def render(
         "process_multimodal": False,
         **read_settings(settings),
     }
-    renderer = load_renderer(model, revision=revision, chat_template=chat_template)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss)
     if output == "text":
         return renderer.render_text(conversation.messages, **inputs)
     rendered = renderer.render(conversation.messages, **inputs)

@@ -49,6 +49,15 @@ def output_parts(
     pieces: list[str], root: object, types: tuple[type, type, type], /
 ) -> tuple[list[int], list[Any], list[int], int]: ...
 def written_fields(pieces: list[str], types: tuple[type, type, type], /) -> set[_Owner]: ...
+def writes_all(
+    pieces: list[str],
+    messages: list[dict[str, Any]],
+    items: tuple[tuple[str, Any], ...],
+    with_reasoning: bool,
+    types: tuple[type, type, type],
+    words: tuple[str, ...],
+    /,
+) -> bool: ...
 def merge_parts(
     ends: list[int], owners: list[_Owner | None], message: int, span_type: type[_Span], /
 ) -> list[_Span]: ...

@@ -77,7 +77,7 @@ class LossPolicy:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _check_action(getattr(self, field.name), field.name)
+            _check_action(getattr(self, field.name), f"on_loss for {field.name}")
 
     def __getitem__(self, kind: LossKind) -> LossAction:
         action: LossAction = getattr(self, kind)
@@ -97,24 +97,24 @@ class LossPolicy:
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
-            value = {"default": value}
+            value = {"default": _check_action(value, "on_loss")}
         if not isinstance(value, Mapping | None):
             raise TypeError(f"on_loss must be an action or a dict of actions by kind, not {describe_type(value)}")
         actions = dict(value or {})
         kinds = get_args(LossKind)
         default = actions.pop("default", None)
         if default is not None:
-            actions = dict.fromkeys(kinds, _check_action(default, "default")) | actions
+            actions = dict.fromkeys(kinds, _check_action(default, "on_loss for default")) | actions
         for kind in actions:
             if kind not in kinds:
                 raise ValueError(f"on_loss has no kind {kind!r}. The kinds are {', '.join(kinds)}, and default.")
         return cls(**actions)
 
 
-def _check_action(action: object, kind: str) -> LossAction:
+def _check_action(action: object, name: str) -> LossAction:
     if not isinstance(action, str) or action not in get_args(LossAction):
         choices = ", ".join(map(repr, get_args(LossAction)))
-        raise ValueError(f"on_loss for {kind} must be one of {choices}, not {action!r}")
+        raise ValueError(f"{name} must be one of {choices}, not {action!r}")
     return action  # type: ignore[return-value]
 
 

@@ -152,8 +152,10 @@ class RenderedTokens:
     """The channel of each token: content, reasoning, tool name, scaffold, ..."""
     injected: list[InjectedText] = field(default_factory=list)
     """Texts of special tokens in the bodies, in order. `content_tokens` decides how they are encoded."""
-    losses: list[Loss] = field(default_factory=list)
-    """The parts of the input that the chat template did not write, in order: tools first, then messages."""
+    losses: list[Loss] = field(default_factory=list, compare=False)
+    """The parts of the input that the chat template did not write, in order: tools first, then messages.
+
+    They are computed on first access or when the tokens are pickled. Comparisons ignore them."""
 
     @classmethod
     def of_encoded(

@@ -31,6 +31,9 @@ class ProgramRun:
     compute_trace: Callable[[], Trace]
     find_written: Callable[[], Collection[tuple[int, Path]]] | None = None
     """Returns the fields with text in the output, as messages and paths. None if they are taken from the trace."""
+    writes_all: Callable[..., bool] | None = None
+    """Returns True if something was written of every field of messages, False if this is not known. See `TemplateRun`.
+    None if there is no quick way to find out."""
 
     def written(self) -> Collection[tuple[int, Path]]:
         """Return the fields with text in the output, as messages and paths. No trace is needed for a template."""

@@ -72,7 +72,7 @@ class TemplateProgram:
             if alone is None:
                 raise
             return ProgramRun(alone.text, adapted, lambda: alone, functools.partial(written_fields, alone))
-        return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields)
+        return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields, trace.writes_all)
 
     def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
         """Return the adapter for some arguments. Lists and objects are never probed."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
@@ -43,8 +46,10 @@ class LossReporter:
         }
         """The actions that are still to be taken. A warning is removed when it is issued."""
 
-    def report(self, text: RenderedText, *, first: int = 0) -> None:
-        """Raise an error or warn if nothing was written of a field.
+    def report(self, text: RenderedText, *, first: int = 0, is_cut: bool = False) -> None:
+        """Raise an error or warn if nothing was written of a field of a message from `first` on.
+
+        `is_cut` is True if the caller cut the text within the last message. Its other fields are no fault of the template.
 
         Raises:
             LossError: The policy for the kind of the field is `"error"`.
@@ -52,17 +57,22 @@ class LossReporter:
         actions = self._actions
         if not actions:
             return
-        items = () if first else text.items
-        if not may_lose(text.messages, items, text.run.written(), actions):
+        items, run = () if first else text.items, text.run
+        if run.writes_all is not None and run.writes_all(text.messages, items, with_reasoning="reasoning" in actions):
+            return
+        if not may_lose(text.messages, items, run.written(), actions):
             return
         finder = text.loss_finder(first=first)
-        losses = finder.unwritten(actions)
+        cut = len(text.messages) - 1 - first if is_cut else None
+        losses = [loss for loss in finder.unwritten(actions) if cut is None or loss.message != cut]
         for loss in losses:
             if actions.get(loss.kind) == "error":
                 fault, is_new = self._describe(loss, finder), finder.first > 0
                 raise LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind)
         for loss in losses:
-            self._warn(loss, finder)
+            # Broken arguments have a warning of their own.
+            if not _is_broken(loss, finder):
+                self._warn(loss, finder)
 
     def _warn(self, loss: Loss, finder: LossFinder) -> None:
         # Only one thread gets the action.
@@ -81,13 +91,29 @@ class LossReporter:
     def _describe(self, loss: Loss, finder: LossFinder) -> str:
         """Return the fault and the remedy. The message and the field come before them."""
         message = None if loss.message is None else finder.messages[finder.first + loss.message]
-        fault, remedy = f"is not written by {self._template}.", _REMEDIES[loss.kind]
+        verb = "are" if message is None else "is"
+        fault, remedy = f"{verb} not written by {self._template}.", _REMEDIES[loss.kind]
         if message is not None and not loss.path:
-            fault = f"has the role {message['role']!r}, and {self._template} writes nothing of it."
+            fault = f"{self._template} writes nothing of this message with the role {message['role']!r}."
             other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), remedy)
             remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
         if loss.path:
             remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)
+        if _is_broken(loss, finder):
+            fault, remedy = "is not the JSON of an object, which the chat template needs.", "Pass a dict or its JSON."
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
         return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
+
+
+def _is_broken(loss: Loss, finder: LossFinder) -> bool:
+    """Return True if a loss is the arguments of a call, and these are not the JSON of an object."""
+    if loss.message is None or loss.path[-1:] != ("arguments",):
+        return False
+    value: Any = finder.messages[finder.first + loss.message]
+    for key in loss.path:
+        value = value[key]
+    try:
+        return isinstance(value, str) and not isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from renderers.core.jsontypes import JsonObject
 from renderers.core.native import COMPILED, native
 from renderers.core.spans import Span
 from renderers.templating.values import (
@@ -198,6 +199,23 @@ def _collect_fields(pieces: list[str], _: tuple[type, type, type]) -> set[Owner]
 
 _TEXT_TYPES = (FieldText, MixedText, SafeText)
 collect_fields = native.written_fields if COMPILED else _collect_fields
+
+
+_WORDS = (
+    *("_owner", "_runs", "role", "content", "name", "tool_calls", "function", "arguments"),
+    *("reasoning", "thinking", "reasoning_content", "type", "text", "tool"),
+)
+"""The names of attributes and keys that the C extension compares with, in its order."""
+
+
+def writes_all(
+    pieces: list[str], messages: list[JsonObject], items: tuple[tuple[str, Any], ...], with_reasoning: bool
+) -> bool:
+    """Return True if an output has text of every field of the messages and of every item.
+
+    False if it has not, or if this cannot be decided quickly. Without the C extension it never can.
+    """
+    return COMPILED and native.writes_all(pieces, messages, items, with_reasoning, _TEXT_TYPES, _WORDS)
 
 
 def pieces_before(pieces: Iterable[str], end: int) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jinja2
 
+from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.spans import Path, Span, Trace
 from renderers.core.text import describe_type
@@ -29,7 +30,7 @@ from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
-from renderers.templating.scopes import pieces_before, root_scope, settle_spans, written_fields
+from renderers.templating.scopes import pieces_before, root_scope, settle_spans, writes_all, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
@@ -78,6 +79,15 @@ class TemplateRun(Trace):
         {(0, ('content',))}
         """
         return written_fields(vars(self)["_pieces"])
+
+    def writes_all(
+        self, messages: list[JsonObject], items: tuple[tuple[str, Any], ...], *, with_reasoning: bool
+    ) -> bool:
+        """Return True if something was written of every field of messages and every item. False if it is not known.
+
+        `items` are the tools and other arguments with their names. Reasoning counts only with `with_reasoning`.
+        """
+        return writes_all(vars(self)["_pieces"], messages, items, with_reasoning)
 
     def truncate(self, end: int) -> TemplateRun:
         pieces = pieces_before(vars(self)["_pieces"], end)
