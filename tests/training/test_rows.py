@@ -12,6 +12,8 @@ import pytest
 
 from renderers import (
     ChatRenderer,
+    LossError,
+    LossWarning,
     MediaError,
     MissingStopWarning,
     PromptMismatchWarning,
@@ -208,6 +210,30 @@ def test_few_comparisons_find_the_same_rows_as_all(seed: int, monkeypatch: pytes
     samples = build_training_samples(rewriting(), messages)
     monkeypatch.setattr(contexts, "_ALL_COMPARED", 4)
     assert build_training_samples(rewriting(), messages) == samples
+
+
+# ==================
+# Losses
+# ==================
+
+
+def test_reasoning_that_a_row_trains_is_not_lost() -> None:
+    strict = rewriting(on_loss="error")
+    samples = build_training_samples(strict, TALK)
+    assert trained_texts(strict, samples) == trained_texts(rewriting(), build_training_samples(rewriting(), TALK))
+    with pytest.raises(LossError, match="message 1: reasoning_content"):
+        build_training_samples(strict, TALK, turns="last")
+
+
+def test_a_field_that_no_row_has_is_reported_once() -> None:
+    template = DROPS.replace("{% for m in messages %}", "{% for m in messages if m.role != 'human' %}")
+    expectations: list[tuple[Any, Any]] = [("error", pytest.raises(LossError)), ("warn", pytest.warns(LossWarning))]
+    for policy, expected in expectations:
+        renderer = create_renderer(embedded().tokenizer, chat_template=template, on_loss={"message": policy})
+        with expected as caught:
+            # A message after the last turn is in no row, but its role is wrong all the same.
+            build_training_samples(renderer, [*TALK, {"role": "human", "content": "z"}])
+        assert policy == "error" or [warning.filename for warning in caught] == [__file__]
 
 
 # ==================

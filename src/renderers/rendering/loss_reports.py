@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers.core.caller_warnings import warn_caller
-from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
+from renderers.core.losses import IS_REPORTED, Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.losses import LossFinder
@@ -52,6 +52,9 @@ class LossReporter:
             return
         finder = text.loss_finder(first=first)
         losses = finder.unwritten(actions)
+        is_reported = IS_REPORTED.get()
+        if is_reported is not None:
+            losses = [loss for loss in losses if is_reported(loss)]
         for loss in losses:
             if actions.get(loss.kind) == "error":
                 fault, is_new = self._describe(loss, finder), finder.first > 0
