@@ -255,6 +255,24 @@ def test_a_turn_without_a_stop_token_is_reported() -> None:
     assert trained_texts(renderer, stopped)[-1].endswith("Sure.<|end|>")
 
 
+def test_a_turn_that_is_cut_off_is_not_reported() -> None:
+    is_open = "loop.last and m.role == 'assistant'"
+    ending = f"{{% if not ({is_open}) %}}<|end|>\n{{% endif %}}{{% endfor %}}"
+    opening = "<|turn|>assistant\n{% if messages | length > 3 %}<|think|>{% endif %}{% endif %}"
+    template = DROPS.replace("<|end|>\n{% endfor %}", ending).replace("<|turn|>assistant\n{% endif %}", opening)
+    renderer = create_renderer(embedded().tokenizer, chat_template=template)
+    messages = [*TALK[2:4], *TALK[2:4], *TALK[2:4]]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (whole,) = build_training_samples(renderer, messages)
+    assert {warning.category for warning in caught} == {MissingStopWarning, PromptMismatchWarning}
+    for build in (build_training_samples, build_training_sample):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            build(renderer, messages, max_length=whole.turns[0].end, overlong="cut")
+            build(renderer, messages, max_length=1, overlong="drop")
+
+
 # ==================
 # Length
 # ==================

@@ -109,12 +109,13 @@ def build_training_samples(
     with report_only(lambda _: False):
         samples = [builder.build(row) for row in plan_rows(contexts, trained)]
     apply_loss_policy(renderer, conversation, samples, tools=tools, **template_arguments)
-    if samples:
-        warn_without_stop(samples[-1], renderer)
-    if any(turn.follows_prompt is False for sample in samples for turn in sample.turns):
-        warnings.warn(MISMATCH, PromptMismatchWarning, stacklevel=2)
     fitting = (fit(sample, max_length, overlong) for sample in samples)
-    return [sample for sample in fitting if sample is not None]
+    fitted = [sample for sample in fitting if sample is not None]
+    if fitted:
+        warn_without_stop(fitted[-1], renderer)
+    if any(turn.follows_prompt is False for sample in fitted for turn in sample.turns):
+        warnings.warn(MISMATCH, PromptMismatchWarning, stacklevel=2)
+    return fitted
 
 
 def apply_loss_policy(
