@@ -12,6 +12,7 @@ import pytest
 
 from renderers import (
     ChatRenderer,
+    Gemma4RendererConfig,
     LossError,
     LossWarning,
     MediaError,
@@ -338,6 +339,21 @@ def test_a_turn_that_does_not_follow_its_prompt_is_reported() -> None:
     follows = {turn.message: turn.follows_prompt for sample in samples for turn in sample.turns}
     assert follows == {1: True, 3: False, 5: True}
     assert problem_of(renderer, TALK, samples) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "remedy"),
+    [
+        ("zai-org/GLM-4.7-Flash", {"enable_thinking": False}, None),
+        ("google/gemma-4-31B-it", {}, Gemma4RendererConfig(prefill="kept")),
+    ],
+)
+def test_the_remedies_of_a_mismatch_work(hub: object, name: str, arguments: dict[str, Any], remedy: Any) -> None:
+    tokenizer, chat = load_tokenizer(name), [TALK[0], {"role": "assistant", "content": "x"}, *TALK[2:4]]
+    with pytest.warns(PromptMismatchWarning, match='(?s)enable_thinking=False.*prefill="kept"'):
+        build_training_samples(create_renderer(tokenizer), chat, ensure_final_stop=True)
+    samples = build_training_samples(create_renderer(tokenizer, remedy), chat, ensure_final_stop=True, **arguments)
+    assert all(turn.follows_prompt for sample in samples for turn in sample.turns)
 
 
 def test_a_first_turn_has_no_prompt_to_compare_with() -> None:

@@ -24,9 +24,10 @@ Turns = Literal["all", "last"]
 
 MISMATCH = (
     "the chat template does not write a turn of a training sample after the generation prompt of the same arguments, "
-    "so the model is sampled in another context than it is trained in. If the prompt opens reasoning and the turns "
-    "have none, pass the argument that turns it off, such as enable_thinking=False, here and in rollouts. "
-    "follows_prompt of the turns is False."
+    "so the model is sampled in another context than it is trained in. follows_prompt of the turns is False. If the "
+    "prompt opens reasoning and the turns have none, pass the argument that turns it off, such as "
+    'enable_thinking=False. If the prompt ends with empty reasoning, set prefill="kept" in the config of the renderer. '
+    "Do the same in rollouts."
 )
 
 
