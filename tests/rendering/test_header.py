@@ -60,7 +60,34 @@ def test_a_header_that_lacks_a_marker_of_the_prompt_ends_with_the_last_marker_of
 
 
 def test_text_of_which_the_prompt_contains_nothing_is_sampled() -> None:
-    assert sampled(OTHER_HEADER, user("hi"), assistant("yes")) == ["<assistant>yes<end>"]
+    source = OTHER_HEADER.replace("<{{ m.role }}>", "<x>")
+    assert sampled(source, user("hi"), assistant("yes")) == ["<x>yes<end>"]
+
+
+@pytest.mark.parametrize("prompt", ["<s>model\n", "\n", "<s>", "<s>model:", "<end>"])
+@pytest.mark.parametrize("name", ["{{ m.role }}\n", "{{ m.role }}: ", "{{ m.role }}>"])
+def test_the_role_is_header_even_if_the_prompt_has_another_name(prompt: str, name: str) -> None:
+    source = (
+        f"{{% for m in messages %}}<s>{name}{{% if m.reasoning_content %}}<think>{{{{ m.reasoning_content }}}}</think>"
+        "{% endif %}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}</call>{% endfor %}"
+        f"{{{{ m.content }}}}<end>\n{{% endfor %}}{{% if add_generation_prompt %}}{{{{ {prompt!r} }}}}{{% endif %}}"
+    )
+    assert sampled(source, user("hi"), assistant("yes")) == ["yes<end>"]
+    assert sampled(source, user("hi"), assistant("yes", reasoning_content="R")) == ["<think>R</think>yes<end>"]
+    assert sampled(source, user("hi"), assistant("", tool_calls=[CALL])) == ["<call>f</call><end>"]
+
+
+def test_a_role_that_is_text_of_the_template_is_header_if_the_prompt_has_another_word_in_its_place() -> None:
+    turn = "{{ m.content }}<end>{% endfor %}{{ '<s>model\n' if add_generation_prompt }}"
+    source = "{% for m in messages %}<s>{{ 'bot' if m.role == 'assistant' else 'human' }}\n" + turn
+    assert sampled(source, user("hi"), assistant("yes")) == ["yes<end>"]
+
+
+def test_words_that_the_prompt_has_no_place_for_are_sampled() -> None:
+    turn = "{% for c in m.tool_calls or [] %}Action: {{ c.function.name }}{% endfor %}{{ m.content }}<end>{% endfor %}"
+    for prompt in ("<s>assistant\n", "<s>assistant\n<think>"):
+        source = f"{{% for m in messages %}}<s>{{{{ m.role }}}}\n{turn}{{{{ {prompt!r} if add_generation_prompt }}}}"
+        assert sampled(source, user("hi"), assistant("", tool_calls=[CALL])) == ["Action: f<end>"]
 
 
 def test_text_that_the_prompt_after_a_result_lacks_is_sampled() -> None:

@@ -388,3 +388,18 @@ def test_content_that_the_template_writes_after_the_next_message_is_content_and_
     own = [(trace.text[span.start : span.end], span.sampled, span.content) for span in labels if span.message == 1]
     assert own[-3:] == [("</call><tool>", True, True), ("A", False, True), ("<end>", False, False)]
     assert sampled(source, *messages) == ["<call>f</call><tool>"]
+
+
+def test_text_that_replace_writes_into_a_body_is_part_of_it() -> None:
+    source = PLAIN.replace("{{ m.content }}", "{{ m.content | replace('. ', '.\\n') }}")
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
+    rendered = renderer.render([user("One. Two. x")])
+    pairs = zip(rendered.channels, rendered.is_content, strict=True)
+    body = [channel for channel, is_content in pairs if is_content]
+    assert (
+        renderer.tokenizer.decode(
+            [token for token, is_content in zip(rendered.token_ids, rendered.is_content, strict=True) if is_content]
+        )
+        == "One.\nTwo.\nx"
+    )
+    assert set(body) == {Channel.CONTENT}

@@ -94,7 +94,8 @@ def test_the_result_is_that_of_jinja(name: str, value: Any, args: tuple[Any, ...
     [
         ("trim", (), [("ab\nc", OWNER), ("<", None)]),
         ("upper", (), [("  AB\nC", OWNER), ("< ", None)]),
-        ("replace", ("b", "x"), [("  a", OWNER), ("x", None), ("\nc", OWNER), ("< ", None)]),
+        ("replace", ("b", "x"), [("  a", OWNER), ("x", OWNER), ("\nc", OWNER), ("< ", None)]),
+        ("replace", ("b", "|"), [("  a", OWNER), ("|", None), ("\nc", OWNER), ("< ", None)]),
         ("string", (), [("  ab\nc", OWNER), ("< ", None)]),
     ],
 )

@@ -32,7 +32,7 @@ from renderers.templating.values import (
 
 FIRST: Owner = (0, ("content",))
 SECOND: Owner = (3, ("tool_calls", 0, "function", "name"))
-ALPHABETS: dict[Owner | None, str] = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-"}
+ALPHABETS: dict[Owner | None, str] = {FIRST: "ab <", SECOND: "AB\t&", None: "01\n-|"}
 OWNERS = {character: owner for owner, letters in ALPHABETS.items() for character in letters}
 BUDGET = Budget(TemplateLimits(characters=2**60, seconds=10**6))
 
@@ -80,8 +80,8 @@ METHODS: dict[str, Callable[[str, str, int, int], tuple[Any, ...]]] = {
     "removeprefix": lambda x, y, m, n: (y,),
     "removesuffix": lambda x, y, m, n: (y,),
     "join": lambda x, y, m, n: ([x, "1", x],),
-    # Spaces of the template belong to the field that they are written into.
-    "replace": lambda x, y, m, n: (y, join_texts([x, "0"]), m),
+    # Text of the template that is no marker belongs to the field that it is written into.
+    "replace": lambda x, y, m, n: (y, join_texts([x, "|"]), m),
     "ljust": lambda x, y, m, n: (n, "-"),
     "rjust": lambda x, y, m, n: (n, "-"),
     "center": lambda x, y, m, n: (n, "-"),
@@ -205,11 +205,19 @@ def test_a_method_that_is_not_listed_does_not_exist(receiver: Any) -> None:
             call_method(BUDGET, receiver, name)
 
 
-def test_spaces_that_are_written_into_a_field_belong_to_it() -> None:
+def test_text_that_is_written_into_a_field_belongs_to_it_unless_it_may_be_a_marker() -> None:
     text = field_text("a--b--c", FIRST)
-    spaced = call_method(BUDGET, text, "replace", "--", "\n")
-    assert (plain(spaced), owners_of(spaced)) == ("a\nb\nc", [FIRST] * 5)
-    marked = call_method(BUDGET, text, "replace", "--", "<b>", 1)
-    assert owners_of(marked) == [FIRST, *[None] * 3, *[FIRST] * 4]
+    for new in ("\n", ".\n", " and ", "&lt;"):
+        replaced = call_method(BUDGET, text, "replace", "--", new)
+        assert set(owners_of(replaced)) == {FIRST}
+    for new in ("<b>", "[b]", "<|b", "]~b"):
+        assert owners_of(call_method(BUDGET, text, "replace", "--", new, 1)) == [
+            FIRST,
+            *[None] * len(new),
+            *[FIRST] * 4,
+        ]
+    assert plain(call_method(BUDGET, text, "replace", "--", "")) == "abc"
+    # Nothing of the field is left.
+    assert owners_of(call_method(BUDGET, field_text("--", FIRST), "replace", "--", "x")) == [None]
     both = join_texts([text, "--", field_text("d", SECOND)])
     assert owners_of(call_method(BUDGET, both, "replace", "--", " ")) == [*[FIRST] * 5, None, SECOND]

@@ -12,6 +12,9 @@ import pytest
 
 from renderers import (
     ChatRenderer,
+    Gemma4RendererConfig,
+    LossError,
+    LossWarning,
     MediaError,
     MissingStopWarning,
     PromptMismatchWarning,
@@ -211,6 +214,30 @@ def test_few_comparisons_find_the_same_rows_as_all(seed: int, monkeypatch: pytes
 
 
 # ==================
+# Losses
+# ==================
+
+
+def test_reasoning_that_a_row_trains_is_not_lost() -> None:
+    strict = rewriting(on_loss="error")
+    samples = build_training_samples(strict, TALK)
+    assert trained_texts(strict, samples) == trained_texts(rewriting(), build_training_samples(rewriting(), TALK))
+    with pytest.raises(LossError, match="message 1: reasoning_content"):
+        build_training_samples(strict, TALK, turns="last")
+
+
+def test_a_field_that_no_row_has_is_reported_once() -> None:
+    template = DROPS.replace("{% for m in messages %}", "{% for m in messages if m.role != 'human' %}")
+    expectations: list[tuple[Any, Any]] = [("error", pytest.raises(LossError)), ("warn", pytest.warns(LossWarning))]
+    for policy, expected in expectations:
+        renderer = create_renderer(embedded().tokenizer, chat_template=template, on_loss={"message": policy})
+        with expected as caught:
+            # A message after the last turn is in no row, but its role is wrong all the same.
+            build_training_samples(renderer, [*TALK, {"role": "human", "content": "z"}])
+        assert policy == "error" or [warning.filename for warning in caught] == [__file__]
+
+
+# ==================
 # Stop tokens
 # ==================
 
@@ -227,6 +254,24 @@ def test_a_turn_without_a_stop_token_is_reported() -> None:
         assert not build_training_sample(renderer, TALK).turns[-1].has_stop
     stopped = build_training_samples(renderer, TALK, ensure_final_stop=True)
     assert trained_texts(renderer, stopped)[-1].endswith("Sure.<|end|>")
+
+
+def test_a_turn_that_is_cut_off_is_not_reported() -> None:
+    is_open = "loop.last and m.role == 'assistant'"
+    ending = f"{{% if not ({is_open}) %}}<|end|>\n{{% endif %}}{{% endfor %}}"
+    opening = "<|turn|>assistant\n{% if messages | length > 3 %}<|think|>{% endif %}{% endif %}"
+    template = DROPS.replace("<|end|>\n{% endfor %}", ending).replace("<|turn|>assistant\n{% endif %}", opening)
+    renderer = create_renderer(embedded().tokenizer, chat_template=template)
+    messages = [*TALK[2:4], *TALK[2:4], *TALK[2:4]]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (whole,) = build_training_samples(renderer, messages)
+    assert {warning.category for warning in caught} == {MissingStopWarning, PromptMismatchWarning}
+    for build in (build_training_samples, build_training_sample):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            build(renderer, messages, max_length=whole.turns[0].end, overlong="cut")
+            build(renderer, messages, max_length=1, overlong="drop")
 
 
 # ==================
@@ -294,6 +339,21 @@ def test_a_turn_that_does_not_follow_its_prompt_is_reported() -> None:
     follows = {turn.message: turn.follows_prompt for sample in samples for turn in sample.turns}
     assert follows == {1: True, 3: False, 5: True}
     assert problem_of(renderer, TALK, samples) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "remedy"),
+    [
+        ("zai-org/GLM-4.7-Flash", {"enable_thinking": False}, None),
+        ("google/gemma-4-31B-it", {}, Gemma4RendererConfig(prefill="kept")),
+    ],
+)
+def test_the_remedies_of_a_mismatch_work(hub: object, name: str, arguments: dict[str, Any], remedy: Any) -> None:
+    tokenizer, chat = load_tokenizer(name), [TALK[0], {"role": "assistant", "content": "x"}, *TALK[2:4]]
+    with pytest.warns(PromptMismatchWarning, match='(?s)enable_thinking=False.*prefill="kept"'):
+        build_training_samples(create_renderer(tokenizer), chat, ensure_final_stop=True)
+    samples = build_training_samples(create_renderer(tokenizer, remedy), chat, ensure_final_stop=True, **arguments)
+    assert all(turn.follows_prompt for sample in samples for turn in sample.turns)
 
 
 def test_a_first_turn_has_no_prompt_to_compare_with() -> None:

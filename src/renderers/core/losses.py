@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -119,3 +121,20 @@ def _check_action(action: object, name: str) -> LossAction:
 
 
 DEFAULT_LOSS_POLICY = LossPolicy()
+
+
+IS_REPORTED: ContextVar[Callable[[Loss], bool] | None] = ContextVar("is_reported", default=None)
+"""Selects the losses that are reported. None reports all of them. Set by `report_only`."""
+
+
+@contextlib.contextmanager
+def report_only(is_reported: Callable[[Loss], bool]) -> Iterator[None]:
+    """Report only the losses that a function accepts, in this context and whatever the renderer.
+
+    Callers that render parts of a conversation several times apply the policy once, to the result as a whole.
+    """
+    token = IS_REPORTED.set(is_reported)
+    try:
+        yield
+    finally:
+        IS_REPORTED.reset(token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from renderers.core.text import LEXEME
 from renderers.probing.turn_format import TurnHeader
 
 _SPACES = re.compile(r"\s*")
+_WORD = re.compile(r"\w+")
+_NAME_END = re.compile(r"[:|>\]]*\s*")
+"""Punctuation and spaces after the name of a role."""
 
 
 class TurnPlace(NamedTuple):
@@ -24,6 +28,8 @@ class TurnPlace(NamedTuple):
     """The start of its first body; `end` if it has none."""
     end: int
     """The end of the turn's own text."""
+    role: int = 0
+    """The end of the role before the first body; 0 if the template writes the role as its own text, or not at all."""
 
 
 def header_end(text: str, place: TurnPlace, headers: Sequence[TurnHeader]) -> int:
@@ -32,7 +38,31 @@ def header_end(text: str, place: TurnPlace, headers: Sequence[TurnHeader]) -> in
     The header is the text before the first body that a generation prompt after the same role contains. A turn of the
     history may have other spaces than the prompt, and may lack parts of it. If no prompt contains any of the text, the
     turn has no header. If there are no prompts to compare with, the header extends to the body.
+
+    The name of the role before the first body is part of the header even if the prompt has another name for it.
     """
+    end = _matched_end(text, place, headers)
+    if end >= place.body or not headers:
+        return end
+    # Without a generation prompt the model has to write its role itself.
+    has_prompt = any(header.generation_prompt for header in headers)
+    role = max(place.role if has_prompt else 0, _other_name_end(text, end, place, headers))
+    return _NAME_END.match(text, role, place.body).end() if role > end else end  # type: ignore[union-attr]
+
+
+def _other_name_end(text: str, end: int, place: TurnPlace, headers: Sequence[TurnHeader]) -> int:
+    """Return the end of the word at a position if the default prompt has another word in its place; 0 if not."""
+    word = _WORD.match(text, end, place.body)
+    before = _lexemes(text, place.previous, end)[-1:] if word else []
+    if word is None or not before:
+        return 0
+    known, _ = _header_lexemes(headers[0].text)
+    pairs = itertools.pairwise(known)
+    return word.end() if any(pair[0] == before[0].text and _WORD.fullmatch(pair[1]) for pair in pairs) else 0
+
+
+def _matched_end(text: str, place: TurnPlace, headers: Sequence[TurnHeader]) -> int:
+    """Return the end of the text that a prompt contains."""
     for header in headers:
         end = place.previous + len(header.text)
         # Reasoning that the prompt opens may be part of the content.

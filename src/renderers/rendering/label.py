@@ -24,6 +24,7 @@ from renderers.rendering.header import TurnPlace, header_end
 
 _DEFAULT_CONVENTIONS = SamplingConventions()
 _NO_BORDER = sys.maxsize
+_ROLE = ("role",)
 # A tuple: the hash of an enum member is computed by Python code.
 _CONTENT = (Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA)
 """The channels that count as content in messages of other roles, and after a turn. Names and ids do not."""
@@ -233,8 +234,9 @@ class _TurnFinder:
         spans, channels = self._spans, self._channels
         first = last_own = self._first[message]
         first_body = last_body = None
+        role = 0
         for number in range(first, len(spans)):
-            start, end, owner, _ = spans[number]
+            start, end, owner, path = spans[number]
             if owner > message:
                 break
             if owner == message:
@@ -244,8 +246,11 @@ class _TurnFinder:
                     # An empty body may be inside the header: reasoning that is switched off.
                     if first_body is None and start < end:
                         first_body = start
+                elif first_body is None and path == _ROLE:
+                    role = end
         own_start, own_end = spans[first].start, spans[last_own].end
-        place = TurnPlace(self._last_body_end(first), own_start, own_end if first_body is None else first_body, own_end)
+        body = own_end if first_body is None else first_body
+        place = TurnPlace(self._last_body_end(first), own_start, body, own_end, role)
         header = header_end(self._text, place, headers)
         last = header if last_body is None else max(last_body, header)
         return _Turn(own_start, header, self._end(last, max(own_end, last), last_own + 1))

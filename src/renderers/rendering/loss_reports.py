@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from renderers.core.caller_warnings import warn_caller
-from renderers.core.losses import Loss, LossAction, LossKind, LossPolicy
+from renderers.core.losses import IS_REPORTED, Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
 from renderers.rendering.input_fields import KNOWN_ROLES
 from renderers.rendering.loss_check import may_lose
@@ -65,6 +65,9 @@ class LossReporter:
         finder = text.loss_finder(first=first)
         cut = len(text.messages) - 1 - first if is_cut else None
         losses = [loss for loss in finder.unwritten(actions) if cut is None or loss.message != cut]
+        is_reported = IS_REPORTED.get()
+        if is_reported is not None:
+            losses = [loss for loss in losses if is_reported(loss)]
         for loss in losses:
             if actions.get(loss.kind) == "error":
                 fault, is_new = self._describe(loss, finder), finder.first > 0

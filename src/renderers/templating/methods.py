@@ -45,6 +45,8 @@ from renderers.templating.values import (
     runs_of,
 )
 
+_MARKER_SIGN = re.compile(r"[][<>{}|]|^$")
+"""Characters of markers. Also matches a text without any character."""
 _FIELD_PART = re.compile(r"(\.[^.\[]*|\[[^\]]*\])")
 
 # ==================
@@ -154,12 +156,13 @@ def replace(budget: Budget, text: str, old: str, new: str, count: int = -1) -> s
         return replaced
     if not old:
         return coarse_text(replaced, (text, new))
-    # Spaces belong to the field that they are written into. Other text of the template may be a marker.
-    is_space = new.__class__ is str and new.isspace()
+    parts = split(budget, text, old, count)
+    # Text that is written into a field belongs to it, unless it may be a marker, or nothing of the field is left.
+    is_part = new.__class__ is str and (new.isspace() or (not _MARKER_SIGN.search(new) and any(parts)))
     pieces: list[str] = []
     place = -len(old)
-    for part in split(budget, text, old, count):
-        pieces += (coarse_text(new, cut(text, place, place + len(old))) if is_space and pieces else new, part)
+    for part in parts:
+        pieces += (coarse_text(new, cut(text, place, place + len(old))) if is_part and pieces else new, part)
         place += len(old) + len(part)
     return mixed_text(replaced, join_runs(pieces[1:]))
 

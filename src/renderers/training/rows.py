@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 from renderers.core.jsontypes import JsonObject
+from renderers.core.losses import report_only
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.errors import MessageError, PromptMismatchWarning, TemplateError
@@ -23,9 +24,10 @@ Turns = Literal["all", "last"]
 
 MISMATCH = (
     "the chat template does not write a turn of a training sample after the generation prompt of the same arguments, "
-    "so the model is sampled in another context than it is trained in. If the prompt opens reasoning and the turns "
-    "have none, pass the argument that turns it off, such as enable_thinking=False, here and in rollouts. "
-    "follows_prompt of the turns is False."
+    "so the model is sampled in another context than it is trained in. follows_prompt of the turns is False. If the "
+    "prompt opens reasoning and the turns have none, pass the argument that turns it off, such as "
+    'enable_thinking=False. If the prompt ends with empty reasoning, set prefill="kept" in the config of the renderer. '
+    "Do the same in rollouts."
 )
 
 
@@ -50,7 +52,10 @@ def build_training_samples(
     sample begins. There are as few samples as possible, and every sampled token is trained in one of them.
 
     The ids of a sample are those of `render` for the messages up to its last turn. If the template writes the stop
-    token of that turn only as the start of the next message, it is appended, as the conversation has it.
+    token of that turn only as the start of the next message, it is appended, as the conversation has it. Messages
+    after the last turn are in no sample.
+
+    `on_loss` of the renderer applies once, to the whole conversation. Reasoning that a sample trains is not lost.
 
     Args:
         renderer: A renderer that marks sampled tokens.
@@ -70,6 +75,7 @@ def build_training_samples(
 
     Raises:
         MessageError: A message or a tool has a wrong shape.
+        LossError: No sample has a message or field, and `on_loss` of the renderer is `"error"` for it.
         TemplateError: The template rejects the messages, or the messages up to one of the turns.
         ValueError: An option is invalid, the renderer does not mark sampled tokens, or a sample is longer than
             `max_length`.
@@ -92,7 +98,8 @@ def build_training_samples(
     by_message = message_weights(message_loss_mask, len(conversation))
     by_role, by_channel = split_weights(weights)
     options = render_options(process_multimodal, template_arguments)
-    render: Render = functools.partial(renderer.render, tools=None if tools is None else list(tools), **options)
+    tools = None if tools is None else list(tools)
+    render: Render = functools.partial(renderer.render, tools=tools, **options)
     # The stability is known for the arguments of the renderer only.
     is_stable = (lambda: False) if template_arguments else (lambda: getattr(renderer, "is_prefix_stable", False))
     contexts = Contexts(conversation, render, is_stable)
@@ -100,13 +107,32 @@ def build_training_samples(
     assistant = [index for index, message in enumerate(contexts.plain) if message["role"] == "assistant"]
     selected = assistant[-1:] if turns == "last" else assistant
     trained = [turn for turn in selected if by_message[turn] * by_role.get("assistant", 1.0)]
-    samples = [builder.build(row) for row in plan_rows(contexts, trained)]
-    if samples:
-        warn_without_stop(samples[-1], renderer)
-    if any(turn.follows_prompt is False for sample in samples for turn in sample.turns):
-        warnings.warn(MISMATCH, PromptMismatchWarning, stacklevel=2)
+    with report_only(lambda _: False):
+        samples = [builder.build(row) for row in plan_rows(contexts, trained)]
+    apply_loss_policy(renderer, conversation, samples, tools=tools, **template_arguments)
     fitting = (fit(sample, max_length, overlong) for sample in samples)
-    return [sample for sample in fitting if sample is not None]
+    fitted = [sample for sample in fitting if sample is not None]
+    if fitted:
+        warn_without_stop(fitted[-1], renderer)
+    if any(turn.follows_prompt is False for sample in fitted for turn in sample.turns):
+        warnings.warn(MISMATCH, PromptMismatchWarning, stacklevel=2)
+    return fitted
+
+
+def apply_loss_policy(
+    renderer: TokenRenderer, messages: list[Any], samples: Sequence[RenderedTrainingSample], **options: Any
+) -> None:
+    """Apply the renderer's policy for losses to a whole conversation. Reasoning that a sample trains is not lost.
+
+    Raises:
+        LossError: The template writes nothing of a message or field, and the policy for it is `"error"`.
+    """
+    render_text = getattr(renderer, "render_text", None)
+    if render_text is None:
+        return
+    written = {turn.message for row in samples for turn in row.turns if turn.message not in row.lost_reasoning}
+    with report_only(lambda loss: loss.kind != "reasoning" or loss.message not in written):
+        render_text(messages, process_multimodal=False, **options)
 
 
 class Row(NamedTuple):

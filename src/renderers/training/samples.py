@@ -151,9 +151,11 @@ def build_training_sample(
         stop = _missing_stop(renderer, ids, runs, is_trained=loss.is_trained)
     lost = find_lost_reasoning(conversation, runs, renderer=renderer) if "channels" in known else ()
     sample = assemble(ids, runs, loss, stop=stop, media=rendered.multi_modal_data, renderer=renderer, lost=lost)
-    if sample.turns and sample.turns[-1].message == len(conversation) - 1 and loss.samples_last_message():
+    fitted = fit(sample, max_length, overlong)
+    trains_last = fitted is not None and fitted.turns and fitted.turns[-1].message == len(conversation) - 1
+    if trains_last and loss.samples_last_message():
         warn_without_stop(sample, renderer)
-    return fit(sample, max_length, overlong)
+    return fitted
 
 
 def render_options(process_multimodal: bool, template_arguments: Mapping[str, Any]) -> dict[str, Any]:
