@@ -14,9 +14,12 @@ from renderers.errors import DefaultDateWarning
 
 HI = [{"role": "user", "content": "Hi"}]
 CLOCK = "{% for m in messages %}{{ m.content }}{% endfor %} {{ strftime_now('%d %B %Y') }}"
-CONSTANT = (
-    "{{ messages[0].content }}"
-    "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}{{ date_string }}"
+CONSTANT = "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}"
+CONSTANT += "{{ date_string }}{{ messages[0].content }}"
+CLOCK_OR_CONSTANT = (
+    "{% if date_string is not defined %}{% if strftime_now is defined %}"
+    "{% set date_string = strftime_now('%d %b %Y') %}"
+    "{% else %}{% set date_string = '26 Jul 2024' %}{% endif %}{% endif %}{{ date_string }}{{ messages[0].content }}"
 )
 TEMPLATES_WITH_DATE = {
     "openai/gpt-oss-20b": "date='2026-01-31'",
@@ -42,7 +45,7 @@ def reported(renderer: ChatRenderer, **arguments: Any) -> list[warnings.WarningM
 def test_the_first_prompt_with_the_default_date_is_reported_where_it_is_rendered() -> None:
     renderer = example(CLOCK)
     (warning,) = reported(renderer)
-    assert "default date '26 July 2024'" in str(warning.message)
+    assert "default date, 26 July 2024" in str(warning.message)
     assert "date='2026-01-31'" in str(warning.message)
     assert Path(warning.filename) == Path(__file__)
     assert reported(renderer) == []
@@ -69,6 +72,42 @@ def test_a_date_string_replaces_the_constant_of_a_template() -> None:
     assert "date_string" in str(warning.message)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set form = '%Y-%m-%d' %}{{ strftime_now(form) }}{{ messages[0].content }}",
+        "{{ strftime_now(format='%Y-%m-%d') }}{{ messages[0].content }}",
+        "{{ messages[0].content }}{% if add_generation_prompt %}{{ strftime_now('%d ' ~ '%B') }}{% endif %}",
+    ],
+)
+def test_a_date_in_any_form_is_reported(source: str) -> None:
+    assert len(reported(example(source), add_generation_prompt=True)) == 1
+
+
+def test_dates_of_the_caller_are_not_reported() -> None:
+    ask = [{"role": "user", "content": "on 26 Jul 2024?"}]
+    with_tools = "{% if tools %}{{ strftime_now('%Y') }}{% endif %}{{ messages[0].content }}"
+    assert reported(example(with_tools), messages=ask) == []
+    assert reported(example(CLOCK_OR_CONSTANT, date="2026-01-31"), messages=ask) == []
+    for source in (CONSTANT, CLOCK_OR_CONSTANT):
+        for date in ("31 Jan 2026", "26 Jul 2024"):
+            assert reported(example(source, chat_template_kwargs={"date_string": date}), messages=ask) == []
+            assert reported(example(source), messages=ask, date_string=date) == []
+
+
+def test_a_constant_is_reported_although_a_date_is_set() -> None:
+    (warning,) = reported(example(CONSTANT, date="2026-01-31"))
+    assert "date has no effect" in str(warning.message)
+    assert "chat_template_kwargs={'date_string': '31 Jan 2026'}" in str(warning.message)
+
+
+def test_a_template_that_writes_no_date_is_checked_a_few_times_only() -> None:
+    renderer = example("{% if never %}{{ strftime_now('%Y') }}{% endif %}{{ messages[0].content }}")
+    for _ in range(40):
+        assert reported(renderer, messages=[{"role": "user", "content": "in 2024"}]) == []
+    assert not renderer._date_notice.is_pending
+
+
 def test_the_render_works_if_warnings_are_errors() -> None:
     renderer = example(CLOCK)
     with warnings.catch_warnings():
@@ -83,6 +122,13 @@ def test_real_models_with_a_date_are_reported_and_others_are_not(hub: Path, name
     (warning,) = reported(create_renderer(load_tokenizer(name)))
     assert TEMPLATES_WITH_DATE[name] in str(warning.message)
     assert reported(create_renderer(load_tokenizer("Qwen/Qwen3-8B"))) == []
+
+
+def test_llama_3_1_ignores_the_option_date(hub: Path) -> None:
+    name = "meta-llama/Llama-3.1-8B-Instruct"
+    (warning,) = reported(create_renderer(name, date="2026-01-31"))
+    assert TEMPLATES_WITH_DATE[name] in str(warning.message)
+    assert reported(create_renderer("meta-llama/Llama-3.2-1B-Instruct", date="2026-01-31")) == []
 
 
 def test_a_system_message_that_replaces_the_date_is_not_reported(hub: Path) -> None:

@@ -133,7 +133,7 @@ class BrokenArgumentsWarning(UserWarning):
 class DefaultDateWarning(UserWarning):
     """The chat template writes the date, and no date was set, so the prompt has the default date, 26 July 2024.
 
-    Each renderer issues it once. Pass `date=` to `create_renderer`.
+    Each renderer issues it once. Pass `date=` to `create_renderer`, or `date_string` to the template of Llama 3.1.
     """
 
 

@@ -355,7 +355,9 @@ class ChatRenderer:
             _reject_media(text.run.messages)
         self._loss_reporter.report(text, is_cut=bool(continue_final_message))
         if self._date_notice.is_pending:
-            self._date_notice.check(text.run.text)
+            self._date_notice.check(
+                text, add_generation_prompt=add_generation_prompt, continue_final_message=continue_final_message
+            )
         return text
 
     @lazy
@@ -366,9 +368,7 @@ class ChatRenderer:
     def _date_notice(self) -> DefaultDateNotice:
         given = self.settings.given_config
         is_set = self.date != DEFAULT_DATE or (given is not None and given.date is not None)
-        programs = () if is_set else self._programs
-        sources = [program.template.source for program in programs if isinstance(program, TemplateProgram)]
-        return DefaultDateNotice(sources, name=self.tokenizer.name_or_path)
+        return DefaultDateNotice(self._programs, name=self.tokenizer.name_or_path, is_set=is_set)
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Normalise the template arguments of one call, and check that they have an effect."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import inspect
 import json
 import weakref
 from collections.abc import Callable
@@ -24,6 +25,12 @@ from renderers.core.messages import normalise_tools
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
+
+
+class Mixed(enum.Enum):
+    ONE = 1
+    TEXT = "text"
+    NOTHING = None
 
 
 def weather(city: str, days: int = 1, ratio: float = 0.5, exact: bool = True) -> str:
@@ -126,6 +133,50 @@ def test_the_tool_of_a_usual_function_equals_that_of_transformers(function: Call
     assert json.dumps(describe_function(function)) == json.dumps(get_json_schema(function))
 
 
+@pytest.mark.parametrize(
+    "hint",
+    [
+        tuple[int, str],
+        tuple[()],
+        list[tuple[int, str]] | None,
+        tuple[Any, list[int]],
+        list[Any],
+        list[list[Any]],
+        dict[str, Any],
+        dict[str, Any] | None,
+        dict[Any, Any],
+        list[dict[str, Any]],
+        list[Any] | dict[str, Any],
+        dict[str, Literal[1, "a"]],
+        list | tuple,
+        Literal[1, "a"],
+        Literal["a", None],
+        Literal[1.5, 2, True],
+        Literal["a", 1] | None,
+        Mixed,
+        Mixed | int | None,
+        list[Colour | None],
+        list[int | str | None],
+        Any | None,
+    ],
+)
+@pytest.mark.parametrize("default", [inspect.Parameter.empty, None])
+def test_the_schema_of_a_type_equals_that_of_transformers(hint: Any, default: Any) -> None:
+    def use(x):  # type: ignore[no-untyped-def]
+        """Use x.
+
+        Args:
+            x: Anything.
+
+        Returns:
+            It.
+        """
+
+    use.__annotations__ = {"x": hint, "return": hint}
+    use.__defaults__ = None if default is inspect.Parameter.empty else (default,)
+    assert json.dumps(describe_function(use)) == json.dumps(get_json_schema(use))
+
+
 @dataclass
 class Place:
     """A place on earth."""
@@ -141,9 +192,7 @@ class Tree(BaseModel):
     branches: list[Tree] = []
 
 
-def travel(
-    to: Place, when: date, note: Annotated[str, Field(description="A note.", max_length=9)], pair: tuple[int, str]
-) -> Tree:
+def travel(to: Place, when: date, note: Annotated[str, Field(description="A note.", max_length=9)]) -> Tree:
     """Travel.
 
     Args:
@@ -164,14 +213,8 @@ def test_types_beyond_those_of_transformers_have_schemas() -> None:
         "to": place,
         "when": {"type": "string", "format": "date"},
         "note": {"type": "string", "maxLength": 9, "description": "A note."},
-        "pair": {
-            "type": "array",
-            "maxItems": 2,
-            "minItems": 2,
-            "prefixItems": [{"type": "integer"}, {"type": "string"}],
-        },
     }
-    assert parameters["required"] == ["to", "when", "note", "pair"]
+    assert parameters["required"] == ["to", "when", "note"]
 
 
 def test_a_recursive_type_is_a_definition() -> None:

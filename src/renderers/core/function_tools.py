@@ -11,7 +11,8 @@ import inspect
 import json
 import re
 import types
-from typing import Any, NamedTuple, get_type_hints
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from renderers.core.jsontypes import JsonObject
@@ -23,6 +24,10 @@ _HEADING = re.compile(r"(Args|Returns|Raises):\s*")
 _ARGUMENT = re.compile(r"(\w+)\s*(?:\([^()]*\))?:\s*(.*)")
 _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 _LEFT_OUT = ("title", "default", "properties")
+_SCALARS = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
+"""The names of the types of scalars in JSON schemas."""
+_MARKED = {"any": True}
+"""The schema of `Any` in `list[Any]` and `dict[str, Any]`. Pydantic describes these like `list` and `dict`."""
 _UNPASSABLE = {
     inspect.Parameter.VAR_POSITIONAL: "collects positional arguments",
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments",
@@ -113,7 +118,7 @@ def _parameters(function: Any, hints: dict[str, Any]) -> JsonObject:
         if name not in hints:
             raise ValueError(f"the parameter {name!r} has no type hint")
         default = () if parameter.default is parameter.empty else (dataclasses.field(default=None),)
-        fields[name] = (name, hints[name], *default)
+        fields[name] = (name, _mark_any(hints[name]), *default)
     parameters = dataclasses.make_dataclass("Parameters", fields.values(), kw_only=True)
     return _tidy(TypeAdapter(parameters).json_schema())
 
@@ -123,11 +128,25 @@ def _return_schema(hint: Any, description: str) -> JsonObject:
     from pydantic import PydanticUserError, TypeAdapter
 
     try:
-        schema = _tidy(TypeAdapter(hint).json_schema())
+        schema = _tidy(TypeAdapter(_mark_any(hint)).json_schema())
     except PydanticUserError:
         return {}
     _add_description(schema, description)
     return {"return": schema}
+
+
+def _mark_any(hint: Any) -> Any:
+    """Return a type hint in which every `Any` that is an argument of a list or dict has the schema `_MARKED`."""
+    from pydantic import WithJsonSchema
+
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return Annotated[_mark_any(arguments[0]), *arguments[1:]]
+    if origin not in (list, dict, tuple, Union, types.UnionType) or not arguments:
+        return hint
+    any_type = Annotated[Any, WithJsonSchema(_MARKED)] if origin in (list, dict) else Any
+    marked = tuple([any_type if argument is Any else _mark_any(argument) for argument in arguments])
+    return Union[marked] if origin in (Union, types.UnionType) else origin[marked]  # noqa: UP007
 
 
 def _add_description(schema: JsonObject, text: str) -> None:
@@ -181,16 +200,23 @@ def _as_transformers(schema: JsonObject) -> JsonObject:
     """Return a schema with the keywords of transformers: `nullable`, `enum`, lists of types."""
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
+    if "type" not in schema and all(type(value) in _SCALARS for value in schema.get("enum", [[]])):
+        schema["type"] = _one_or_list(dict.fromkeys(_SCALARS[type(value)] for value in schema["enum"]))
     for key, empty in (("items", {}), ("additionalProperties", True)):
         if schema.get(key) == empty:
             del schema[key]
+        elif schema.get(key) == _MARKED:
+            schema[key] = {}
+    if schema.get("minItems") == schema.get("maxItems") == len(schema.get("prefixItems", ())):
+        # A tuple.
+        del schema["minItems"], schema["maxItems"]
     if "anyOf" in schema:
         choices = schema.pop("anyOf")
         others = [choice for choice in choices if choice != {"type": "null"}]
         if len(others) == 1:
             schema = {**others[0], **schema}
         elif all(choice.keys() == {"type"} and isinstance(choice["type"], str) for choice in others):
-            schema["type"] = sorted({choice["type"] for choice in others})
+            schema["type"] = _one_or_list(sorted({choice["type"] for choice in others}))
         else:
             schema["anyOf"] = others
         if len(others) < len(choices):
@@ -199,6 +225,11 @@ def _as_transformers(schema: JsonObject) -> JsonObject:
     nullable = {"nullable": schema.pop("nullable")} if "nullable" in schema else {}
     first: JsonObject = {key: schema[key] for key in ("type", "properties", "required") if key in schema}
     return {**first, **schema, **nullable}
+
+
+def _one_or_list(names: Iterable[str]) -> str | list[str]:
+    listed = list(names)
+    return listed[0] if len(listed) == 1 else listed
 
 
 def read_docstring(text: str) -> Docstring:

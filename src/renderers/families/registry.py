@@ -94,12 +94,13 @@ def find_family(*, key: str | None, name: str, templates: Sequence[str], any_tem
         return FamilyMatch(UNKNOWN_FAMILY, "config")
     if key is not None:
         family = _lookup(key, "Use CustomRendererConfig for a config class of your own.")
-        warning = _mismatch(family, of_template, templates, f"the config is for {key}")
+        match = f"the config is for {key}"
+        warning = _mismatch(family, of_template, templates, match)
         conflicts = of_template is not None and of_template is not family
         if of_template is not None and conflicts and not any_template and key not in of_template.config_keys:
             raise ValueError(
-                f"{warning} Use the config {of_template.key!r}, or no config to detect the family. To use this "
-                "config with any template, set any_template=True in it."
+                f"{_conflict(match, of_template, templates)} Use {of_template.class_name}RendererConfig, or no config "
+                "to detect the family. To use this config with any chat template, set any_template=True in it."
             )
         return FamilyMatch(family, "config", warning, conflicts)
     named_key = MODEL_RENDERER_MAP.get(name, UNKNOWN_FAMILY.key)
@@ -124,9 +125,16 @@ def _mismatch(family: Family, of_template: Family | None, templates: Sequence[st
     """Describe a family match that the templates do not confirm. None if they confirm it, or there are none."""
     if of_template is family or not templates:
         return None
-    digests = ", ".join(map(digest_of, templates))
     if of_template is not None:
-        return f"{match}, but the chat template ({digests}) is that of {of_template.key}. The template is used."
+        return f"{_conflict(match, of_template, templates)} The template is used."
     if not family.templates:
         return f"{match}, a family without a verified chat template. The template of the model is used."
-    return f"{match}, but the chat template ({digests}) is unknown for this family. The template is used."
+    return f"{match}, but the chat template ({_digests(templates)}) is unknown for this family. The template is used."
+
+
+def _conflict(match: str, of_template: Family, templates: Sequence[str]) -> str:
+    return f"{match}, but the chat template ({_digests(templates)}) is that of {of_template.key}."
+
+
+def _digests(templates: Sequence[str]) -> str:
+    return ", ".join(map(digest_of, templates))
