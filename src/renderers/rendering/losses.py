@@ -236,6 +236,7 @@ class _WrittenTexts:
         self._by_path: dict[int, dict[Path, str]] = defaultdict(dict)
         self._own: dict[tuple[int, FieldName], str] = defaultdict(str)
         self._around: dict[tuple[int, FieldName], str] = defaultdict(str)
+        self._lost_by_part: dict[tuple[int, FieldName], list[Amount | None]] = {}
         self.whole: dict[int, str] = defaultdict(str)
         """All text of each message."""
         self._coarse = {message for message, path in run.written() if not path}
@@ -271,8 +272,10 @@ class _WrittenTexts:
         if parts is None:
             lost = lost_text(field.value, own, around)
         else:
-            values = [str(part.value) for part in parts]
-            lost = lost_texts(values, own, around, copies=field.name == REASONING)[parts.index(field)]
+            if key not in self._lost_by_part:
+                values = [str(part.value) for part in parts]
+                self._lost_by_part[key] = lost_texts(values, own, around, copies=field.name == REASONING)
+            lost = self._lost_by_part[key][parts.index(field)]
         return None if lost and contains_word(squeeze(self.above(message, field.name)), field.value) else lost
 
 
