@@ -113,6 +113,36 @@ def test_a_field_of_which_some_is_written_is_a_loss_of_some() -> None:
     assert str(rendered.losses[0]) == "message 1: content is only written in part"
 
 
+@pytest.mark.parametrize(
+    ("write", "text"),
+    [("m.content | replace('\\n', '')", "def f():\n    return 1"), ("m.content[:3] + m.content[:3]", "abcdef")],
+)
+def test_a_text_that_is_changed_is_a_loss_of_some(write: str, text: str) -> None:
+    source = "{% for m in messages %}{{ " + write + " }}{% endfor %}"
+    changing = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
+    assert changing.render([{**HI, "content": text}]).losses == [Loss("content", 0, ("content",), "some")]
+
+
+def test_arguments_that_are_booleans_can_be_lost() -> None:
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}"
+        "{% for key, value in c.function.arguments.items() %} {{ key }}={{ WRITE }}{% endfor %}{% endfor %}{% endfor %}"
+    )
+    call = {"id": "1", "function": {"name": "search", "arguments": {"flag": True, "page": None}}}
+    for write, lost in [("value | tojson", []), ("value", []), ("value if value is string else ''", ["flag", "page"])]:
+        template = source.replace("WRITE", write)
+        writing = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=template, on_loss="ignore")
+        rendered = writing.render([HI, {**CALLING, "tool_calls": [call]}])
+        assert [(loss.path[-1], loss.amount) for loss in rendered.losses] == [(key, "some") for key in lost]
+
+
+def test_reasoning_under_two_names_is_lost_if_one_is_not_written() -> None:
+    source = "{% for m in messages %}{{ m.reasoning_content }}{{ m.content }}{% endfor %}"
+    thinking = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=source)
+    rendered = thinking.render([HI, {**YES, "reasoning": "Hm.", "reasoning_content": "Hm. So."}])
+    assert rendered.losses == [Loss("reasoning", 1, ("reasoning",), "all")]
+
+
 def test_calls_results_names_and_tools_are_losses_of_their_kinds() -> None:
     messages: list[Any] = [{**HI, "name": "Ann"}, CALLING, RESULT, {**YES, "reasoning_content": "Hm."}]
     assert losses_of(messages, tools=[TOOL]) == [

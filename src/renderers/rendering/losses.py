@@ -24,13 +24,14 @@ from renderers.rendering.input_fields import (
     CONTENT,
     KNOWN_ROLES,
     OTHER_FIELDS,
+    REASONING,
     FieldName,
     InputField,
     fields_of,
     is_word_in,
     name_of,
 )
-from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, squeeze
+from renderers.rendering.lost_parts import Amount, WrittenData, contains_word, lost_text, lost_texts, squeeze
 
 _PLAIN_KEYS = frozenset({"role", "content"})
 _CONTENT_KINDS = frozenset({"content", "text_beside_calls", "tool_result", "media"})
@@ -209,7 +210,7 @@ class LossFinder:
                 if self._is_lost_medium(index, field):
                     yield _LostField(field, field.path, "all")
             elif isinstance(field.value, str) and field.name[-1] != "arguments":
-                parts = [other.value for other in fields if other.name == field.name] if sizes[field.name] > 1 else None
+                parts = [other for other in fields if other.name == field.name] if sizes[field.name] > 1 else None
                 amount = self._texts.lost_text(index, field, parts)
                 if amount is not None:
                     yield _LostField(field, field.path, amount)
@@ -235,6 +236,7 @@ class _WrittenTexts:
         self._by_path: dict[int, dict[Path, str]] = defaultdict(dict)
         self._own: dict[tuple[int, FieldName], str] = defaultdict(str)
         self._around: dict[tuple[int, FieldName], str] = defaultdict(str)
+        self._lost_by_part: dict[tuple[int, FieldName], list[Amount | None]] = {}
         self.whole: dict[int, str] = defaultdict(str)
         """All text of each message."""
         self._coarse = {message for message, path in run.written() if not path}
@@ -263,19 +265,18 @@ class _WrittenTexts:
         containers = (name[:size] for size in range(len(name)) if size or message in self._coarse)
         return "".join([texts.get(container, "") for container in containers])
 
-    def lost_text(self, message: int, field: InputField, parts: Sequence[str] | None) -> Amount | None:
-        """Return how much of a text is missing. `parts` are all texts of its field if there are several."""
+    def lost_text(self, message: int, field: InputField, parts: Sequence[InputField] | None) -> Amount | None:
+        """Return how much of a text is missing. `parts` are all texts of its name if there are several."""
         key = message, field.name
         own, around = self._own[key], self._around[key]
-        lost = lost_text(field.value if parts is None else "".join(map(str, parts)), own, around)
-        if lost is None or contains_word(squeeze(self.above(message, field.name)), field.value):
-            return None
-        if parts is None or lost == "all":
-            return lost
-        written = squeeze(own).casefold()
-        if contains_word(written, field.value.casefold()):
-            return None
-        return "some" if any(word.casefold() in written for word in field.value.split()) else "all"
+        if parts is None:
+            lost = lost_text(field.value, own, around)
+        else:
+            if key not in self._lost_by_part:
+                values = [str(part.value) for part in parts]
+                self._lost_by_part[key] = lost_texts(values, own, around, copies=field.name == REASONING)
+            lost = self._lost_by_part[key][parts.index(field)]
+        return None if lost and contains_word(squeeze(self.above(message, field.name)), field.value) else lost
 
 
 def _has_calls(message: JsonObject) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from renderers.core.spans import Path
@@ -15,6 +15,8 @@ _UNWRITTEN_KEYWORDS = frozenset({"type", "required", "strict", "additionalProper
 _NAMED_BY_KEYS = frozenset({"properties", "$defs", "definitions"})
 """Keywords of a schema with a dict that has names of the caller as keys."""
 
+_WORDS = {True: ("true",), False: ("false",), None: ("null", "none")}
+
 
 def squeeze(text: str) -> str:
     """Return a text without white space."""
@@ -24,18 +26,49 @@ def squeeze(text: str) -> str:
 def lost_text(value: str, own: str, around: str = "") -> Amount | None:
     """Return how much of a text is missing in the text that was written of it; None if nothing is.
 
-    `around` is the same text with the template text between its parts. A template may change a text, such as its case,
-    or write a part of it itself. So a text that is as long as the value counts as complete.
+    `around` is the same text with the template text between its parts. A template may escape a text, indent it, change
+    its case, or write a part of it itself. So a text is complete if all of its characters were written in order.
 
-    >>> lost_text("Hi  there", "Hi there"), lost_text("Hi there", "there"), lost_text("Hi", "")
+    >>> lost_text(" Hi there", "HI THERE"), lost_text("Hi there", "there"), lost_text("Hi", "")
     (None, 'some', 'all')
     """
-    if value.strip() in own:
+    text = value.strip()
+    if text in own:
         return None
-    wanted, written = squeeze(value), squeeze(own)
-    if not written:
+    if not own.strip():
         return "all"
-    return None if len(written) >= len(wanted) or wanted in squeeze(around) else "some"
+    if any(_is_within(form, own) for form in (text, *_quoted(text))):
+        return None
+    return None if squeeze(text) in squeeze(around) and _is_within(text, around) else "some"
+
+
+def lost_texts(values: Sequence[str], own: str, around: str, *, copies: bool) -> list[Amount | None]:
+    """Return how much is missing of each of the texts of one field.
+
+    If `copies` is True, equal texts need to be written only once.
+    """
+    texts = [value.strip() for value in values]
+    whole = lost_text("".join(dict.fromkeys(texts) if copies else texts), own, around)
+    if whole != "some":
+        return [whole] * len(texts)
+    lost: dict[int, Amount | None] = {}
+    # A text may be a part of another one, so each is searched for in the text that the longer ones leave.
+    for number in sorted(range(len(texts)), key=lambda number: -len(texts[number])):
+        text, first = texts[number], texts.index(texts[number])
+        if copies and first in lost:
+            lost[number] = lost[first]
+            continue
+        lost[number] = lost_text(text, own)
+        if lost[number] == "some" and not any(word.casefold() in own.casefold() for word in text.split()):
+            lost[number] = "all"
+        own = own.replace(text, "", 1)
+    return [lost[number] for number in range(len(texts))]
+
+
+def _is_within(text: str, written: str) -> bool:
+    """Return True if all characters of a text were written in order, in any case."""
+    characters = iter(written.casefold())
+    return all(character in characters for character in text.casefold())
 
 
 class LostPart(NamedTuple):
@@ -65,9 +98,10 @@ class WrittenData(NamedTuple):
         `key` is the name of the value if it counts as text, and `above` the text of the containers of the value.
         `named` is True if the keys of a dict count.
         """
-        own = squeeze(self.texts.get(path, ""))
+        raw = self.texts.get(path, "")
+        own = squeeze(raw)
         text = above + own
-        wanted = [] if key is None else [key]
+        found = [] if key is None or not key.strip() else [contains_word(text.casefold(), key.casefold())]
         parts: list[LostPart] = []
         written = False
         if isinstance(value, dict | list):
@@ -78,18 +112,30 @@ class WrittenData(NamedTuple):
                 lost, some = self._lost(item, (*path, child), name, text, named=self._names_keys(child, named))
                 parts += lost
                 written = written or some
-        elif value is not None and not isinstance(value, bool):
-            wanted.append(value if isinstance(value, str) else json.dumps(value))
-        found = [contains_word(text, word) for word in wanted if word.strip()]
-        if found and not all(found) and own and len(own) >= sum(len(squeeze(word)) for word in wanted):
-            # The template wrote the text in another form.
-            found = [True]
+        elif not (isinstance(value, str) and not value.strip()):
+            found += self._finds(value, raw, above)
         written = written or any(found)
         if not written and (parts or found):
             return [LostPart(path, "all")], False
         if found and not all(found):
             parts.append(LostPart(path, "some"))
         return parts, written
+
+    def _finds(self, value: Any, raw: str, above: str) -> list[bool]:
+        """Return whether a text, a number, a boolean or None was written. Empty if it does not count.
+
+        `raw` is the text of the value, and `above` the squeezed text of its containers.
+        """
+        own = squeeze(raw)
+        if value is None or isinstance(value, bool):
+            # No owner is known of these, so the text of the template counts too.
+            text = (above + own + self.texts.get((), "")).casefold()
+            return [] if self.is_schema else [any(word in text for word in _WORDS[value])]
+        if isinstance(value, str) and own and not self.is_schema:
+            return [lost_text(value, raw) is None or contains_word(above, value)]
+        word = value if isinstance(value, str) else json.dumps(value)
+        # A template may write a number or a description in another form.
+        return [contains_word(above + own, word) or len(own) >= len(squeeze(word))]
 
     def _names_keys(self, key: str | int, named: bool) -> bool:
         """Return True if the keys of the value of a key count as text."""
@@ -104,6 +150,9 @@ def contains_word(text: str, word: str) -> bool:
     """Return True if a squeezed text contains a word, as it is or with escapes."""
     if word in text or squeeze(word) in text:
         return True
-    # Templates write data as JSON, or as Python prints it.
-    quoted = repr(word), json.dumps(word, ensure_ascii=False), json.dumps(word)
-    return any(squeeze(form[1:-1]) in text for form in quoted)
+    return any(squeeze(form) in text for form in _quoted(word))
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Yield a text with escapes. Templates write data as JSON, or as Python prints it."""
+    return (form[1:-1] for form in (repr(text), json.dumps(text, ensure_ascii=False), json.dumps(text)))
