@@ -312,7 +312,7 @@ PROMPT = "{%- if add_generation_prompt %}<|turn|>assistant\n{% endif -%}"
     ],
 )
 def test_a_template_that_does_not_append_is_refused(reason: BridgeReason, template: str) -> None:
-    renderer = embedded(chat_template=template + PROMPT)
+    renderer = embedded(chat_template=template + PROMPT, on_loss="ignore")
     assert refused(renderer, "A<|end|>").reason is reason
 
 

@@ -212,7 +212,7 @@ WIPE = """{% for message in messages %}{% if message.content != "Bye" and messag
 
 @pytest.mark.parametrize("fields", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
 def test_a_proof_for_different_texts_is_not_used(fields: dict[str, str]) -> None:
-    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
+    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE, on_loss="ignore")
     prior = prior_of(wiping, "A<|end|>")
     plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in fields else {})}
     for _ in range(2):

@@ -44,7 +44,7 @@ class LossReporter:
     def report(self, text: RenderedText, *, first: int = 0, is_cut: bool = False) -> None:
         """Raise an error or warn if nothing was written of a field of a message from `first` on.
 
-        `is_cut` is True if the caller cut the text within the last message. Its other fields are no fault of the template.
+        `is_cut` is True if the caller cut the text within the last message. Its other fields are left out on purpose.
 
         Raises:
             LossError: The policy for the kind of the field is `"error"`.
