@@ -73,7 +73,9 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
         assert result.matches_rerender
     else:
         assert isinstance(result, BridgeRefusal)
-        remedy = 'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        remedy = (
+            'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        )
         assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)
