@@ -95,7 +95,8 @@ class LossReporter:
             fault, remedy = "is not the JSON of an object, which the chat template needs.", "Pass a dict or its JSON."
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
-        return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
+        it = "them" if message is None else "it"
+        return f'{fault} {remedy} To leave {it} out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
 
 
 def _is_broken(loss: Loss, finder: LossFinder) -> bool:
