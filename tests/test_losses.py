@@ -14,6 +14,8 @@ import pytest
 from renderers import (
     EXAMPLE_MODEL,
     Bridge,
+    BridgeReason,
+    BridgeRefusal,
     BrokenArgumentsWarning,
     ChatRenderer,
     Loss,
@@ -407,3 +409,16 @@ def test_broken_arguments_are_one_warning() -> None:
     assert [warning.category for warning in caught] == [BrokenArgumentsWarning]
     with pytest.raises(LossError, match="Pass a dict or its JSON"), warnings.catch_warnings(action="ignore"):
         create_renderer(load_tokenizer(EXAMPLE_MODEL), on_loss="error", **options).render(messages)
+
+
+def test_a_bridge_treats_a_lost_message_as_render_does() -> None:
+    strict, lenient = renderer(), renderer(on_loss="ignore")
+    prompt = strict.render_ids([HI], add_generation_prompt=True)
+    completion = strict.tokenizer.encode("Yes?<|end|>", add_special_tokens=False)
+    with pytest.raises(LossError, match=r"^new message 1: .* with the role 'human'") as e:
+        strict.bridge(prompt, completion, [HI, HUMAN])
+    assert (e.value.message, e.value.is_new, e.value.kind) == (1, True, "message")
+    refusal = lenient.bridge(prompt, completion, [HI, HUMAN])
+    assert isinstance(refusal, BridgeRefusal)
+    assert refusal.reason is BridgeReason.UNSUPPORTED_ROLE
+    assert lenient.render([HI, YES, HI, HUMAN]).losses

@@ -25,7 +25,7 @@ typedef struct {
     Written *messages;
     PyObject *items; /* pairs of a kind and a value */
     uint64_t written_items;
-    PyObject *called; /* a set of names */
+    PyObject *called; /* a set of names, NULL before the first call */
 } Check;
 
 static int equals(PyObject *one, PyObject *other)
@@ -168,7 +168,7 @@ static int is_text(const Check *check, PyObject *content)
 }
 
 /* Return 1 if the names and arguments of all calls were written, 0 if not, -1 on failure. */
-static int writes_calls(const Check *check, const Written *written, PyObject *calls)
+static int writes_calls(Check *check, const Written *written, PyObject *calls)
 {
     if (calls == Py_None)
         return 1;
@@ -182,6 +182,8 @@ static int writes_calls(const Check *check, const Written *written, PyObject *ca
         PyObject *name = PyDict_GetItemWithError(function, check->words[NAME]);
         if (name == NULL || !PyUnicode_Check(name) || !(written->names >> at & 1))
             return 0;
+        if (check->called == NULL && (check->called = PySet_New(NULL)) == NULL)
+            return -1;
         if (PySet_Add(check->called, name) < 0)
             return -1;
         PyObject *arguments = PyDict_GetItemWithError(function, check->words[ARGUMENTS]);
@@ -195,7 +197,7 @@ static int writes_calls(const Check *check, const Written *written, PyObject *ca
 }
 
 /* Return 1 if something was written of a field of a message, 0 if Python has to decide, -1 on failure. */
-static int writes_field(const Check *check, PyObject *message, const Written *written, PyObject *key, PyObject *value,
+static int writes_field(Check *check, PyObject *message, const Written *written, PyObject *key, PyObject *value,
                         int with_reasoning)
 {
     PyObject *const *words = check->words;
@@ -208,7 +210,7 @@ static int writes_field(const Check *check, PyObject *message, const Written *wr
     if (equals(key, words[NAME])) {
         if (written->name || is_blank(value))
             return 1;
-        PyObject *role = PyDict_GetItemWithError(message, words[ROLE]);
+        PyObject *role = check->called == NULL ? NULL : PyDict_GetItemWithError(message, words[ROLE]);
         return role != NULL && equals(role, words[TOOL]) && PyUnicode_Check(value) ? PySet_Contains(check->called, value)
                                                                                   : 0;
     }
@@ -218,7 +220,7 @@ static int writes_field(const Check *check, PyObject *message, const Written *wr
     return 1;
 }
 
-static int writes_messages(const Check *check, PyObject *messages, int with_reasoning)
+static int writes_messages(Check *check, PyObject *messages, int with_reasoning)
 {
     for (Py_ssize_t index = 0; index < check->count; index++) {
         PyObject *message = PyList_GetItem(messages, index), *key, *value;
@@ -263,13 +265,12 @@ PyObject *native_writes_all(PyObject *Py_UNUSED(module), PyObject *args)
     Written few[16];
     Py_ssize_t count = PyList_Size(messages);
     size_t size = (size_t)(count ? count : 1) * sizeof(Written);
-    Check check = {.words = names, .count = count, .items = items, .written_items = 0};
+    Check check = {.words = names, .count = count, .items = items, .written_items = 0, .called = NULL};
     check.messages = count <= 16 ? few : PyMem_Malloc(size);
-    check.called = PySet_New(NULL);
     int found = -1;
     if (check.messages == NULL) {
         PyErr_NoMemory();
-    } else if (check.called != NULL) {
+    } else {
         memset(check.messages, 0, size);
         if (note_pieces(&check, pieces, types) == 0) {
             found = writes_messages(&check, messages, with_reasoning);

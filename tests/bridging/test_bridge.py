@@ -312,7 +312,7 @@ PROMPT = "{%- if add_generation_prompt %}<|turn|>assistant\n{% endif -%}"
     ],
 )
 def test_a_template_that_does_not_append_is_refused(reason: BridgeReason, template: str) -> None:
-    renderer = embedded(chat_template=template + PROMPT)
+    renderer = embedded(chat_template=template + PROMPT, on_loss="ignore")
     assert refused(renderer, "A<|end|>").reason is reason
 
 
@@ -321,7 +321,7 @@ def test_a_refusal_shows_the_text_that_would_change() -> None:
     detail = refused(embedded(chat_template=template + PROMPT), "a<|end|>").detail
     assert detail == (
         "if new message 0 (user) follows the assistant's turn, the template changes or drops the content of that turn. "
-        'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
     )
 
 
@@ -372,7 +372,7 @@ def test_a_refusal_says_in_words_that_reasoning_is_dropped(hub: object) -> None:
     assert isinstance(bridged, BridgeRefusal)
     assert bridged.detail == (
         "if new messages 0 (tool) and 1 (user) follow the assistant's turn, the template drops the reasoning of that "
-        'turn. Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        'turn. Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
     )
 
 

@@ -73,7 +73,9 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
         assert result.matches_rerender
     else:
         assert isinstance(result, BridgeRefusal)
-        remedy = 'Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        remedy = (
+            'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        )
         assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
     bridged = keeping.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)
@@ -212,7 +214,7 @@ WIPE = """{% for message in messages %}{% if message.content != "Bye" and messag
 
 @pytest.mark.parametrize("fields", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
 def test_a_proof_for_different_texts_is_not_used(fields: dict[str, str]) -> None:
-    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE)
+    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE, on_loss="ignore")
     prior = prior_of(wiping, "A<|end|>")
     plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in fields else {})}
     for _ in range(2):

@@ -88,8 +88,10 @@ def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
     assert isinstance(choice, BridgeRefusal) != accepted
     if not accepted:
         detail = f"if new message 0 ({new[0]['role']}) follows the assistant's turn, x would become y."
-        detail = f'{detail} Pass thinking_retention="all" to keep the tokens, or render the whole conversation.'
-        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, detail)
+        remedy = (
+            'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        )
+        assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"{detail} {remedy}")
 
 
 @pytest.mark.parametrize(

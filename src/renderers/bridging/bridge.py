@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
+from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
 from renderers.rendering.loss_reports import LossReporter
 
@@ -150,6 +152,8 @@ class Extension:
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
             if isinstance(suffix, BridgeRefusal):
+                if suffix.reason is BridgeReason.UNSUPPORTED_ROLE:
+                    self._report_lost_messages(turn)
                 return suffix
             suffixes.append(suffix)
         if len(suffixes) > 1 and len({suffix.text for suffix in suffixes}) > 1:
@@ -174,6 +178,20 @@ class Extension:
             return unchanged and has_known_ids(ids[:before], texts)
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
+
+    def _report_lost_messages(self, turn: Turn) -> None:
+        """Raise or warn as `render` would if the template writes nothing of a new message after any history."""
+        sample = classify_sample(turn, self.new, self.context.learn(field_rules))
+        outcomes = self._proof(sample, self.context).outcomes
+        faults = [outcome.fault for outcome in outcomes]
+        if not all(fault is not None and fault.reason is BridgeReason.UNSUPPORTED_ROLE for fault in faults):
+            return
+        for outcome in outcomes[:1]:
+            history = outcome.history.messages
+            messages = [*history, substitute_turn(turn, self.new), *self.new]
+            with contextlib.suppress(TemplateRefusalError, TemplateRunError):
+                followed = self.context.render_actual(messages, turn=len(history))
+                self.losses.report(followed.rendered, first=len(history) + 1)
 
     @property
     def _roles(self) -> list[str]:

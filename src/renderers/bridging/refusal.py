@@ -39,6 +39,7 @@ class BridgeReason(enum.StrEnum):
 
 
 _RENDER = "render the whole conversation"
+_KEEP = 'Create the renderer with thinking_retention="all" to keep the tokens'
 REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
     {
         BridgeReason.NO_PRIOR: "Render the first turn.",
@@ -48,7 +49,7 @@ REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
         BridgeReason.MESSAGE_REFUSED: "Fix the messages.",
         BridgeReason.REASONING_OPEN: f"Drop the rollout, or {_RENDER}.",
         BridgeReason.NO_STOP_TOKEN: f"{_RENDER.capitalize()}.",
-        BridgeReason.HISTORY_REWRITTEN: f'Pass thinking_retention="all" to keep the tokens, or {_RENDER}.',
+        BridgeReason.HISTORY_REWRITTEN: f"{_KEEP}, or {_RENDER}.",
         BridgeReason.SUFFIX_VARIES: f"{_RENDER.capitalize()}.",
     }
 )

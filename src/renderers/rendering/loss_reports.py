@@ -49,8 +49,7 @@ class LossReporter:
     def report(self, text: RenderedText, *, first: int = 0, is_cut: bool = False) -> None:
         """Raise an error or warn if nothing was written of a field of a message from `first` on.
 
-        `is_cut` is True if the caller cut the text within the last message, so that its other fields are not lost by the
-        template.
+        `is_cut` is True if the caller cut the text within the last message. Its other fields are left out on purpose.
 
         Raises:
             LossError: The policy for the kind of the field is `"error"`.
@@ -107,7 +106,8 @@ class LossReporter:
             fault, remedy = "is not the JSON of an object, which the chat template needs.", "Pass a dict or its JSON."
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
-        return f'{fault} {remedy} To leave it out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
+        it = "them" if message is None else "it"
+        return f'{fault} {remedy} To leave {it} out, create the renderer with on_loss={{"{loss.kind}": "ignore"}}.'
 
 
 def _is_broken(loss: Loss, finder: LossFinder) -> bool:
