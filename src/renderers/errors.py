@@ -37,7 +37,7 @@ UserWarning
 ├── MissingTokenWarning           a template writes a special token that a tokenizer object does not name
 ├── PromptMismatchWarning         a turn of a training sample does not follow its generation prompt
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
-└── UnreadSwitchWarning           a switch is set that the template does not read
+└── UnreadSwitchWarning           a switch or an option is set that has no effect with the template
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class MissingTokenWarning(UserWarning):
 
 
 class UnreadSwitchWarning(UserWarning):
-    """A switch is set, but the chat template does not read it, so it has no effect."""
+    """A switch or `prefill="kept"` is set, but has no effect with the chat template."""
 
 
 class LossWarning(UserWarning):

@@ -50,7 +50,7 @@ from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
 from renderers.rendering.loss_reports import LossReporter
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
-from renderers.rendering.prefill import empty_reasoning
+from renderers.rendering.prefill import empty_reasoning, warn_without_prefill
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, keeping_switch, retention_of
 from renderers.settings import RendererSettings
@@ -132,6 +132,8 @@ class ChatRenderer:
     def _check(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
         self._pipeline.program(with_tools=False)
+        if self.prefill == "kept":
+            warn_without_prefill(self._pipeline.turn_format(with_tools=False))
         if self.family_match.family != UNKNOWN_FAMILY:
             # The config class of the family checks this.
             return

@@ -17,6 +17,7 @@ from renderers import (
     GLM45RendererConfig,
     Qwen3RendererConfig,
     Qwen35RendererConfig,
+    UnreadSwitchWarning,
     create_renderer,
     load_tokenizer,
 )
@@ -102,3 +103,10 @@ def test_a_turn_with_reasoning_that_the_template_drops_is_unchanged(fields: dict
     )
     messages = [ASK, {**SAY, **fields}, ASK]
     assert keeping.render_ids(messages) == plain.render_ids(messages)
+
+
+def test_an_option_without_effect_is_reported() -> None:
+    template = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}"
+    with pytest.warns(UnreadSwitchWarning, match='prefill="kept" has no effect') as caught:
+        create_renderer(load_tokenizer(EMBEDDED), DefaultRendererConfig(prefill="kept"), chat_template=template)
+    assert [warning.filename for warning in caught] == [__file__]

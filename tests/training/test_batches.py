@@ -204,3 +204,16 @@ assert mapped["labels"][:] == [row.labels() for row in rows]
     if result.returncode == 77:
         pytest.skip("this version of datasets cannot map any function in two processes")
     assert result.returncode == 0
+
+
+@pytest.mark.parametrize("rows", [None, 3, [1], ["row"], RenderedTrainingSample([1], [True])])
+def test_rows_of_another_type_are_an_error(rows: Any) -> None:
+    for join in (lambda: pack(rows, 8), lambda: collate(rows)):
+        with pytest.raises(TypeError, match=r"must be a (list of )?training sample"):
+            join()
+
+
+@pytest.mark.parametrize("length", ["a", None, 2.5, True, 0])
+def test_a_length_that_is_no_number_of_tokens_is_an_error(length: Any) -> None:
+    with pytest.raises(ValueError, match="length must be a positive number of tokens"):
+        pack([RenderedTrainingSample([1], [True])], length)

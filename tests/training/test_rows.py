@@ -16,10 +16,12 @@ from renderers import (
     LossError,
     LossWarning,
     MediaError,
+    MessageError,
     MissingStopWarning,
     PromptMismatchWarning,
     RenderedTrainingSample,
     TemplateError,
+    build_preference_pair,
     build_training_sample,
     build_training_samples,
     create_renderer,
@@ -171,6 +173,20 @@ def test_a_renderer_without_attribution_is_an_error() -> None:
 # ==================
 # Many turns
 # ==================
+
+
+def test_arguments_of_a_wrong_type_are_named() -> None:
+    builds: list[Any] = [build_training_samples, lambda none, chat: build_preference_pair(none, chat, chat[1], chat[1])]
+    for build in builds:
+        with pytest.raises(TypeError, match="renderer must be the result of create_renderer, not None"):
+            build(None, TALK)
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="weights must be"):
+        build_training_samples(embedded(), TALK, weights=wrong)
+    with pytest.raises(TypeError, match="message_loss_mask must be"):
+        build_training_samples(embedded(), TALK, message_loss_mask=wrong)
+    with pytest.raises(MessageError, match="tools must be a list"):
+        build_training_samples(embedded(), TALK, tools=wrong)
 
 
 def count_renders(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -1,4 +1,4 @@
-"""Import an object by its path, from a module or from a file."""
+"""Import an object by its path, from a module or from a file, and import numpy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from types import ModuleType
 from typing import Any
 
 _IMPORTING = threading.RLock()
+
+
+def import_numpy() -> Any:
+    """Return the module numpy, which is an optional dependency.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        import numpy as np
+    except ImportError as error:
+        raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
+    return np
 
 
 def load_target(import_path: str) -> Any:

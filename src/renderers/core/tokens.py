@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from renderers.core.importing import import_numpy
 from renderers.core.losses import Loss
 from renderers.core.native import native
 from renderers.core.spans import Channel, Path
@@ -256,10 +257,7 @@ class RenderedTokens:
         Raises:
             ImportError: numpy is not installed.
         """
-        try:
-            import numpy as np
-        except ImportError as error:
-            raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
+        np = import_numpy()
         runs = self.runs
         stored = self._ids if self._is_unchanged() else self.token_ids
         sizes = np.diff([0, *(run.end for run in runs)])

@@ -7,10 +7,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from renderers.core.caller_warnings import warn_caller
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import REASONING_NAMES
 from renderers.core.spans import Channel, Trace
-from renderers.probing.turn_format import TurnFormat
+from renderers.errors import UnreadSwitchWarning
+from renderers.probing.turn_format import TurnFormat, TurnHeader
 
 _MARKER = re.compile(r"\s*<[^<>\s]{1,60}>")
 _CHANNEL = re.compile(r"<[^<>\s]{1,60}>\w+\s*\Z")
@@ -34,6 +36,20 @@ def empty_reasoning(turn_format: TurnFormat, previous_role: str) -> tuple[str, s
     markers, header = _reasoning_markers(turn_format), next(iter(turn_format.headers(previous_role)), None)
     if markers is None or header is None or not header.is_default:
         return None
+    return _split_at_reasoning(header, markers)
+
+
+def warn_without_prefill(turn_format: TurnFormat) -> None:
+    """Warn if no generation prompt has empty reasoning to keep, whether reasoning is switched on or off."""
+    markers, headers = _reasoning_markers(turn_format), turn_format.headers("user")
+    if markers is None or not any(_split_at_reasoning(header, markers) for header in headers):
+        warn_caller(
+            'prefill="kept" has no effect: the generation prompt of the chat template contains no empty reasoning',
+            UnreadSwitchWarning,
+        )
+
+
+def _split_at_reasoning(header: TurnHeader, markers: tuple[str, str]) -> tuple[str, str, str] | None:
     before, opening, rest = header.generation_prompt.partition(markers[0])
     return (before, opening, rest) if before and markers[1] in rest else None
 

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from renderers.training.rendered_sample import (
-    IGNORE_INDEX,
-    RenderedTrainingSample,
-    TrainingRow,
-    check_positive,
-    import_numpy,
-)
+from renderers.core.importing import import_numpy
+from renderers.training.checks import check_rows
+from renderers.training.rendered_sample import IGNORE_INDEX, RenderedTrainingSample, TrainingRow, check_positive
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,7 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
     the order of their first samples, and so are the samples of a sequence. Equal samples give equal results.
 
     Raises:
+        TypeError: A row is not a training sample.
         ValueError: A sample is longer than `length`, or has media, which are located by position.
 
     >>> rows = [RenderedTrainingSample([size] * size, [True] * size) for size in (3, 2, 4, 1)]
@@ -47,7 +44,7 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
     >>> pack(rows, 5)[0].position_ids, pack(rows, 5)[0].boundaries, pack(rows, 5)[0].samples
     ([0, 1, 2, 0, 1], [0, 3, 5], [0, 1])
     """
-    samples = list(rows)
+    samples = check_rows(rows, RenderedTrainingSample)
     check_positive("length", length)
     _check_media(samples, "packed")
     for index, sample in enumerate(samples):
@@ -106,6 +103,7 @@ def collate(
 
     Raises:
         ImportError: numpy is not installed.
+        TypeError: A row is neither a sample nor a result of `pack`.
         ValueError: There are no rows, an option is invalid, or a row has media, which must be collated with the ids.
 
     >>> rows = [RenderedTrainingSample([5, 6, 7], [False, True, True]), RenderedTrainingSample([8], [True])]
@@ -114,7 +112,7 @@ def collate(
     ([[-100, 6, 7, -100], [8, -100, -100, -100]], [[1, 1, 1, 0], [1, 0, 0, 0]])
     """
     np = import_numpy()
-    samples = list(rows)
+    samples = check_rows(rows, TrainingRow)
     if not samples:
         raise ValueError("there are no rows to collate")
     if pad_to_multiple_of is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sized
+from collections.abc import Collection, Iterable, Mapping, Sized
+from typing import TypeVar
 
 from renderers.core.text import describe_type
+
+Row = TypeVar("Row")
 
 
 def check_renderer(renderer: object) -> None:
@@ -13,7 +16,22 @@ def check_renderer(renderer: object) -> None:
         raise TypeError(f"renderer must be the result of create_renderer, not {describe_type(renderer)}")
 
 
-def check_options(*, content_sft_roles: object, message_loss_mask: object, weights: object) -> None:
+def check_rows(rows: object, row_type: type[Row]) -> list[Row]:
+    """Return rows as a list.
+
+    Raises:
+        TypeError: They are not an iterable of rows. Names the first other object.
+    """
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows must be a list of training samples, not {describe_type(rows)}")
+    samples = list(rows)
+    for index, row in enumerate(samples):
+        if not isinstance(row, row_type):
+            raise TypeError(f"row {index} must be a training sample, not {describe_type(row)}")
+    return samples
+
+
+def check_options(*, message_loss_mask: object, weights: object, content_sft_roles: object = None) -> None:
     """Raise a `TypeError` if an option of a training sample has a wrong type. None stands for no option."""
     roles = content_sft_roles
     if roles is not None and not (isinstance(roles, Collection) and all(isinstance(role, str) for role in roles)):

@@ -11,6 +11,7 @@ from typing import Any
 
 from renderers.core.messages import list_messages
 from renderers.errors import PromptMismatchWarning, TemplateError
+from renderers.training.checks import check_renderer
 from renderers.training.contexts import Contexts, Render
 from renderers.training.loss import role_of, split_weights
 from renderers.training.rendered_sample import Overlong, RenderedTrainingSample, check_overlong, fit
@@ -72,6 +73,7 @@ def build_preference_pair(
     Raises:
         MessageError: A message or a tool has a wrong shape.
         TemplateError: The template rejects the messages.
+        TypeError: The renderer is not a renderer.
         ValueError: An answer is not one assistant message, the template writes the answers after different prompts,
             an option is invalid, or a sample is longer than `max_length`.
 
@@ -87,10 +89,12 @@ def build_preference_pair(
     >>> renderer.tokenizer.decode(pair.prompt_ids), renderer.tokenizer.decode(pair.chosen_ids)
     ('<|turn|>user\\n2 + 2?<|end|>\\n<|turn|>assistant\\n', '4<|end|>')
     """
+    check_renderer(renderer)
     check_overlong(max_length, overlong)
     question = list_messages(prompt)
     options = render_options(process_multimodal, template_arguments)
-    render: Render = functools.partial(renderer.render, tools=None if tools is None else list(tools), **options)
+    tools = None if tools is None else list_messages(tools, kind="tools")
+    render: Render = functools.partial(renderer.render, tools=tools, **options)
     shared = None
     with contextlib.suppress(TemplateError):
         shared = render(question, add_generation_prompt=True) if question else None

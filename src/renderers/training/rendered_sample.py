@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from renderers.core.importing import import_numpy
 from renderers.core.tokens import MultiModalData
 
 if TYPE_CHECKING:
@@ -119,19 +120,6 @@ class RenderedTrainingSample(TrainingRow):
         return list(range(len(self.token_ids)))
 
 
-def import_numpy() -> Any:
-    """Return the module numpy.
-
-    Raises:
-        ImportError: It is not installed.
-    """
-    try:
-        import numpy as np
-    except ImportError as error:
-        raise ImportError("arrays need numpy: pip install 'renderers[numpy]'") from error
-    return np
-
-
 def check_overlong(max_length: int | None, overlong: str) -> None:
     """Raise a `ValueError` if a limit of the length, or the policy for longer samples, is invalid."""
     if overlong not in get_args(Overlong):
@@ -142,7 +130,7 @@ def check_overlong(max_length: int | None, overlong: str) -> None:
 
 def check_positive(name: str, value: object) -> None:
     """Raise a `ValueError` if an option is not a positive number of tokens."""
-    if not isinstance(value, int) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a positive number of tokens, not {value!r}")
 
 

@@ -13,6 +13,7 @@ from renderers.core.losses import report_only
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.errors import MessageError, PromptMismatchWarning, TemplateError
+from renderers.training.checks import check_options, check_renderer
 from renderers.training.contexts import Contexts, OwnContext, Render, attribute
 from renderers.training.loss import ATTRIBUTION, Loss, message_weights, split_weights
 from renderers.training.lost_reasoning import find_lost_reasoning
@@ -77,6 +78,7 @@ def build_training_samples(
         MessageError: A message or a tool has a wrong shape.
         LossError: No sample has a message or field, and `on_loss` of the renderer is `"error"` for it.
         TemplateError: The template rejects the messages, or the messages up to one of the turns.
+        TypeError: The renderer is not a renderer, or an option has a wrong type.
         ValueError: An option is invalid, the renderer does not mark sampled tokens, or a sample is longer than
             `max_length`.
 
@@ -91,6 +93,8 @@ def build_training_samples(
     >>> [turn.message for turn in sample.turns], sample.token_ids == renderer.render_ids(chat * 2)
     ([1, 3], True)
     """
+    check_renderer(renderer)
+    check_options(message_loss_mask=message_loss_mask, weights=weights)
     check_overlong(max_length, overlong)
     if turns not in get_args(Turns):
         raise ValueError(f"turns must be 'all' or 'last', not {turns!r}")
@@ -98,7 +102,7 @@ def build_training_samples(
     by_message = message_weights(message_loss_mask, len(conversation))
     by_role, by_channel = split_weights(weights)
     options = render_options(process_multimodal, template_arguments)
-    tools = None if tools is None else list(tools)
+    tools = None if tools is None else list_messages(tools, kind="tools")
     render: Render = functools.partial(renderer.render, tools=tools, **options)
     # The stability is known for the arguments of the renderer only.
     is_stable = (lambda: False) if template_arguments else (lambda: getattr(renderer, "is_prefix_stable", False))
