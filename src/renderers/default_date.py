@@ -36,11 +36,12 @@ class DefaultDateNotice:
     def __init__(self, programs: Iterable[Program], *, name: str, is_set: bool) -> None:
         """`programs` are those of the model `name`. `is_set` is True if the caller has set a date."""
         self._name = name
-        self._is_set = is_set
         programs = list(programs)
         self._has_clock = any(program.mentions("strftime_now") for program in programs)
-        self._has_constant = any(program.mentions(_ARGUMENT) and program.may_write(_CONSTANT) for program in programs)
-        pending = self._has_constant or (self._has_clock and not is_set)
+        self._has_argument = any(program.mentions(_ARGUMENT) for program in programs)
+        # With a clock, the constant is for libraries without one.
+        has_constant = self._has_argument and any(program.may_write(_CONSTANT) for program in programs)
+        pending = not is_set if self._has_clock else has_constant
         self._lock = threading.Lock()
         self._checks_left = _MOST_CHECKS if pending else 0
 
@@ -54,6 +55,9 @@ class DefaultDateNotice:
 
         `options` are the other options of the run that gave the text.
         """
+        if self._has_argument and _ARGUMENT in text.arguments:
+            # The caller has set the date.
+            return
         if not any(part in text.run.text for part in _PARTS):
             return
         with self._lock:
@@ -66,24 +70,19 @@ class DefaultDateNotice:
                 return
             if remedy is not None:
                 self._checks_left = 0
-        if remedy:
+        if remedy is not None:
             date = f"{DEFAULT_DATE.day} {DEFAULT_DATE:%B %Y}"
             warn_caller(f"the prompt has the default date, {date}. {remedy}", DefaultDateWarning)
 
     def _find_remedy(self, text: RenderedText, options: Mapping[str, Any]) -> str | None:
-        """Return the cause and the remedy if the template has written the default date.
-
-        Return an empty text if the template writes the date of the caller.
-        """
-        if self._has_clock and _run_again(text, options, now=PROBE_TIME) != text.run.text:
-            if self._is_set:
-                return ""
+        """Return the cause and the remedy if the template has written the default date."""
+        if self._has_clock:
+            if _run_again(text, options, now=PROBE_TIME) == text.run.text:
+                return None
             return (
                 f"The chat template of {self._name} writes the date, and none was set. Pass the date to "
                 "create_renderer, such as date='2026-01-31'."
             )
-        if not self._has_constant or _ARGUMENT in text.arguments:
-            return None
         other = _run_again(text, options, date_string=PROBE_TIME.strftime("%d %b %Y"))
         if text.run.text.count(_CONSTANT) <= other.count(_CONSTANT):
             return None

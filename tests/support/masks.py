@@ -108,7 +108,7 @@ def fault_beside(prompts: list[RenderedText | None], full: RenderedText, index: 
     has with every setting.
     """
     message = full.run.messages[index]
-    thinks = "reasoning_content" in message or "<think>" in str(message.get("content"))
+    thinks = "reasoning_content" in message or "think>" in str(message.get("content"))
     added = [set(words_of(added_text(prompt))) for prompt in prompts[: None if thinks else 1] if prompt is not None]
     sampled, bodies = sampled_spans(full, index), bodies_of(full.trace.spans, index)
     before = full.text[sampled[0].start : bodies[0].start] if sampled and bodies else ""
