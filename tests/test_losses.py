@@ -101,7 +101,7 @@ def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
 def test_a_message_with_an_unknown_role_and_no_content_is_one_loss(fields: dict[str, Any]) -> None:
     message = {"role": "gpt", "content": "", **fields}
     assert losses_of([HI, message]) == [Loss("message", 1, (), "all")]
-    with pytest.raises(LossError, match=r"has the role 'gpt', .* Use one of the roles"):
+    with pytest.raises(LossError, match=r"with the role 'gpt'\. Use one of the roles"):
         renderer().render_ids([HI, message])
     kinds = {loss.kind for loss in losses_of([HI, {**message, "role": "assistant"}])}
     assert kinds <= {"reasoning", "tool_calls"}
@@ -189,7 +189,7 @@ def test_ids_and_unknown_keys_are_no_losses() -> None:
 
 def test_a_function_call_and_a_refusal_are_losses() -> None:
     calling = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": "{}"}}
-    with pytest.raises(LossError, match=r"message 1: .* writes nothing of it. Pass the call in tool_calls\."):
+    with pytest.raises(LossError, match=r"message 1: .* writes nothing of this message .* Pass the call in tool_calls\."):
         renderer().render_ids([HI, calling])
     refusing = {"role": "assistant", "content": None, "refusal": "I cannot."}
     with pytest.raises(LossError, match=r"Pass the refusal as the content\."):

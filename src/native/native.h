@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 6 /* increased with every change of an interface */
+#define VERSION 7 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);

@@ -11,7 +11,7 @@
 
 /* The strings that are compared with keys, in the order of the argument. */
 enum { OWNER, RUNS, ROLE, CONTENT, NAME, CALLS, FUNCTION, ARGUMENTS, REASONING, THINKING, REASONING_CONTENT, TYPE, TEXT,
-       TOOL, COUNT };
+       TOOL, FUNCTION_CALL, REFUSAL, SYSTEM, DEVELOPER, USER, ASSISTANT, COUNT };
 
 /* What was written of a message. Bits are the numbers of calls. */
 typedef struct {
@@ -196,13 +196,23 @@ static int writes_calls(Check *check, const Written *written, PyObject *calls)
     return 1;
 }
 
+/* Return 1 for the roles that most messages have. */
+static int is_usual_role(const Check *check, PyObject *role)
+{
+    PyObject *const *words = check->words;
+    return equals(role, words[USER]) || equals(role, words[ASSISTANT]) || equals(role, words[TOOL]) ||
+           equals(role, words[SYSTEM]) || equals(role, words[DEVELOPER]);
+}
+
 /* Return 1 if something was written of a field of a message, 0 if Python has to decide, -1 on failure. */
 static int writes_field(Check *check, PyObject *message, const Written *written, PyObject *key, PyObject *value,
                         int with_reasoning)
 {
     PyObject *const *words = check->words;
     if (equals(key, words[ROLE]))
-        return 1;
+        return written->content || is_usual_role(check, value);
+    if (equals(key, words[FUNCTION_CALL]) || equals(key, words[REFUSAL]))
+        return is_blank(value);
     if (equals(key, words[CONTENT]))
         return (written->content && is_text(check, value)) || is_blank(value);
     if (equals(key, words[CALLS]))

@@ -203,7 +203,8 @@ collect_fields = native.written_fields if COMPILED else _collect_fields
 
 _WORDS = (
     *("_owner", "_runs", "role", "content", "name", "tool_calls", "function", "arguments"),
-    *("reasoning", "thinking", "reasoning_content", "type", "text", "tool"),
+    *("reasoning", "thinking", "reasoning_content", "type", "text", "tool", "function_call", "refusal"),
+    *("system", "developer", "user", "assistant"),
 )
 """The names of attributes and keys that the C extension compares with, in its order."""
 
