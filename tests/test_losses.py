@@ -189,7 +189,7 @@ def test_ids_and_unknown_keys_are_no_losses() -> None:
 
 def test_a_function_call_and_a_refusal_are_losses() -> None:
     calling = {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": "{}"}}
-    with pytest.raises(LossError, match=r"message 1: .* writes nothing of this message .* Pass the call in tool_calls\."):
+    with pytest.raises(LossError, match=r"message 1: .* writes nothing of this message .* Pass the call in tool_calls"):
         renderer().render_ids([HI, calling])
     refusing = {"role": "assistant", "content": None, "refusal": "I cannot."}
     with pytest.raises(LossError, match=r"Pass the refusal as the content\."):
