@@ -183,6 +183,13 @@ def test_reasoning_in_the_content_of_an_earlier_turn_is_no_error(name: str) -> N
         assert {loss.kind for loss in rendered.losses} <= {"reasoning"}
 
 
+@pytest.mark.parametrize("documents", [5, True, "a text", {"title": "A"}, [{"title": "A"}]])
+def test_documents_may_be_any_data(documents: Any) -> None:
+    template = "{{ messages[0].content }}{% if documents %}!{% endif %}"
+    lossy = create_renderer(EXAMPLE_MODEL, chat_template=template, on_loss="ignore")
+    assert {loss.kind for loss in lossy.render([HI], documents=documents).losses} == {"documents"}
+
+
 def test_ids_and_unknown_keys_are_no_losses() -> None:
     assert losses_of([{**HI, "timestamp": "12:00"}, {**YES, "id": "1", "refusal": None}]) == []
 

@@ -134,7 +134,10 @@ class RenderedText(LabelledText):
     @property
     def items(self) -> tuple[tuple[LossKind, Sequence[Any] | None], ...]:
         """The tools and the documents, each with the kind of its losses."""
-        return ("tools", self.tools), ("documents", self.arguments.get("documents"))
+        documents = self.arguments.get("documents")
+        # Callers may pass any JSON data.
+        listed = documents if documents is None or isinstance(documents, list) else [documents]
+        return ("tools", self.tools), ("documents", listed)
 
     def loss_finder(self, *, first: int = 0) -> LossFinder:
         """Return a finder of the input that was not written: of all of it, or of the messages from `first` on."""
