@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from renderers import (
@@ -172,19 +172,12 @@ def cases(
     """
     number = 0
     for name, conversation in conversations.items():
-        turns = list(_turns(conversation)) if not by_turns or name not in SAME_SHAPE else []
-        # Of many turns, only the first, the middle one and the last.
-        for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
+        for at, end in _some_turns(conversation) if not by_turns or name not in SAME_SHAPE else ():
             number += 1
             if halved and number // 2 % 2:
                 continue
-            for tools in ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS):
-                try:
-                    case = _case(renderer, name, conversation, at, end, tools)
-                except (MessageError, TemplateError):
-                    continue
-                if case is not None:
-                    yield case
+            some_tools = ((None, TOOLS)[number % 2],) if by_turns else (None, TOOLS)
+            yield from _accepted(_case, renderer, name, conversation, at, end, some_tools)
 
 
 def append_only_cases(
@@ -196,15 +189,42 @@ def append_only_cases(
     nor are those that it ends with a stop token only if nothing follows.
     """
     for name, conversation in conversations.items():
-        turns = list(_turns(conversation))
-        for at, end in turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns:
-            for tools in (None, TOOLS):
-                try:
-                    case = _append_only_case(renderer, name, conversation, at, end, tools)
-                except (MessageError, TemplateError):
-                    continue
-                if case is not None:
-                    yield case
+        for at, end in _some_turns(conversation):
+            yield from _accepted(_append_only_case, renderer, name, conversation, at, end, (None, TOOLS))
+
+
+def _some_turns(conversation: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    """Return the turns that others follow. Of many, only the first, the middle one and the last."""
+    turns = list(_turns(conversation))
+    return turns[:: max(1, len(turns) // 2)] if len(turns) > MANY else turns
+
+
+def _accepted(
+    make: Callable[..., Case | None],
+    renderer: ChatRenderer,
+    name: str,
+    conversation: list[dict[str, Any]],
+    at: int,
+    end: int,
+    some_tools: Sequence[list[dict[str, Any]] | None],
+) -> Iterator[Case]:
+    """Yield the cases of a turn that the template accepts."""
+    for tools in some_tools:
+        try:
+            case = make(renderer, name, conversation, at, end, tools)
+        except (MessageError, TemplateError):
+            continue
+        if case is not None:
+            yield case
+
+
+def _with_opened_reasoning(
+    renderer: ChatRenderer, prompt: str, conversation: list[dict[str, Any]], at: int
+) -> list[dict[str, Any]]:
+    """Return a conversation in which a turn after a prompt that opens reasoning has reasoning."""
+    if not _opens_reasoning(renderer, prompt) or _has_reasoning(renderer, conversation[at]):
+        return conversation
+    return [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
 
 
 def _append_only_case(
@@ -216,8 +236,7 @@ def _append_only_case(
     tools: list[dict[str, Any]] | None,
 ) -> Case | None:
     prompt, _ = _run(renderer, conversation[:at], tools, prompt=True)
-    if _opens_reasoning(renderer, prompt.text) and not _has_reasoning(renderer, conversation[at]):
-        conversation = [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
+    conversation = _with_opened_reasoning(renderer, prompt.text, conversation, at)
     full, labels = _run(renderer, conversation[:end], tools, prompt=True)
     stops = tuple(renderer.tokenizer.decode([stop]) for stop in renderer.get_stop_token_ids())
     turn = _end(labels, at)
@@ -262,9 +281,7 @@ def _case(
     tools: list[dict[str, Any]] | None,
 ) -> Case | None:
     prompt, _ = _run(renderer, conversation[:at], tools, prompt=True)
-    if _opens_reasoning(renderer, prompt.text) and not _has_reasoning(renderer, conversation[at]):
-        # A turn after a prompt that opens reasoning has reasoning.
-        conversation = [*conversation[:at], {**conversation[at], "reasoning_content": "Hm."}, *conversation[at + 1 :]]
+    conversation = _with_opened_reasoning(renderer, prompt.text, conversation, at)
     last, last_labels = _run(renderer, conversation[: at + 1], tools, prompt=False)
     full, labels = _run(renderer, conversation[:end], tools, prompt=True)
     alone, followed = last.text[: _end(last_labels, at)], full.text[: _end(labels, at)]

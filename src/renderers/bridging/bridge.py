@@ -184,14 +184,13 @@ class Extension:
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
         outcomes = self._proof(sample, self.context).outcomes
         faults = [outcome.fault for outcome in outcomes]
-        if not all(fault is not None and fault.reason is BridgeReason.UNSUPPORTED_ROLE for fault in faults):
+        if not faults or any(fault is None or fault.reason is not BridgeReason.UNSUPPORTED_ROLE for fault in faults):
             return
-        for outcome in outcomes[:1]:
-            history = outcome.history.messages
-            messages = [*history, substitute_turn(turn, self.new), *self.new]
-            with contextlib.suppress(TemplateRefusalError, TemplateRunError):
-                followed = self.context.render_actual(messages, turn=len(history))
-                self.losses.report(followed.rendered, first=len(history) + 1)
+        history = outcomes[0].history.messages
+        messages = [*history, substitute_turn(turn, self.new), *self.new]
+        with contextlib.suppress(TemplateRefusalError, TemplateRunError):
+            followed = self.context.render_actual(messages, turn=len(history))
+            self.losses.report(followed.rendered, first=len(history) + 1)
 
     @property
     def _roles(self) -> list[str]:
@@ -276,11 +275,8 @@ class Extension:
 
     def _hint(self) -> str:
         """Return a remedy for a history that would be rewritten, beside the common ones; empty if there is none."""
-        turn_format, tokenizer, last = (
-            self.context.turn_format,
-            self.context.tokenizer,
-            self.prior.prompt[-_PROMPT_END:],
-        )
+        turn_format, tokenizer = self.context.turn_format, self.context.tokenizer
+        last = self.prior.prompt[-_PROMPT_END:]
         end = tokenizer.decode(last) if has_known_ids(last, tokenizer.vocab.token_texts) else ""
         headers = [header for role in ("user", "tool") for header in turn_format.headers(role)]
         matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]

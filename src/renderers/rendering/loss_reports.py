@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from renderers.core.caller_warnings import warn_caller
@@ -10,7 +9,7 @@ from renderers.core.losses import IS_REPORTED, Loss, LossAction, LossKind, LossP
 from renderers.errors import LossError, LossWarning
 from renderers.rendering.input_fields import KNOWN_ROLES
 from renderers.rendering.loss_check import may_lose
-from renderers.rendering.losses import LossFinder
+from renderers.rendering.losses import LossFinder, parse_object
 from renderers.rendering.pipeline import RenderedText
 
 _REMEDIES: dict[LossKind, str] = {
@@ -70,8 +69,7 @@ class LossReporter:
             losses = [loss for loss in losses if is_reported(loss)]
         for loss in losses:
             if actions.get(loss.kind) == "error":
-                fault, is_new = self._describe(loss, finder), finder.first > 0
-                raise LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind)
+                raise self._error(loss, finder)
         for loss in losses:
             # Broken arguments have a warning of their own.
             if not _is_broken(loss, finder):
@@ -82,14 +80,16 @@ class LossReporter:
         action = self._actions.pop(loss.kind, None)
         if action is None:
             return
-        fault, is_new = self._describe(loss, finder), finder.first > 0
-        text = str(LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind))
         try:
-            warn_caller(f"{text} This is reported once.", LossWarning)
+            warn_caller(f"{self._error(loss, finder)} This is reported once.", LossWarning)
         except LossWarning:
             # Filters turn warnings into errors. An error is raised each time.
             self._actions[loss.kind] = action
             raise
+
+    def _error(self, loss: Loss, finder: LossFinder) -> LossError:
+        fault, is_new = self._describe(loss, finder), finder.first > 0
+        return LossError(fault, message=loss.message, path=loss.path, is_new=is_new, kind=loss.kind)
 
     def _describe(self, loss: Loss, finder: LossFinder) -> str:
         """Return the fault and the remedy. The message and the field come before them."""
@@ -117,7 +117,4 @@ def _is_broken(loss: Loss, finder: LossFinder) -> bool:
     value: Any = finder.messages[finder.first + loss.message]
     for key in loss.path:
         value = value[key]
-    try:
-        return isinstance(value, str) and not isinstance(json.loads(value), dict)
-    except (ValueError, RecursionError):
-        return True
+    return isinstance(parse_object(value), str)

@@ -219,7 +219,7 @@ class LossFinder:
 
     def _lost_data(self, index: int, field: InputField) -> Iterator[_LostField]:
         """Yield the parts of JSON data, or of the arguments of a call, that were not written."""
-        parsed = _parse(field.value)
+        parsed = parse_object(field.value)
         data = WrittenData(self._texts.of(index), above=self._texts.above(index, field.name))
         lost = data.lost_parts(parsed, field.name)
         if parsed is field.value:
@@ -299,8 +299,8 @@ def _path_as_given(path: Path, tools: Sequence[Any]) -> Path:
     return (*path[:2], "function", *path[2:]) if is_inside else path
 
 
-def _parse(value: Any) -> Any:
-    """Return the data of arguments that are JSON text. Other values are returned unchanged."""
+def parse_object(value: Any) -> Any:
+    """Return the data of arguments that are the JSON text of an object. Other values are returned unchanged."""
     try:
         parsed = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

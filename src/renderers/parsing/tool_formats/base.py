@@ -54,6 +54,15 @@ class CallHead(NamedTuple):
     """The position at which arguments that are one JSON object begin. None if it is not known."""
 
 
+def head_before(payload: Payload, marker: str, *, to_name: Callable[[str], str] = str) -> CallHead:
+    """Return the head of a call with the name before a marker and the arguments after it.
+
+    `to_name` returns the name that the text before the marker contains.
+    """
+    text, start = payload.head(marker)
+    return CallHead() if text is None else CallHead(to_name(text.strip()), start, start)
+
+
 class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 

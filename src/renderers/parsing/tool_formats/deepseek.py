@@ -24,6 +24,7 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     ToolFormat,
     failed_call,
+    head_before,
     named_call,
     read_arguments,
 )
@@ -53,8 +54,7 @@ def _read_fenced_head(payload: Payload) -> CallHead:
 
 
 def _read_bare_head(payload: Payload) -> CallHead:
-    name, start = payload.head(_SEPARATOR)
-    return CallHead() if name is None else CallHead(name.strip(), start, start)
+    return head_before(payload, _SEPARATOR)
 
 
 def _read_bare(payload: Payload) -> ParsedToolCall:

@@ -16,6 +16,7 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     ToolFormat,
     failed_call,
+    head_before,
     named_call,
     read_arguments,
 )
@@ -39,8 +40,7 @@ def _name_in(call_id: str) -> str:
 
 
 def _read_head(payload: Payload) -> CallHead:
-    call_id, start = payload.head(_ARGUMENTS)
-    return CallHead() if call_id is None else CallHead(_name_in(call_id.strip()), start, start)
+    return head_before(payload, _ARGUMENTS, to_name=_name_in)
 
 
 KIMI = ToolFormat(
