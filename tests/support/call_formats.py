@@ -62,9 +62,7 @@ def _hy3(calls: Sequence[Call], suffix: str) -> str:
             f"<arg_key{suffix}>{key}</arg_key{suffix}>\n<arg_value{suffix}>{text}</arg_value{suffix}>\n"
             for key, text in _unquoted(call)
         ]
-        texts.append(
-            f"<tool_call{suffix}>{call.name}<tool_sep{suffix}>\n{''.join(pairs)}</tool_call{suffix}>\n"
-        )
+        texts.append(f"<tool_call{suffix}>{call.name}<tool_sep{suffix}>\n{''.join(pairs)}</tool_call{suffix}>\n")
     return f"<tool_calls{suffix}>\n{''.join(texts)}</tool_calls{suffix}>"
 
 
@@ -114,7 +112,8 @@ def _elements(value: Any) -> str:
 def _minimax_m3(calls: Sequence[Call]) -> str:
     namespace = "]<]minimax[>["
     texts = [
-        f'{namespace}<invoke name="{call.name}">{_elements(dict(call.arguments))}{namespace}</invoke>\n' for call in calls
+        f'{namespace}<invoke name="{call.name}">{_elements(dict(call.arguments))}{namespace}</invoke>\n'
+        for call in calls
     ]
     return f"{namespace}<tool_call>\n{''.join(texts)}{namespace}</tool_call>"
 

@@ -130,7 +130,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "gemma": (
         '<|tool_call>call:a{x:<|"|>é<|"|>}<tool_call|>Then é.<|tool_call>call:a{x:<|"|>',
         '<|tool_call>a{x:[1,{y:None}],<|"|>z<|"|>:é}<tool_call|><|tool_call><tool_call|>',
-        '<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>',
+        "<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>",
     ),
     "functiongemma": ("<start_function_call>call:a{x:<escape>1<escape>}<end_function_call>é<start_function_call>",),
     "llama": (
