@@ -13,6 +13,8 @@ from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
 
 _NO_DEFAULT = object()
+_OPTION = "date"
+"""The option of `create_renderer` whose name a template may also use for a variable."""
 
 
 def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
@@ -59,6 +61,8 @@ def _is_read(name: str, programs: Collection[Program]) -> bool:
 
 
 def _describe_unknown(name: str, switches: list[str], family: Family) -> str:
+    if name == _OPTION:
+        return f"the chat template reads no variable {name!r}. It is an option of create_renderer."
     close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return (
