@@ -75,9 +75,7 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
     (('date', 'probeargument'), ('eos_token', '</s>'), ('style', '!'))
     """
     scalars = {
-        name: value
-        for name, value in arguments.items()
-        if isinstance(value, _SCALARS) and name in template.arguments
+        name: value for name, value in arguments.items() if isinstance(value, _SCALARS) and name in template.arguments
     }
     if str not in map(type, scalars.values()):
         return _sorted_pairs(special_tokens, scalars)
