@@ -15,7 +15,7 @@ from renderers.programs.registry import PROGRAMS
 
 _NO_DEFAULT = object()
 _OPTION = "date"
-"""The option of `create_renderer` whose name a template may also use for a variable."""
+"""An option of `create_renderer` that may also be a variable of a template."""
 
 
 def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
