@@ -37,6 +37,7 @@ __all__ = [
     "ROME",
     "SEARCH",
     "STOPS",
+    "WITHOUT_MODEL",
     "Reader",
     "Reading",
     "Vocabulary",
@@ -68,7 +69,10 @@ HUB = {
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
     "harmony": "openai/gpt-oss-20b",
 }
-"""A real model for each tool-call format."""
+"""A real model for each tool-call format that has one."""
+
+WITHOUT_MODEL = {"jamba", "mistral", "command", "command_r", "granite", "phi4_mini"}
+"""The tool-call formats without a real model."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
 
@@ -104,6 +108,25 @@ OWN: dict[str, tuple[str, ...]] = {
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
         '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
     ),
+    "jamba": (
+        '<tool_calls>[{"name": "a"}, {"name": "b", "arguments": {"x": "]</tool_calls>"}}]</tool_calls>',
+        '<tool_calls>{"name": "a"} é {"name": "b"}; junk</tool_calls>é<tool_calls>[]</tool_calls>',
+        '<tool_calls>[{"name": "a"}, {"name": "b", "argu<|stop|>',
+        '<tool_calls>[{"name": "a"}]<|stop|>é',
+    ),
+    "mistral": (
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}, "id": "0123456ab"}, {"name": "b"}]<|stop|>',
+        'é[TOOL_CALLS][{"name": "a"}][TOOL_CALLS]{"name": "b"}',
+        '[TOOL_CALLS][{"name": "é',
+    ),
+    "command": (
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "a", "parameters": {}}\n]<|END_ACTION|>é',
+        '<|START_ACTION|>[{"tool_name": "a"}, é]<|END_ACTION|>',
+        "<|START_ACTION|>",
+    ),
+    "command_r": ('Action:\n```json\n[{"tool_name": "a"}]```\né', "Action:\n```json\n[é```", "Action:\n```jso"),
+    "granite": ('<|tool_call|> [{"name": "a"}]\n', '<tool_call> [{"name": "a"}]<|stop|>é', "<|tool_call|>é<|stop|>"),
+    "phi4_mini": ('functools[{"name": "a"}]\n', "functools[] é", 'functo é functools{"name": "a"'),
     "llama": (
         '<|python_tag|>{"name": "a", "parameters": {}}',
         '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',

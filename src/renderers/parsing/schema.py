@@ -144,6 +144,9 @@ class ToolSchemas:
         return Schema.parse({"anyOf": named or others}, root=root)
 
 
+NO_SCHEMAS = ToolSchemas(None)
+
+
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     """Convert a text to a type that a schema allows. Return the value, and True if it fits the schema.
 
