@@ -389,6 +389,26 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ]
         for key, opener, closer in LISTS
     },
+    "mistral": [
+        ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a", [("a", {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a<|stop|>", [("a", {}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1}', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1', [("a", '{"x": 1', UNCLOSED)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1<|stop|>', [("a", '{"x": 1', INVALID)]),
+        ('[TOOL_CALLS]a{"x": 1}[TOOL_CALLS]b[ARGS]{}<|stop|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('[TOOL_CALLS]a{"x": "[ARGS]"}<|stop|>', [("a", {"x": "[ARGS]"}, OK)]),
+        ('[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": 1}<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1} and then<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        (
+            '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
+            [("a", {}, OK), ("b", {}, OK)],
+        ),
+        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [(None, None, UNCLOSED)]),
+    ],
     "llama": [
         ('{"name": "a"', []),
         ('{"name": "a"} and more', []),
@@ -454,6 +474,8 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
     "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
     "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "mistral": lambda value: f"[TOOL_CALLS]a[ARGS]{value}<|stop|>",
+    "mistral_list": lambda value: f'[TOOL_CALLS][{{"name": "a", "arguments": {value}}}]',
     "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
 }
 """A call with a JSON value as its arguments, in the formats with JSON arguments."""

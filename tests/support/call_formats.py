@@ -111,6 +111,10 @@ def _list_of(opener: str, closer: str) -> Callable[[Sequence[Call]], str]:
     return format_list
 
 
+def _mistral(calls: Sequence[Call]) -> str:
+    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_dump(dict(call.arguments))}" for call in calls)
+
+
 def _command(calls: Sequence[Call]) -> str:
     objects = [
         _dump({"tool_call_id": call.id or str(number), "tool_name": call.name, "parameters": dict(call.arguments)})
@@ -134,7 +138,8 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "deepseek_v31": _deepseek_v31,
     "minimax": _minimax,
     "jamba": _list_of("<tool_calls>", "</tool_calls>"),
-    "mistral": _list_of("[TOOL_CALLS]", ""),
+    "mistral_list": _list_of("[TOOL_CALLS]", ""),
+    "mistral": _mistral,
     "command": _command,
     "command_r": _command_r,
     "granite": _list_of("<|tool_call|>", ""),

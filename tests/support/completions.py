@@ -67,11 +67,12 @@ HUB = {
     "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
     "minimax": "MiniMaxAI/MiniMax-M2",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
+    "mistral": "mistralai/Ministral-3-14B-Reasoning-2512",
     "harmony": "openai/gpt-oss-20b",
 }
 """A real model for each tool-call format that has one."""
 
-WITHOUT_MODEL = {"jamba", "mistral", "command", "command_r", "granite", "phi4_mini"}
+WITHOUT_MODEL = {"jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"}
 """The tool-call formats without a real model."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
@@ -115,6 +116,12 @@ OWN: dict[str, tuple[str, ...]] = {
         '<tool_calls>[{"name": "a"}]<|stop|>é',
     ),
     "mistral": (
+        '[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": "é"}[TOOL_CALLS]b{} é<|stop|>',
+        "é[TOOL_CALLS]a<|stop|>",
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b"}]',
+        "[TOOL_CALLS][TOOL_CALLS][ARGS]{é",
+    ),
+    "mistral_list": (
         '[TOOL_CALLS] [{"name": "a", "arguments": {}, "id": "0123456ab"}, {"name": "b"}]<|stop|>',
         'é[TOOL_CALLS][{"name": "a"}][TOOL_CALLS]{"name": "b"}',
         '[TOOL_CALLS][{"name": "é',

@@ -99,7 +99,7 @@ class CallReader:
         byte_text = "".join([part for part, _ in self._captured])
         payload = Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas)
         call = self._read(payload)
-        if call.status is not _OK and broken is None and tool_format.layout is TurnLayout.MARKERS:
+        if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is TurnLayout.MARKERS:
             several = self._read_several(payload)
             for call in several:
                 self._emit(call, self._first_token, end, span_end)

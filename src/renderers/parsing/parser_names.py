@@ -34,20 +34,26 @@ class ReasoningParser:
 
 
 _TOOL_NAMES = {
+    "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
     "glm": ("glm45", "glm47", "ling3"),
     "harmony": ("openai", "gpt-oss"),
     "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
+    "jamba": ("hunyuan_a13b", "hunyuan"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
     "minimax": ("minimax_m2", "minimax-m2"),
+    "phi4_mini": ("phi4_mini_json",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }
 """Other names of the tool formats. Their keys are names too."""
 
 _WITH_OWN_MARKERS = {
+    "granite-20b-fc": ToolParser("hermes", ("<function_call>", "")),
+    "internlm": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
+    "interns1": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
     "iquest_q1": ToolParser("glm", ("<iquest_tool_call>", "</iquest_tool_call>")),
     "longcat": ToolParser("hermes", ("<longcat_tool_call>", "</longcat_tool_call>")),
 }
@@ -91,10 +97,10 @@ REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
 """The reasoning parser for each name."""
 
 UNREAD_TOOL_PARSERS = frozenset(
-    "apertus apertus2509 beam cohere_command3 cohere_command4 deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
-    "deepseekv4 deepseekv41 dots functiongemma gemma4 gigachat3 gigachat35 granite granite-20b-fc hf hunyuan "
-    "hunyuan_a13b hy_v3 hy_v4 inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 "
-    "minimax_m3 minimax-m3 mistral muse muse_glimmer olmo3 phi4_mini_json plamo3 poolside_v1 pythonic "
+    "apertus apertus2509 beam deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
+    "deepseekv4 deepseekv41 dots functiongemma gemma4 gigachat3 gigachat35 hf "
+    "hy_v3 hy_v4 inkling k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 "
+    "minimax_m3 minimax-m3 muse muse_glimmer olmo3 plamo3 poolside_v1 pythonic "
     "response_template spark25 step3 xlam".split()
 )
 """The tool parsers of vLLM and SGLang with formats that this package does not read."""

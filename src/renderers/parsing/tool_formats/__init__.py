@@ -9,10 +9,11 @@ from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from renderers.parsing.tool_formats.glm import GLM
 from renderers.parsing.tool_formats.harmony import HARMONY
 from renderers.parsing.tool_formats.hermes import HERMES
-from renderers.parsing.tool_formats.json_lists import COMMAND, COMMAND_R, GRANITE, JAMBA, MISTRAL, PHI_4_MINI
+from renderers.parsing.tool_formats.json_lists import COMMAND, COMMAND_R, GRANITE, JAMBA, MISTRAL_LIST, PHI_4_MINI
 from renderers.parsing.tool_formats.kimi import KIMI
 from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minimax import MINIMAX
+from renderers.parsing.tool_formats.mistral import MISTRAL
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 
 __all__ = ["SYNTAXES", "TOOL_FORMATS", "FoundCalls", "MarkerPair", "Payload", "ToolFormat", "TurnLayout"]
@@ -20,7 +21,7 @@ __all__ = ["SYNTAXES", "TOOL_FORMATS", "FoundCalls", "MarkerPair", "Payload", "T
 # The order matters: a template's calls are attributed to the first format that parses them.
 _FORMATS = (
     *(HERMES, SEED_XML, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX),
-    *(JAMBA, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI),
+    *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI),
     *(LLAMA, HARMONY),
 )
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})

@@ -34,7 +34,7 @@ JAMBA = ToolFormat(
     read_head=read_json_head,
     find=list_calls_in,
 )
-MISTRAL = dataclasses.replace(JAMBA, key="mistral", call=("[TOOL_CALLS]", ""))
+MISTRAL_LIST = dataclasses.replace(JAMBA, key="mistral_list", call=("[TOOL_CALLS]", ""))
 COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))
 COMMAND_R = dataclasses.replace(JAMBA, key="command_r", call=("Action:\n```json\n", "```"))
 GRANITE = dataclasses.replace(JAMBA, key="granite", call=("<|tool_call|>", ""), variants=(("<tool_call>", ""),))
