@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support import inverse
-from tests.support.completions import HUB
+from tests.support.completions import HUB, TEMPLATE_ONLY, UNSEEN
 from tests.support.inverse import MODELS, Record, read_back
 
 
@@ -33,3 +34,7 @@ def test_every_tool_format_is_parsed_from_a_real_template(tool_format: str, name
     resolution = create_renderer(load_tokenizer(name)).resolution
     assert resolution.grammar.tools == tool_format
     assert not [one for one in resolution.conflicts if "not read back" in one or "not known" in one]
+
+
+def test_every_tool_format_has_a_real_template() -> None:
+    assert HUB.keys() | TEMPLATE_ONLY.keys() | UNSEEN == TOOL_FORMATS.keys()
