@@ -16,6 +16,7 @@ import tiktoken
 from transformers import AutoTokenizer
 from transformers.utils import chat_template_utils
 
+from renderers.programs.typescript_tools import declare_tools
 from tests.support.models import KIMI_PATTERN, hub_models, snapshot_of
 
 __all__ = ["Reference", "apply_chat_template", "automatic", "reference_of", "reference_with", "time_is"]
@@ -77,7 +78,10 @@ def apply_chat_template(
 
 
 def kimi_reference(name: str) -> Reference:
-    """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text."""
+    """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text.
+
+    A caller that passes `tools_ts_str` gets the tools with sorted keys too.
+    """
     snapshot = snapshot_of(name)
     template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
     config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -90,9 +94,14 @@ def kimi_reference(name: str) -> Reference:
     )
     tokens = {key: value for key, value in config.items() if key.endswith("_token")}
 
-    def reference(messages: list[Data], **arguments: Any) -> list[int]:
+    def reference(messages: list[Data], *, tools: list[Data] | None = None, **arguments: Any) -> list[int]:
+        # The tokenizer code of Kimi sorts the keys of tools, and that of K2.5 declares them. The declarations have
+        # tests of their own.
+        if tools and "tools_ts_str" in template and "tools_ts_str" not in arguments:
+            arguments["tools_ts_str"] = str(declare_tools(tools).declarations)
+        tools = json.loads(json.dumps(tools, sort_keys=True))
         texts, _ = chat_template_utils.render_jinja_template(
-            [messages], chat_template=template, **{**tokens, **arguments}
+            [messages], chat_template=template, tools=tools, **{**tokens, **arguments}
         )
         return encoding.encode(texts[0], allowed_special="all")
 

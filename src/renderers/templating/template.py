@@ -33,7 +33,7 @@ from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
 from renderers.templating.scopes import pieces_before, root_scope, settle_spans, writes_all, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
-from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
+from renderers.templating.values import DataDict, FieldText, FunctionValue, MixedText, field_text, plain, wrap, wrap_message
 
 _PLAIN_TYPES = {
     **dict.fromkeys(("FieldText", "MixedText"), "str"),
@@ -288,6 +288,9 @@ def _wrapped_tools(tools: Any) -> Any:
 
 
 def _switch(name: str, value: Any) -> Any:
+    if isinstance(value, FieldText | MixedText):
+        # A program that makes a text from other arguments has recorded its owners.
+        return value
     if isinstance(value, str):
         return plain(value) if name.endswith("_token") else field_text(plain(value), (-1, (name,)))
     try:
