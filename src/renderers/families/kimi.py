@@ -16,7 +16,8 @@ _KIMI_K2 = _kimi_with_json_tools(
     class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
-    system     the tools first, as JSON with sorted keys in a message of tool_declare; a default system message if there is none
+    system     the tools first, as JSON with sorted keys in a message of tool_declare; a default system message if
+               there is none
     call       <|tool_calls_section_begin|>, for each <|tool_call_begin|>{id}<|tool_call_argument_begin|>{JSON}
                <|tool_call_end|> with ids like functions.{name}:{n}, <|tool_calls_section_end|>
     result     <|im_system|>{name or tool}<|im_middle|>## Return of {id}\\n{content}<|im_end|>
