@@ -50,6 +50,15 @@ EXPECTED: dict[str, Grammar] = {
         call=CALL,
         assumes_reasoning=True,
     ),
+    "google/gemma-4-31B-it": Grammar(
+        header="<|turn>model\n",
+        # Only turns with calls show the reasoning.
+        reasoning=ReasoningFormat(markers=("<|channel>", "<channel|>"), edges=Edges(lead="thought\n", trail="\n")),
+        content=TRIMMED,
+        content_before_calls=Edges(right=SPACES),
+        tools="gemma",
+        call=("<|tool_call>", "<tool_call|>"),
+    ),
     "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": Grammar(
         header="<|im_start|>assistant\n",
         reasoning=ReasoningFormat(markers=THINK, edges=Edges(lead="\n", trail="\n"), after="\n", after_empty=""),
@@ -100,3 +109,19 @@ def test_custom_markers_of_a_template_are_inferred() -> None:
     )
     grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
     assert (grammar.tools, grammar.call, grammar.reasoning) == ("hermes", ("[CALL]", "[/CALL]"), None)
+
+
+def test_markers_around_content_are_inferred(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025")).resolution.grammar
+    assert grammar.response == ("<|START_RESPONSE|>", "<|END_RESPONSE|>")
+
+
+def test_markers_around_a_list_of_calls_are_inferred() -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% if m.tool_calls %}<list>["
+        "{% for c in m.tool_calls %}{{ c.function | tojson }}{{ ', ' if not loop.last }}{% endfor %}"
+        "]</list>{% endif %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
+    assert (grammar.tools, grammar.call) == ("jamba", ("<list>", "</list>"))

@@ -15,7 +15,7 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -29,7 +29,7 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
     ToolCallParseStatus.UNKNOWN_TOOL,
 )
 
-WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "minimax"}
+WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "gemma", "functiongemma"}
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
 )
@@ -45,7 +45,15 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
+NAME = re.compile(r"[\w.-]+")
 NAMES = st.text(string.ascii_letters + string.digits + "_-.é北", min_size=1, max_size=12)
+SCALARS = (st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS)
+ELEMENTS = st.recursive(
+    st.one_of(*SCALARS, *(st.lists(scalars, max_size=3) for scalars in SCALARS)),
+    lambda inner: st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+"""Values of MiniMax M3, which has neither null nor types of its own."""
 KINDS = {
     type(None): "null",
     bool: "boolean",
@@ -71,17 +79,27 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
     return [
         {
             "name": call.name,
-            "parameters": {"properties": {key: {"type": KINDS[type(one)]} for key, one in call.arguments.items()}},
+            "parameters": {"properties": {key: schema_of(one) for key, one in call.arguments.items()}},
         }
         for call in calls
     ]
 
 
+def schema_of(value: Any) -> dict[str, Any]:
+    """Return the schema of a value. Items of a list have the schema of its first one."""
+    schema: dict[str, Any] = {"type": KINDS[type(value)]}
+    if isinstance(value, dict) and all(map(NAME.fullmatch, value)):
+        schema["properties"] = {key: schema_of(member) for key, member in value.items()}
+    if isinstance(value, list) and len({type(item) for item in value}) == 1 and not isinstance(value[0], list | dict):
+        schema["items"] = schema_of(value[0])
+    return schema
+
+
 @st.composite
 def calls_in(draw: st.DrawFn, key: str) -> list[Call]:
     """Draw calls of different tools."""
-    keys = NAMES if key in WITHOUT_QUOTES else TEXTS
-    arguments = st.dictionaries(keys, VALUES, max_size=4)
+    keys = NAMES if key in WITHOUT_QUOTES or key == "minimax_m3" else TEXTS
+    arguments = st.dictionaries(keys, ELEMENTS if key == "minimax_m3" else VALUES, max_size=4)
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     return [Call(name, draw(arguments)) for name in names]
 
@@ -142,22 +160,55 @@ def minimax(body: str) -> str:
     return f"<minimax:tool_call>\n<invoke {body}</invoke>\n</minimax:tool_call>"
 
 
+def hy3(body: str, suffix: str = ":opensource") -> str:
+    """Return a call of Hy3. In the body all tags have the suffix `*`."""
+    text = f"<tool_calls*>\n<tool_call*>{body}</tool_call*>\n</tool_calls*>"
+    return text.replace("*", suffix)
+
+
+def minimax_m3(body: str) -> str:
+    """Return a call of MiniMax M3. In the body `*` is the token before a tag."""
+    return f"*<tool_call>\n*<invoke {body}*</invoke>\n*</tool_call>".replace("*", "]<]minimax[>[")
+
+
+def step3(body: str) -> str:
+    return f"<｜tool_calls_begin｜><｜tool_call_begin｜>{body}<｜tool_call_end｜><｜tool_calls_end｜>"
+
+
+def gemma(body: str) -> str:
+    """Return a call of Gemma. In the body `*` is a quote."""
+    return f"<|tool_call>{body}<tool_call|>".replace("*", '<|"|>')
+
+
 def harmony(header: str, body: str) -> str:
     return f"<|channel|>commentary{header}<|message|>{body}<|call|>"
 
 
+LISTS = [
+    (key, *tool_format.call)
+    for key, tool_format in TOOL_FORMATS.items()
+    if tool_format.layout is TurnLayout.LISTS and tool_format.call
+]
+"""The formats with JSON lists, and the markers around them."""
+
 BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     "hermes": [
         ("<tool_call>", [(None, None, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [(None, None, UNCLOSED)]),
-        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, UNCLOSED)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, OK)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [("a", None, UNCLOSED)]),
+        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, OK)]),
         (hermes(""), [(None, None, INVALID)]),
         (hermes("get the weather"), [(None, None, INVALID)]),
-        (hermes('{"name": "a", "arguments": {"x": 1}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}} '), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}\n{"name": "b"}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [(None, None, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}} '), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
+        (hermes('```json\n{"name": "a"}\n```'), [("a", {}, OK)]),
+        (hermes('{"name": "functions.search"}'), [("search", {}, OK)]),
+        (hermes('{"name": "functions.a"}'), [("functions.a", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": 1}]'), [(None, None, MISSING)]),
+        (hermes('[{"name": "a"}, junk]'), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [("a", None, INVALID)]),
         (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
         (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
         (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
@@ -176,7 +227,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
         (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
         (hermes('{"name": "a", "arguments": {"x": "1\n2"}}'), [("a", {"x": "1\n2"}, OK)]),
-        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), (None, None, INVALID)]),
+        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), ("b", None, INVALID)]),
         ("</tool_call>", []),
     ],
     "qwen_xml": [
@@ -186,12 +237,18 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call></tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call>search</tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call><function=></function></tool_call>", [(None, None, MALFORMED)]),
-        ("<tool_call><function=search</function</tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call><function=search</function</tool_call>", [("search", {}, MALFORMED)]),
+        ("<tool_call>\n<function=search\n</function>\n</tool_call>", [("search", {}, MALFORMED)]),
+        (
+            "<tool_call><function=search\n<parameter=query>Rome</parameter></function></tool_call>",
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        ("<tool_call><function=sea", [(None, None, UNCLOSED)]),
         ("<tool_call><function=search></tool_call>", [("search", {}, OK)]),
-        (xml("<parameter=query>\nRome\n"), [("search", {"query": "Rome\n</function>"}, MALFORMED)]),
+        (xml("<parameter=query>\nRome\n"), [("search", {"query": "Rome"}, MALFORMED)]),
         (
             xml("<parameter=query\nRome\n</parameter>"),
-            [("search", {"query\nRome\n</parameter": "</function>"}, MALFORMED)],
+            [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (
             xml("<parameter=query>\n1\n</parameter>\n<parameter=query>\n2\n</parameter>"),
@@ -224,7 +281,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<seed:tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<seed:tool_call>search</seed:tool_call>", [(None, None, MALFORMED)]),
         (seed("<parameter=query>\nRome\n</parameter>"), [("search", {"query": "\nRome\n"}, OK)]),
-        (seed("<parameter=query>Rome"), [("search", {"query": "Rome</function>"}, MALFORMED)]),
+        (seed("<parameter=query>Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (seed("<function=broken</function>"), [("search", {}, MALFORMED)]),
         (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
         ("<tool_call><function=search></function></tool_call>", []),
     ],
@@ -315,7 +373,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
         (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
-            [("a", {}, UNCLOSED)],
+            [("a", {}, OK)],
         ),
         (deepseek("a{}"), [(None, None, MALFORMED)]),
         (deepseek(""), [(None, None, MALFORMED)]),
@@ -356,6 +414,134 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
+    ],
+    **{
+        key: [
+            (opener, [(None, None, UNCLOSED)]),
+            (
+                f'{opener}[{{"name": "a"}}, {{"name": "b", "arguments": {{"x": 1}}}}]{closer}',
+                [("a", {}, OK), ("b", {"x": 1}, OK)],
+            ),
+            (f'{opener} {{"name": "a"}} {closer}', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}]<|stop|>[{{"name": "b"}}]', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}, {{"name": "b", "argu', [("a", {}, OK), ("b", None, UNCLOSED)]),
+            (f'{opener}[{{"name": "a", "arguments": {{}}', [("a", None, UNCLOSED)]),
+            (f'{opener}[{{"tool_name": "a", "parameters": {{"x": 1}}}}]', [("a", {"x": 1}, OK)]),
+            (f'{opener}[{{"name": 1}}, {{"x": 1}}]{closer}', [(None, {}, MISSING), (None, {}, MISSING)]),
+            (f'{opener}[{{"name": "a", "arguments": [1]}}]{closer}', [("a", "[1]", INVALID)]),
+            (f"{opener}junk<|stop|>", [(None, None, UNCLOSED if closer else INVALID)]),
+            (f"{opener}[]{closer}<|stop|>", [(None, None, MISSING)]),
+        ]
+        for key, opener, closer in LISTS
+    },
+    "mistral": [
+        ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a", [("a", {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a<|stop|>", [("a", {}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1}', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1', [("a", '{"x": 1', UNCLOSED)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1<|stop|>', [("a", '{"x": 1', INVALID)]),
+        ('[TOOL_CALLS]a{"x": 1}[TOOL_CALLS]b[ARGS]{}<|stop|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('[TOOL_CALLS]a{"x": "[ARGS]"}<|stop|>', [("a", {"x": "[ARGS]"}, OK)]),
+        ('[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": 1}<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1} and then<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        (
+            '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
+            [("a", {}, OK), ("b", {}, OK)],
+        ),
+        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [(None, None, UNCLOSED)]),
+    ],
+    "hy3": [
+        ("<tool_calls:opensource>", [(None, None, UNCLOSED)]),
+        (
+            hy3("search<tool_sep*>\n<arg_key*>query</arg_key*>\n<arg_value*>Rome</arg_value*>\n"),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (hy3("search<tool_sep*>"), [("search", {}, OK)]),
+        (hy3("search"), [("search", {}, OK)]),
+        (hy3("search<tool_sep*>junk<arg_key*>"), [("search", {}, MALFORMED)]),
+        (hy3("<tool_sep*>"), [(None, {}, MISSING)]),
+        (hy3("unheard_of<tool_sep*>"), [("unheard_of", {}, UNKNOWN)]),
+        (hy3("get_weather<tool_sep*><arg_key*>days</arg_key*><arg_value*>3"), [("get_weather", {}, MALFORMED)]),
+        ("<tool_calls><tool_call>search<tool_sep></tool_call></tool_calls>", []),
+    ],
+    "hy3_plain": [
+        (hy3("search<tool_sep*>", ""), [("search", {}, OK)]),
+        (hy3("search<tool_sep*><arg_key*>a</arg_key*><arg_value*>b</arg_value*>", ""), [("search", {"a": "b"}, OK)]),
+        ("<tool_calls><tool_call>search<tool_sep>", [("search", {}, UNCLOSED)]),
+    ],
+    "minimax_m3": [
+        (minimax_m3('name="search">*<query>Rome*</query>'), [("search", {"query": "Rome"}, OK)]),
+        (
+            minimax_m3('name="search">*<a>*<item>1*</item>*<item>*<b>x*</b>*</item>*</a>*<c>*<item>2*</item>*</c>'),
+            [("search", {"a": [1, {"b": "x"}], "c": [2]}, OK)],
+        ),
+        (minimax_m3('name="get_weather">*<days>three*</days>'), [("get_weather", {"days": "three"}, INVALID)]),
+        (minimax_m3('name="get_weather">*<days>*<a>3*</a>*</days>'), [("get_weather", {"days": {"a": 3}}, INVALID)]),
+        (minimax_m3('name="search">*<query>Rome'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<a>*<b>1*</a>*<c>2*</c>'), [("search", {"a": {"b": 1}, "c": 2}, MALFORMED)]),
+        (minimax_m3('name="search">*</a>*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<query>Rome*</query>junk'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*junk*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<a>1*</a>*<a>2*</a>'), [("search", {"a": 2}, OK)]),
+        (minimax_m3('name="search">'), [("search", {}, OK)]),
+        (minimax_m3('name="unheard_of">'), [("unheard_of", {}, UNKNOWN)]),
+        (minimax_m3('name="">'), [(None, {}, MISSING)]),
+    ],
+    "step3": [
+        (
+            step3(
+                '<steptml:invoke name="search"><steptml:parameter name="query">Rome</steptml:parameter>'
+                "</steptml:invoke>"
+            ),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (step3('function<｜tool_sep｜><steptml:invoke name="search"></steptml:invoke>'), [("search", {}, OK)]),
+        (step3('junk<｜tool_sep｜><steptml:invoke name="search"></steptml:invoke>'), [("search", {}, MALFORMED)]),
+        (step3('<steptml:invoke name="'), [(None, None, MALFORMED)]),
+        (step3(""), [(None, None, MALFORMED)]),
+    ],
+    "gemma": [
+        ("<|tool_call>", [(None, None, UNCLOSED)]),
+        ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
+        (gemma(""), [(None, None, MALFORMED)]),
+        (gemma("call:"), [(None, None, MALFORMED)]),
+        (gemma("call:search"), [("search", None, MALFORMED)]),
+        (gemma("call:{}"), [(None, {}, MISSING)]),
+        (gemma("search{}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{}"), [("search", {}, OK)]),
+        (gemma(" call:search { } \n"), [("search", {}, OK)]),
+        (gemma("call:search{} junk"), [("search", {}, MALFORMED)]),
+        (gemma("call:unheard_of{a:1}"), [("unheard_of", {"a": 1}, UNKNOWN)]),
+        (
+            gemma("call:search{a: [1 , *x,}]* , {*b*:null}],c:-0.5,d:None,e:{f:{}},g:[]}"),
+            [("search", {"a": [1, "x,}]", {"b": None}], "c": -0.5, "d": None, "e": {"f": {}}, "g": []}, OK)],
+        ),
+        (gemma("call:search{query:*Rome*,}"), [("search", {"query": "Rome"}, OK)]),
+        (gemma("call:search{query:*Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query:*Rome*"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query:*Rome*days:3}"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{*query*}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{a:[1,[2}"), [("search", {"a": [1, [2]]}, MALFORMED)]),
+        (gemma("call:search{a:1,a:2}"), [("search", {"a": 2}, OK)]),
+        # A word without quotes is a string only if the schema says so.
+        (gemma("call:get_weather{city:Rome,days:3}"), [("get_weather", {"city": "Rome", "days": 3}, OK)]),
+        (gemma("call:search{a:Rome}"), [("search", {"a": "Rome"}, INVALID)]),
+        (gemma("call:get_weather{city:12345,days:*3*}"), [("get_weather", {"city": "12345", "days": 3}, OK)]),
+        (gemma("call:get_weather{days:three}"), [("get_weather", {"days": "three"}, INVALID)]),
+        (gemma("call:get_weather{days:[3]}"), [("get_weather", {"days": [3]}, INVALID)]),
+    ],
+    "functiongemma": [
+        (
+            "<start_function_call>call:get_weather{days:<escape>3<escape>}<end_function_call>",
+            [("get_weather", {"days": 3}, OK)],
+        ),
+        ("<start_function_call>call:get_weather{days:<escape>3", [("get_weather", {"days": 3}, UNCLOSED)]),
     ],
     "llama": [
         ('{"name": "a"', []),
@@ -422,6 +608,8 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
     "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
     "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "mistral": lambda value: f"[TOOL_CALLS]a[ARGS]{value}<|stop|>",
+    "mistral_list": lambda value: f'[TOOL_CALLS][{{"name": "a", "arguments": {value}}}]',
     "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
 }
 """A call with a JSON value as its arguments, in the formats with JSON arguments."""

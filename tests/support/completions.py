@@ -37,6 +37,8 @@ __all__ = [
     "ROME",
     "SEARCH",
     "STOPS",
+    "TEMPLATE_ONLY",
+    "UNSEEN",
     "Reader",
     "Reading",
     "Vocabulary",
@@ -65,10 +67,21 @@ HUB = {
     "deepseek_v3": "deepseek-ai/DeepSeek-V3",
     "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
     "minimax": "MiniMaxAI/MiniMax-M2",
+    "gemma": "google/gemma-4-31B-it",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
+    "mistral": "mistralai/Ministral-3-14B-Reasoning-2512",
     "harmony": "openai/gpt-oss-20b",
 }
-"""A real model for each tool-call format."""
+"""A real model for each tool-call format with a vocabulary to test with."""
+
+TEMPLATE_ONLY = {"hy3": "hy3", "minimax_m3": "minimax-m3"}
+"""A template for each tool-call format with a template to test with, but without a vocabulary."""
+
+UNSEEN = {
+    *("hy3_plain", "step3", "functiongemma"),
+    *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
+}
+"""The tool-call formats without a template to test with."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
 
@@ -104,6 +117,51 @@ OWN: dict[str, tuple[str, ...]] = {
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
         '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
     ),
+    "jamba": (
+        '<tool_calls>[{"name": "a"}, {"name": "b", "arguments": {"x": "]</tool_calls>"}}]</tool_calls>',
+        '<tool_calls>{"name": "a"} é {"name": "b"}; junk</tool_calls>é<tool_calls>[]</tool_calls>',
+        '<tool_calls>[{"name": "a"}, {"name": "b", "argu<|stop|>',
+        '<tool_calls>[{"name": "a"}]<|stop|>é',
+    ),
+    "mistral": (
+        '[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": "é"}[TOOL_CALLS]b{} é<|stop|>',
+        "é[TOOL_CALLS]a<|stop|>",
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b"}]',
+        "[TOOL_CALLS][TOOL_CALLS][ARGS]{é",
+    ),
+    "mistral_list": (
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}, "id": "0123456ab"}, {"name": "b"}]<|stop|>',
+        'é[TOOL_CALLS][{"name": "a"}][TOOL_CALLS]{"name": "b"}',
+        '[TOOL_CALLS][{"name": "é',
+    ),
+    "command": (
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "a", "parameters": {}}\n]<|END_ACTION|>é',
+        '<|START_ACTION|>[{"tool_name": "a"}, é]<|END_ACTION|>',
+        "<|START_ACTION|>",
+    ),
+    "command_r": ('Action:\n```json\n[{"tool_name": "a"}]```\né', "Action:\n```json\n[é```", "Action:\n```jso"),
+    "granite": ('<|tool_call|> [{"name": "a"}]\n', '<tool_call> [{"name": "a"}]<|stop|>é', "<|tool_call|>é<|stop|>"),
+    "phi4_mini": ('functools[{"name": "a"}]\n', "functools[] é", 'functo é functools{"name": "a"'),
+    "hy3": (
+        "<tool_call:opensource>a<tool_sep:opensource></tool_call:opensource>",
+        "<tool_calls:opensource>é<tool_call:opensource>a<tool_sep:opensource>b</tool_call:opensource> é",
+    ),
+    "hy3_plain": ("<tool_calls><tool_call>a<tool_sep>\n</tool_call>\n</tool_calls>Then é.",),
+    "minimax_m3": (
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="a">]<]minimax[>[<x>1]<]minimax[>[</invoke>',
+        ']<]minimax[>[<invoke name="a">é]<]minimax[>[</y>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>',
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="a">]<]minimax[>[<x>]<]minimax[>[<y>é]<]minimax[>[</x>b',
+    ),
+    "step3": (
+        '<｜tool_calls_begin｜><｜tool_call_begin｜><steptml:invoke name="a"></steptml:invoke><｜tool_call_end｜> é',
+        '<｜tool_call_begin｜>b<｜tool_sep｜><steptml:invoke name="a">é<｜tool_call_end｜>Then.',
+    ),
+    "gemma": (
+        '<|tool_call>call:a{x:<|"|>é<|"|>}<tool_call|>Then é.<|tool_call>call:a{x:<|"|>',
+        '<|tool_call>a{x:[1,{y:None}],<|"|>z<|"|>:é}<tool_call|><|tool_call><tool_call|>',
+        "<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>",
+    ),
+    "functiongemma": ("<start_function_call>call:a{x:<escape>1<escape>}<end_function_call>é<start_function_call>",),
     "llama": (
         '<|python_tag|>{"name": "a", "parameters": {}}',
         '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',

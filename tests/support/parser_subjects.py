@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from transformers import PreTrainedTokenizerFast
 
-from renderers import ChatRenderer, DefaultRendererConfig, create_renderer, load_tokenizer
+from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.parsing.grammar import ParserOverrides
 from tests.support.models import SHARED, unpack_hub
 from tests.support.standin import byte_tokenizer, stand_in
@@ -55,7 +55,7 @@ SUBJECTS: dict[str, Subject] = {
     "dots": _named("dots", "<dots_function_call>", "</dots_function_call>"),
     "ernie45": _named("ernie45", "<think>", "</think>", "<tool_call>", "</tool_call>", reasoning_parser="ernie45"),
     "functiongemma": _named("functiongemma", "<start_function_call>", "<end_function_call>", "<escape>"),
-    "gemma4": Subject(model="google/gemma-4-31B-it"),
+    "gemma4": Subject(model="google/gemma-4-31B-it", openings={"open": "<|channel>"}),
     "gigachat3": Subject(template="llamacpp__GigaChat3-10B-A1.8B"),
     "glm45": Subject(model="zai-org/GLM-4.5-Air"),
     "glm47": Subject(model="zai-org/GLM-4.7-Flash"),
@@ -65,7 +65,12 @@ SUBJECTS: dict[str, Subject] = {
     "harmony": Subject(model="openai/gpt-oss-20b"),
     "hermes": Subject(model="Qwen/Qwen2.5-7B-Instruct"),
     "hunyuan_a13b": _named("hunyuan_a13b", reasoning_parser="hunyuan_a13b"),
-    "hy_v3": Subject(template="llamacpp__tencent-Hy3"),
+    "hy_v3": _named(
+        "hy_v3",
+        *("<think>", "</think>", "<tool_calls>", "</tool_calls>", "<tool_call>", "</tool_call>", "<tool_sep>"),
+        *("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+        reasoning_parser="hy_v3",
+    ),
     "inkling": _named(
         "inkling",
         *("<|message_model|>", "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>"),
@@ -129,14 +134,17 @@ def _named_renderer(subject: Subject) -> ChatRenderer:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=byte_tokenizer(tokens), eos_token="<|im_end|>", chat_template=_CHATML
     )
-    names = {"tool_parser": subject.tool_parser, "reasoning_parser": subject.reasoning_parser}
-    parsers = {option: name for option, name in names.items() if name is not None and _exists(option, name)}
-    return create_renderer(tokenizer, DefaultRendererConfig(**parsers), on_loss="ignore")
+    return create_renderer(
+        tokenizer,
+        tool_parser=_if_read("tool_parser", subject.tool_parser),
+        reasoning_parser=_if_read("reasoning_parser", subject.reasoning_parser),
+        on_loss="ignore",
+    )
 
 
-def _exists(option: str, name: str) -> bool:
+def _if_read(option: str, name: str | None) -> str | None:
     try:
         ParserOverrides(**{option: name}).check()
     except ValueError:
-        return False
-    return True
+        return None
+    return name

@@ -49,7 +49,9 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
-        self._marks = _Marks(self._characters)
+        pattern = compile_alternation(frozenset(self._characters))
+        self._split = re.compile(f"({pattern.pattern})").split if pattern else lambda text: [text]
+        self._marks = dict(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
         size = max((0, *tokenizer.added_tokens.values())) + 1
@@ -58,14 +60,12 @@ class MarkerText:
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
-        """Return a marker as it occurs in byte text."""
-        return self._marks[text]
-
-    def mark_all(self, text: str) -> str:
-        """Return a text that contains markers as it occurs in byte text."""
-        pattern = compile_alternation(frozenset(self._characters))
-        parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
-        return "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
+        """Return a marker as it occurs in byte text. It can consist of several tokens, and of text between them."""
+        mark = self._marks.get(text)
+        if mark is None:
+            parts = [self._characters.get(part) or to_byte_text(part) for part in self._split(text)]
+            self._marks[text] = mark = "".join(parts)
+        return mark
 
     def is_token(self, text: str) -> bool:
         """Return True if a marker is found by its id."""
@@ -106,14 +106,6 @@ class MarkerText:
                     return "".join(map(self.decode, byte_text.split(character)))
                 byte_text = byte_text.replace(character, text)
         return from_byte_text(byte_text)
-
-
-class _Marks(dict[str, str]):
-    """Markers as they occur in byte text. Those that are not tokens are converted when first needed."""
-
-    def __missing__(self, marker: str) -> str:
-        self[marker] = mark = to_byte_text(marker)
-        return mark
 
 
 def split_at_marker_tokens(byte_text: str) -> list[str]:
