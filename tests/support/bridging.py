@@ -101,7 +101,6 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "llamacpp__llama-cpp-rwkv-world": {"no_stop_token": 2, "history_rewritten": 2},
     "llamacpp__mistralai-Mistral-Nemo-Instruct-2407": {"history_rewritten": 22, "suffix_varies": 39},
     "llamacpp__openbmb-MiniCPM5-1B": {"reasoning_open": 2, "history_rewritten": 2},
-    "llamacpp__tencent-Hy3": {"no_stop_token": 77},
     "trl__deepseekv3": {"history_rewritten": 4},
     "trl__deepseekv3_training": {"history_rewritten": 4},
     "trl__diffusion_gemma": {"suffix_varies": 20},
