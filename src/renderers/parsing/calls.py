@@ -45,20 +45,24 @@ class CallReader:
         self._emitter = emitter
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
-        self._section_opening = ""
+        self._section_markers = "", ""
+        """The byte text that opens the section of calls, with the padding before it, and the marker that closes it."""
+        self._is_other_section = False
         self.follows = False
         """True if events have the name and the arguments of calls that are not complete, which takes time."""
 
-    def begin_section(self, position: int) -> None:
+    def begin_section(self, position: int, marker: str) -> None:
         self.section = self._buffer.token_at(position), len(self.calls)
-        self._section_opening = self._emitter.trimmed + self._compiled.section
+        self._section_markers = self._emitter.trimmed + marker, self._compiled.section_closers[marker]
+        self._is_other_section = marker != self._compiled.section
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
         opened, self.section = self.section, None
         if opened is not None and opened[1] == len(self.calls):
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
-            text = self._section_opening + (self._compiled.section_end if closed else "")
+            opening, closing = self._section_markers
+            text = opening + (closing if closed else "")
             self._emit(ParsedToolCall("", status=status, text=self._compiled.marker_text.decode(text)), opened[0], end)
 
     def forget(self) -> None:
@@ -71,7 +75,7 @@ class CallReader:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
         buffer = self._buffer
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
-        before = self._section_opening if self.section else self._emitter.trimmed
+        before = self._section_markers[0] if self.section else self._emitter.trimmed
         self._opening = before + buffer.byte_text[start:end]
         if self.follows:
             marker_text, tool_format = self._compiled.marker_text, self._compiled.tool_format
@@ -95,11 +99,13 @@ class CallReader:
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        if broken is None and call.status is _OK and self.section and self._is_other_section:
+            broken = ToolCallParseStatus.MALFORMED_STRUCTURE
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
             if self.section and broken is not ToolCallParseStatus.UNCLOSED_BLOCK:
-                closing += self._compiled.section_end
+                closing += self._section_markers[1]
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
 

@@ -34,16 +34,19 @@ class CompiledGrammar:
         self.layout = tool_format.layout if tool_format else TurnLayout.MARKERS
         self.reasoning = grammar.reasoning or ReasoningFormat(markers=_NO_MARKERS)
         mark, stops = marker_text.mark, marker_text.stops
-        self.header = marker_text.mark_all(grammar.header)
+        self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        self.section, self.section_end = map(mark, grammar.section or _NO_MARKERS)
+        self.section = mark(grammar.section[0]) if grammar.section else ""
+        others = tool_format.other_sections if tool_format and grammar.section else ()
+        self.section_closers = {mark(opener): mark(closer) for opener, closer in (grammar.section or _NO_MARKERS, *others)}
+        """The markers that open a section of calls, and the marker that closes each."""
         self.call, self.call_end = map(mark, grammar.call or _NO_MARKERS)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end)))
         """The markers that a turn can begin with, except those of calls."""
-        # A call outside of a section is a call only if it begins with a token.
-        alone = grammar.call and (not grammar.section or marker_text.is_token(grammar.call[0]))
-        self.call_openers = frozenset({self.section, self.call if alone else ""}) - {""}
+        # A call outside of a section is a call only if its marker is a token or contains one.
+        alone = grammar.call and (not grammar.section or marker_text.has_token(grammar.call[0]))
+        self.call_openers = frozenset({*self.section_closers, self.call if alone else ""}) - {""}
         """The markers that begin calls outside of a section."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
@@ -53,15 +56,17 @@ class CompiledGrammar:
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
         self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers)
-        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
-        self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
+        section_ends = self.section_closers.values()
+        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *section_ends)
+        next_call = self.call if tool_format and tool_format.separates_calls else ""
+        self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, next_call, *section_ends)
         self.stop_markers = MarkerSet.of(*stops)
         self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
         """The beginnings of turns in the latest prompts, by their byte text."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
-        self._ends = MarkerSet.of(*stops, self.call_end, self.section_end, *inner)
+        self._ends = MarkerSet.of(*stops, self.call_end, *section_ends, *inner)
         """The markers that can end a call or the turn."""
         texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
         plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))

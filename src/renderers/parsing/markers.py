@@ -32,7 +32,8 @@ class MarkerText:
     """Convert ids to byte text, and byte text to text, for a vocabulary and the markers of a format.
 
     A marker that is a token of the vocabulary is found by its id only, a marker that is not is found
-    by its text. Stop tokens are markers as well. `markers` are sorted by how common they are. Threads can share it.
+    by its text. A marker can contain others that are tokens: the rest of it is found by its text. Stop tokens are
+    markers as well. `markers` are sorted by how common they are. Threads can share it.
     """
 
     def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
@@ -58,18 +59,12 @@ class MarkerText:
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
-        """Return a marker as it occurs in byte text."""
+        """Return a marker, or a text that contains markers, as it occurs in byte text."""
         return self._marks[text]
 
-    def mark_all(self, text: str) -> str:
-        """Return a text that contains markers as it occurs in byte text."""
-        pattern = compile_alternation(frozenset(self._characters))
-        parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
-        return "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
-
-    def is_token(self, text: str) -> bool:
-        """Return True if a marker is found by its id."""
-        return text in self._characters
+    def has_token(self, text: str) -> bool:
+        """Return True if a marker, or a marker that it contains, is found by its id."""
+        return MARKER_CHARACTERS.search(self._marks[text]) is not None
 
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
@@ -111,8 +106,15 @@ class MarkerText:
 class _Marks(dict[str, str]):
     """Markers as they occur in byte text. Those that are not tokens are converted when first needed."""
 
+    def __init__(self, characters: Mapping[str, str]) -> None:
+        super().__init__(characters)
+        self._characters = characters
+        tokens = compile_alternation(frozenset(characters))
+        self._tokens = re.compile(f"({tokens.pattern})") if tokens else None
+
     def __missing__(self, marker: str) -> str:
-        self[marker] = mark = to_byte_text(marker)
+        parts = self._tokens.split(marker) if self._tokens else [marker]
+        self[marker] = mark = "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
         return mark
 
 

@@ -207,8 +207,8 @@ class MarkerScanner(Scanner):
             self.stop_at(marker, position, grammar.content)
             return True
         self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
-        if marker == compiled.section:
-            self.calls.begin_section(position)
+        if marker in compiled.section_closers:
+            self.calls.begin_section(position, marker)
             self.emitter.read_markers_to(position + len(marker))
             self._begin_section()
         else:
@@ -225,13 +225,13 @@ class MarkerScanner(Scanner):
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call:
             self._begin_call(position, marker)
-        elif marker == compiled.section_end:
+        elif marker in compiled.marker_text.stops:
+            calls.end_section(position, closed=False)
+            self.stop_at(marker, position)
+        else:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
             self.begin_content(compiled.after_calls)
-        else:
-            calls.end_section(position, closed=False)
-            self.stop_at(marker, position)
         return True
 
     def _in_call(self, final: bool) -> bool:
@@ -245,12 +245,13 @@ class MarkerScanner(Scanner):
         if marker == compiled.call_end:
             calls.end(position + len(marker))
             self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
-        elif marker == compiled.section_end:
-            calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
-            self._begin_section()
-        else:
+        elif marker in compiled.marker_text.stops:
             calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             self.stop_at(marker, position)
+        else:
+            calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
+            # The marker belongs to the section: it ends it, or begins another call.
+            self._begin_section()
         return True
 
     def begin_content(self, field: Field) -> None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from renderers.parsing.tool_formats.base import MarkerPair, Payload, ToolFormat, TurnLayout
 from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
+from renderers.parsing.tool_formats.dsml import DEEPSEEK_V4, DEEPSEEK_V32, DEEPSEEK_V41
 from renderers.parsing.tool_formats.glm import GLM
 from renderers.parsing.tool_formats.harmony import HARMONY
 from renderers.parsing.tool_formats.hermes import HERMES
@@ -17,7 +18,21 @@ from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 __all__ = ["SYNTAXES", "TOOL_FORMATS", "MarkerPair", "Payload", "ToolFormat", "TurnLayout"]
 
 # The order matters: a template's calls are attributed to the first format that parses them.
-_FORMATS = (HERMES, SEED_XML, QWEN_XML, GLM, KIMI, DEEPSEEK_V3, DEEPSEEK_V31, MINIMAX, LLAMA, HARMONY)
+_FORMATS = (
+    HERMES,
+    SEED_XML,
+    QWEN_XML,
+    GLM,
+    KIMI,
+    DEEPSEEK_V3,
+    DEEPSEEK_V31,
+    DEEPSEEK_V32,
+    DEEPSEEK_V4,
+    DEEPSEEK_V41,
+    MINIMAX,
+    LLAMA,
+    HARMONY,
+)
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})
 SYNTAXES = TOOL_FORMATS
 """The old name of `TOOL_FORMATS`."""
