@@ -89,6 +89,7 @@ class ConfigReader:
             none_content=config.none_content,
             thinking_retention=config.thinking_retention,
             on_loss=LossPolicy.of(config.on_loss),
+            program=config.program,
             parsers=overrides,
             config=None if config == default_config(family) else config,
         )
@@ -125,6 +126,7 @@ def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOpt
         "thinking_retention": options.thinking_retention,
         "on_loss": options.on_loss,
         "none_content": options.none_content,
+        "program": options.program,
     }
     config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
     fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}

@@ -37,6 +37,7 @@ def create_renderer(
     on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
     none_content: NoneContent | None = None,
+    program: str | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a model or a tokenizer.
 
@@ -66,6 +67,8 @@ def create_renderer(
         none_content: How fields with the value None, such as `content` beside tool calls, are passed to a template
             that would write the word None. `"omitted"`, the default: in a form that it writes as nothing.
             `"as_template"`: as None.
+        program: The program that renders messages. `"template"`: the chat template. A name such as `"harmony"`: an
+            encoder in Python. Default: the program of the family, unless `chat_template` is passed.
 
     Raises:
         ModuleNotFoundError: The engine is not installed.
@@ -75,7 +78,8 @@ def create_renderer(
         TypeError: The object cannot be used as a tokenizer, or not with these `content_tokens`; or an option is
             combined with the config of a custom renderer class.
         UnsupportedModelError: The model accepts images, and its chat template drops them.
-        ValueError: The date is not ISO text, or the family does not accept an argument in `chat_template_kwargs`.
+        ValueError: The date is not ISO text, or the family does not accept an argument in `chat_template_kwargs`,
+            or there is no such program.
 
     >>> from renderers import EXAMPLE_MODEL
     >>> create_renderer(EXAMPLE_MODEL, date="2026-01-31").date
@@ -91,6 +95,7 @@ def create_renderer(
         "on_loss": on_loss,
         "bpe_engine": bpe_engine,
         "none_content": none_content,
+        "program": program,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
     custom = None if config is None else _find_custom(config, chat_template_kwargs)

@@ -120,6 +120,7 @@ class ChatRenderer:
     prefill = _Setting[Prefill]()
     on_loss = _Setting[LossPolicy]()
     none_content = _Setting[NoneContent]()
+    program = _Setting[str]()
     parsers = _Setting[ParserOverrides]()
     family_match = _Setting[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from renderers.core.options import DEFAULT_DATE
+from renderers.core.text import digest_of
 from renderers.errors import TemplateLimitError
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
@@ -18,6 +19,7 @@ from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
 from renderers.parsing.infer import check_round_trip, infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
+from renderers.programs.registry import PROGRAMS
 from renderers.rendering.known_losses import KnownLoss, known_losses
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
@@ -43,8 +45,10 @@ class Resolution:
     """The record of the family. An empty record with the key `default` if the family is unknown."""
     matched_by: MatchedBy
     """How the family was matched."""
+    program: str
+    """The name of the program that renders messages: `template` for the chat template."""
     template_digest: str
-    """The digest of the template, as in `Family.templates`."""
+    """The digest of the template, as in `Family.templates`, or of the definition of another program."""
     stop_token_ids: tuple[int, ...]
     """The stop token ids in order."""
     stop_source: StopSource
@@ -134,8 +138,15 @@ def resolve(
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:
         conflicts.append(family_match.warning)
-    if family.program not in (None, program_name):
+    if family.program not in (None, *PROGRAMS):
         conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
+    if program_name != "template":
+        unknown = sorted({*map(digest_of, tokenizer.chat_templates.values())} - {*family.templates})
+        if unknown:
+            conflicts.append(
+                f"the chat template of the model ({', '.join(unknown)}) is not known for {family.key}, and the program "
+                f"{program_name!r} is used instead. Pass program='template' to use the template."
+            )
     end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
     if probe_error is None:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
@@ -144,6 +155,7 @@ def resolve(
     return Resolution(
         family=family,
         matched_by=family_match.matched_by,
+        program=program_name,
         template_digest=program.digest,
         stop_token_ids=stops,
         stop_source=source,

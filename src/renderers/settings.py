@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,6 +91,7 @@ class ConfigOptions(NamedTuple):
     thinking_retention: ThinkingRetention | None = None
     on_loss: OnLoss | None = None
     none_content: NoneContent | None = None
+    program: str | None = None
 
     @property
     def are_empty(self) -> bool:
@@ -119,6 +121,8 @@ class ConfigValues:
     none_content: NoneContent = "omitted"
     thinking_retention: ThinkingRetention | None = None
     on_loss: LossPolicy = DEFAULT_LOSS_POLICY
+    program: str | None = None
+    """The name of the program that was asked for. None for that of the family."""
     parsers: ParserOverrides = NO_OVERRIDES
     config: BaseRendererConfig | None = None
     """The config with the options; None if all fields have their defaults."""
@@ -140,6 +144,7 @@ def resolve_settings(
     on_loss: OnLoss | None = None,
     bpe_engine: BpeEngineName | None = None,
     none_content: NoneContent | None = None,
+    program: str | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
@@ -155,7 +160,9 @@ def resolve_settings(
         raise TypeError(f"limits must be TemplateLimits, not {describe_type(limits)}")
     # Pydantic would describe a wrong policy in its own words, on several lines.
     LossPolicy.of(on_loss)
-    options = ConfigOptions(chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content)
+    options = ConfigOptions(
+        chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content, program
+    )
     reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
     source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
@@ -172,7 +179,6 @@ def resolve_settings(
         templates=templates,
         any_template=reader is not None and reader.any_template,
     )
-    program = _choose_program(match.family, adopted.name_or_path, templates, own_template=source is None)
     if match.warning is not None and (match.conflicts or (source is None and match.matched_by != "config")):
         # A caller who passes a template or a config knows that it may be unknown.
         warn_caller(match.warning, UnknownTemplateWarning)
@@ -180,17 +186,16 @@ def resolve_settings(
         values = ConfigValues(switches=match.family.default_switches)
     else:
         values = reader.read(match.family, parents=families[1:])
-    template_kwargs = values.switches
-    if program == "template":
-        requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
-        programs = [PROGRAMS[program](request) for request in requests]
-        template_kwargs = _template_kwargs(programs, match.family, values)
-        if isinstance(adopted, ForeignTokenizer):
-            _warn_of_missing_tokens(adopted, programs)
+    used = _choose_program(values.program, match.family, adopted.name_or_path, templates, own_template=source is None)
+    requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
+    programs = [PROGRAMS[used](request) for request in requests]
+    template_kwargs = _template_kwargs(programs, match.family, values)
+    if isinstance(adopted, ForeignTokenizer):
+        _warn_of_missing_tokens(adopted, programs)
     return RendererSettings(
         tokenizer=adopted,
         date=values.date,
-        program=program,
+        program=used,
         chat_template=source,
         chat_template_kwargs={**template_kwargs, **values.others},
         limits=limits,
@@ -218,12 +223,27 @@ def _config_reader(config: BaseRendererConfig | None, options: ConfigOptions) ->
     return ConfigReader(config, options)
 
 
-def _choose_program(family: Family, name: str, templates: Sequence[str], *, own_template: bool) -> str:
-    """Return the name of the program. A template that the caller passes takes precedence over the family's program.
+def _choose_program(
+    requested: str | None, family: Family, name: str, templates: Sequence[str], *, own_template: bool
+) -> str:
+    """Return the name of the program: the requested one, the template that the caller passes, or the family's program.
 
     Raises:
         TemplateMissingError: There is no template, and the family's program is not in this release.
+        ValueError: There is no such program, or the caller passes a template and another program.
     """
+    if requested is not None:
+        if requested not in PROGRAMS:
+            close = difflib.get_close_matches(requested, PROGRAMS, n=1)
+            hint = f"Did you mean {close[0]!r}? " if close else ""
+            raise ValueError(
+                f"there is no program {requested!r}. {hint}The programs are {', '.join(sorted(PROGRAMS))}."
+            )
+        if requested != "template" and not own_template:
+            raise ValueError(
+                f"chat_template= and program={requested!r} contradict each other. Pass only one of the two."
+            )
+        return requested
     own = family.program
     program = own if own_template and own is not None and own in PROGRAMS else "template"
     if not templates and own not in (None, program):

@@ -11,6 +11,7 @@ from renderers.errors import UnknownSwitchError, UnreadSwitchWarning
 from renderers.families import Family
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
+from renderers.programs.registry import PROGRAMS
 
 _NO_DEFAULT = object()
 
@@ -48,10 +49,16 @@ def warn_unread(arguments: Mapping[str, Any], *, family: Family, programs: Colle
             continue
         if name in defaults and family.program is not None:
             raise ValueError(
-                f"{name} of {family.key} needs the program {family.program!r}, which is not in this release. "
+                f"{name} of {family.key} needs the program {family.program!r}, {_remedy(family.program)} "
                 "The chat template does not read it."
             )
         warn_caller(f"{name}={value!r} has no effect: the chat template does not read it", UnreadSwitchWarning)
+
+
+def _remedy(program: str) -> str:
+    if program not in PROGRAMS:
+        return "which is not in this release."
+    return "which is not used: leave out chat_template= and program=."
 
 
 def _is_read(name: str, programs: Collection[Program]) -> bool:

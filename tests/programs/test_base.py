@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,16 +17,23 @@ from renderers import (
     BridgeRefusal,
     Channel,
     ChatRenderer,
+    DefaultRendererConfig,
     GptOssRendererConfig,
+    LoadedTokenizer,
+    UnknownSwitchError,
     create_renderer,
     load_tokenizer,
+    resolution,
     settings,
+    switches,
 )
 from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.spans import Path, Span, Trace
+from renderers.core.spans import Path
+from renderers.core.text import digest_of
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
 from renderers.programs.base import Program, ProgramRun
+from renderers.programs.pieces import Piece, run_pieces
 from renderers.rendering import pipeline
 from renderers.templating import ChatTemplate
 from tests.support.settings import with_settings
@@ -36,9 +44,6 @@ TOOL = {"type": "function", "function": {"name": "get", "description": "", "para
 CALL = {"id": "call00001", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
 
 LITERALS = TemplateLiterals(frozenset(), frozenset({"system", "user", "assistant", "tool"}))
-
-Piece = tuple[str, int, Path]
-"""A text with the index of its message and the path of its field."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,14 @@ class PlainProgram:
             raise MessageError("cannot be continued", message=len(messages) - 1)
         pieces: list[Piece] = []
         if tools:
-            pieces.append(("<|turn|>system\n", -1, ()))
-            pieces += [(json.dumps(tool), -1, ("tools", index)) for index, tool in enumerate(tools)]
-            pieces.append(("<|end|>\n", -1, ()))
+            pieces.append(Piece("<|turn|>system\n"))
+            pieces += [Piece(json.dumps(tool), -1, ("tools", index)) for index, tool in enumerate(tools)]
+            pieces.append(Piece("<|end|>\n"))
         for index, message in enumerate(messages):
             pieces += _pieces_of(index, message)
         if add_generation_prompt:
-            pieces.append(("<|turn|>assistant\n", -1, ()))
-        return ProgramRun("".join(text for text, _, _ in pieces), messages, lambda: _trace_of(pieces))
+            pieces.append(Piece("<|turn|>assistant\n"))
+        return run_pieces(pieces, messages)
 
     def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
         return ()
@@ -94,29 +99,18 @@ def _pieces_of(index: int, message: dict[str, Any]) -> Iterator[Piece]:
         raise TemplateRefusalError(f"there is no role {message['role']}", message=index)
     if not isinstance(message.get("content") or "", str):
         raise MessageError("must be text", message=index, path=("content",))
-    yield "<|turn|>", index, ()
-    yield message["role"], index, ("role",)
-    yield "\n", index, ()
-    yield message.get("content") or "", index, ("content",)
+    yield Piece("<|turn|>", index)
+    yield Piece(message["role"], index, ("role",))
+    yield Piece("\n", index)
+    yield Piece(message.get("content") or "", index, ("content",))
     for number, call in enumerate(message.get("tool_calls") or []):
         path: Path = ("tool_calls", number, "function")
-        yield '<|call|>{"name": "', index, ()
-        yield call["function"]["name"], index, (*path, "name")
-        yield '", "arguments": ', index, ()
-        yield json.dumps(call["function"]["arguments"]), index, (*path, "arguments")
-        yield "}<|/call|>", index, ()
-    yield "<|end|>\n", index, ()
-
-
-def _trace_of(pieces: list[Piece]) -> Trace:
-    spans: list[Span] = []
-    for text, message, path in pieces:
-        start = spans[-1].end if spans else 0
-        if spans and spans[-1][2:] == (message, path):
-            spans[-1] = spans[-1]._replace(end=start + len(text))
-        else:
-            spans.append(Span(start, start + len(text), message, path))
-    return Trace("".join(text for text, _, _ in pieces), tuple(spans))
+        yield Piece('<|call|>{"name": "', index)
+        yield Piece(call["function"]["name"], index, (*path, "name"))
+        yield Piece('", "arguments": ', index)
+        yield Piece(json.dumps(call["function"]["arguments"]), index, (*path, "arguments"))
+        yield Piece("}<|/call|>", index)
+    yield Piece("<|end|>\n", index)
 
 
 def build_plain_program(_: registry.ProgramRequest) -> Program:
@@ -198,15 +192,79 @@ def test_it_has_no_template(renderer: ChatRenderer) -> None:
         renderer.template()
 
 
-def test_a_family_uses_its_program_unless_the_caller_passes_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = {**registry.PROGRAMS, "harmony": lambda _: PlainProgram()}
-    for module in (pipeline, settings):
+@dataclass(frozen=True)
+class CutoffProgram(PlainProgram):
+    """A program with a switch of gpt-oss."""
+
+    def mentions(self, name: str) -> bool:
+        return name == "knowledge_cutoff" or super().mentions(name)
+
+
+@pytest.fixture
+def with_harmony(monkeypatch: pytest.MonkeyPatch) -> LoadedTokenizer:
+    """Return the embedded tokenizer, and replace the program of gpt-oss."""
+    programs = {**registry.PROGRAMS, "harmony": lambda _: CutoffProgram()}
+    for module in (pipeline, settings, switches, resolution):
         monkeypatch.setattr(module, "PROGRAMS", programs)
-    tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    renderer = create_renderer(tokenizer, GptOssRendererConfig(knowledge_cutoff="2025-01"))
-    assert renderer.settings.program == "harmony"
+    return load_tokenizer(EXAMPLE_MODEL)
+
+
+def test_a_family_uses_its_program(with_harmony: LoadedTokenizer) -> None:
+    renderer = create_renderer(with_harmony, GptOssRendererConfig(knowledge_cutoff="2025-01"))
+    assert (renderer.program, renderer.resolution.program) == ("harmony", "harmony")
     assert renderer.chat_template_kwargs["knowledge_cutoff"] == "2025-01"
     assert not any("not in this release" in conflict for conflict in renderer.resolution.conflicts)
-    template = create_renderer(tokenizer, GptOssRendererConfig(), chat_template=tokenizer.chat_template)
-    assert template.settings.program == "template"
-    assert any("not in this release" in conflict for conflict in template.resolution.conflicts)
+
+
+def test_an_unknown_template_that_a_program_replaces_is_a_conflict(with_harmony: LoadedTokenizer) -> None:
+    conflicts = create_renderer(with_harmony, GptOssRendererConfig()).resolution.conflicts
+    digest = digest_of(str(with_harmony.chat_template))
+    assert any(f"the chat template of the model ({digest}) is not known for gpt-oss" in text for text in conflicts)
+
+
+@pytest.mark.parametrize("by_config", [True, False])
+def test_the_template_is_used_on_request(with_harmony: LoadedTokenizer, by_config: bool) -> None:
+    template = with_harmony.chat_template
+    if by_config:
+        config = GptOssRendererConfig(program="template")
+        renderers = [
+            create_renderer(with_harmony, config),
+            create_renderer(with_harmony, config, chat_template=template),
+        ]
+    else:
+        config = GptOssRendererConfig()
+        renderers = [
+            create_renderer(with_harmony, config, chat_template=template),
+            create_renderer(with_harmony, config, program="template"),
+            create_renderer(with_harmony, config, program="template", chat_template=template),
+        ]
+    for renderer in renderers:
+        assert (renderer.program, renderer.resolution.program) == ("template", "template")
+        assert not any("program" in conflict for conflict in renderer.resolution.conflicts)
+        assert pickle.loads(pickle.dumps(renderer)) == renderer
+
+
+def test_a_switch_that_only_the_program_reads_is_rejected_with_the_template(with_harmony: LoadedTokenizer) -> None:
+    config = GptOssRendererConfig(knowledge_cutoff="2025-01", program="template")
+    with pytest.raises(ValueError, match="knowledge_cutoff of gpt-oss needs the program 'harmony', which is not used"):
+        create_renderer(with_harmony, config)
+
+
+def test_a_program_can_be_chosen_for_any_model(with_harmony: LoadedTokenizer) -> None:
+    assert create_renderer(with_harmony, program="harmony").program == "harmony"
+    assert create_renderer(with_harmony, DefaultRendererConfig(program="harmony")).config.program == "harmony"
+
+
+def test_an_argument_that_the_program_does_not_read_is_an_error(with_harmony: LoadedTokenizer) -> None:
+    with pytest.raises(UnknownSwitchError, match="'colour' is neither an option"):
+        create_renderer(with_harmony, GptOssRendererConfig(), chat_template_kwargs={"colour": "red"})
+
+
+def test_an_unknown_program_is_an_error_with_a_suggestion(with_harmony: LoadedTokenizer) -> None:
+    with pytest.raises(ValueError, match=r"there is no program 'harmny'. Did you mean 'harmony'\? The programs are"):
+        create_renderer(with_harmony, program="harmny")
+
+
+def test_a_template_and_another_program_contradict_each_other(with_harmony: LoadedTokenizer) -> None:
+    with pytest.raises(ValueError, match="chat_template= and program='harmony' contradict each other"):
+        create_renderer(with_harmony, program="harmony", chat_template="{{ messages }}")

@@ -91,6 +91,11 @@ class BaseRendererConfig(BaseModel):
         "How to treat input that the template does not write: one action, or a dict of actions by kind of input.",
     )
 
+    program: str | None = option(
+        None,
+        "The program that renders messages: `template` for the chat template, or a name such as `harmony`. None uses "
+        "the program of the family.",
+    )
     any_template: bool = option(
         False, "Accept a chat template of another family. False raises an error for a template that is known as such."
     )

@@ -1,0 +1,30 @@
+"""Our reading of completions agrees with vLLM's parsers, or differs for a reason that still holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.models import HUB_AT_HAND
+from tests.support.parser_agreement import CASES_AT_HAND, cases, compare
+from tests.support.parser_reasons import REASONS
+from tests.support.parser_subjects import SUBJECTS
+
+FORMATS = ("hermes", "qwen3_hermes", "deepseek_v31", "glm45", "glm47", "minimax_m3")
+"""Formats that are read as vLLM reads them. The table of `make parser-table` has all."""
+
+pytestmark = pytest.mark.skipif(not (CASES_AT_HAND and HUB_AT_HAND), reason="needs the recorded completions")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_read_as_vllm_reads_it(name: str) -> None:
+    outcomes = compare([name], every=3)
+    assert [outcome.case.id for outcome in outcomes if not outcome.agrees and outcome.reason is None] == []
+
+
+def test_every_format_of_the_recorded_cases_has_a_subject() -> None:
+    assert {*cases()} == {*SUBJECTS}
+
+
+def test_reasons_have_unique_keys_and_name_known_formats() -> None:
+    assert len({reason.key for reason in REASONS}) == len(REASONS)
+    assert {name for reason in REASONS for name in reason.formats} <= {*SUBJECTS}
