@@ -33,6 +33,7 @@ from tests.support.standin import byte_tokenizer
 
 __all__ = [
     "HUB",
+    "NOT_IN_HUB",
     "OWN",
     "ROME",
     "SEARCH",
@@ -70,6 +71,9 @@ HUB = {
 }
 """A real model for each tool-call format."""
 
+NOT_IN_HUB = {"deepseek_v32", "deepseek_v4", "deepseek_v41"}
+"""Tool-call formats without a real model that has a template."""
+
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
 
 OWN: dict[str, tuple[str, ...]] = {
@@ -99,6 +103,20 @@ OWN: dict[str, tuple[str, ...]] = {
     "deepseek_v31": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁call▁end｜>｜<｜tool▁calls▁",
         "<｜tool▁calls▁begin｜><｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁calls▁end｜>",
+    ),
+    "deepseek_v32": (
+        '<｜DSML｜function_calls><｜DSML｜invoke name="a"><｜DSML｜parameter name="x">1</｜DSML｜function_calls>',
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls> é',
+        '<｜DSML｜invoke name="a"></｜DSML｜invoke>',
+    ),
+    "deepseek_v4": (
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a"><｜DSML｜invoke name="b"></｜DSML｜invoke></｜DSML｜tool>',
+        '<｜DSML｜tool><｜DSML｜invoke name="é"></｜DSML｜invoke></｜DSML｜tool_calls>',
+        "<｜DSM some text, ｜DSML｜ and <｜DSML｜tool_call>é",
+    ),
+    "deepseek_v41": (
+        '<｜DSML｜ calls>\n<｜DSML｜ invoke name="a">\n<｜DSML｜ parameter name="x" string="false">[1]</｜DSML｜',
+        "<｜DSML｜ calls></｜DSML｜ calls>",
     ),
     "minimax": (
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',

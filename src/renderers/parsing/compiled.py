@@ -38,7 +38,9 @@ class CompiledGrammar:
         self.think, self.think_end = map(mark, self.reasoning.markers)
         self.section = mark(grammar.section[0]) if grammar.section else ""
         others = tool_format.other_sections if tool_format and grammar.section else ()
-        self.section_closers = {mark(opener): mark(closer) for opener, closer in (grammar.section or _NO_MARKERS, *others)}
+        self.section_closers = {
+            mark(opener): mark(closer) for opener, closer in (grammar.section or _NO_MARKERS, *others)
+        }
         """The markers that open a section of calls, and the marker that closes each."""
         self.call, self.call_end = map(mark, grammar.call or _NO_MARKERS)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()

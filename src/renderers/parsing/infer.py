@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
-from renderers.core.completions import ParsedResponse
+from renderers.core.completions import ParsedResponse, ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
 from renderers.core.probes import TOOL
@@ -206,7 +206,13 @@ def _calls(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) ->
             markers = {*(grammar.section or ()), *(grammar.call or ())}
             calls_text = _without_end(text, turns.key.special_tokens - markers)
             response = _parse_text(replace(grammar, reasoning=reasoning), calls_text)
-            if [(call.name, call.arguments) for call in response.tool_calls] == expected:
+            # Some formats read the calls of another one as well, as malformed.
+            parsed = [
+                (call.name, call.arguments)
+                for call in response.tool_calls
+                if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+            ]
+            if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():

@@ -39,7 +39,7 @@ from renderers.parsing.tool_formats.base import (
 
 _DSML = "｜DSML｜"
 _NAME = re.compile(r'([^"\n]*)"\s*>')
-_KEY = re.compile(r'([^\n]*?)"(?:\s+string="([^"\n]*)")?\s*>')
+_KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
 """A key can contain quotes, as far as no text after one looks like the end of the tag."""
 _WRAPPERS = frozenset({"arguments", "input"})
 """The names that models give to a single parameter with all arguments in it."""
@@ -143,9 +143,7 @@ def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space
         inner=(_DSML,),
         ends_reasoning=True,
         separates_calls=True,
-        read=functools.partial(
-            _read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"
-        ),
+        read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),
         read_head=_read_head,
     )
 
