@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parser-table bridge-table bad-inputs goldens span-goldens size wheels dist format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -101,6 +101,10 @@ inverse: $(VENV)/.test
 # make parser-table  compare our parsers with vLLM's on recorded completions, and write docs/tables/parsers.md
 parser-table: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.parser_agreement --write
+
+# make parser-names  write docs/reference/parser-names.md
+parser-names: $(VENV)/.test
+	$(BIN)/python -m scripts.parser_names
 
 # make bridge-table  bridge rollouts with every template, and list the reasons of refusals
 bridge-table: $(VENV)/.test

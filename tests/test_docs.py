@@ -19,6 +19,7 @@ from renderers.cli.models import models
 from renderers.configs import RendererConfig
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
+from scripts import parser_names
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -166,6 +167,10 @@ def test_the_tool_formats_page_names_every_format() -> None:
     text = (DOCS / "reference" / "tool-formats.md").read_text()
     for name in TOOL_FORMATS:
         assert f"| `{name}` |" in text, name
+
+
+def test_the_parser_names_page_is_the_one_that_the_command_writes() -> None:
+    assert parser_names.PAGE.read_text(encoding="utf-8") == parser_names.page(), "run `make parser-names`"
 
 
 def test_the_bridge_reasons_page_names_every_reason() -> None:

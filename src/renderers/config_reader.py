@@ -20,7 +20,7 @@ from renderers.core.options import DEFAULT_DATE, SamplingConventions
 from renderers.core.text import describe_type
 from renderers.families import Family
 from renderers.families.configs.base import check_argument_names, custom_renderer_config, load_custom_renderer
-from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
+from renderers.parsing.grammar import ParserOverrides
 from renderers.settings import ConfigOptions, ConfigValues, to_datetime
 
 
@@ -74,9 +74,6 @@ class ConfigReader:
         config = _with_options(config, family, self.options)
         kwargs, others = _split_kwargs(self.options.chat_template_kwargs, family, config)
         config = merge_chat_template_kwargs(config, kwargs)
-        overrides = NO_OVERRIDES
-        if isinstance(config, DefaultRendererConfig):
-            overrides = ParserOverrides(config.tool_parser, config.reasoning_parser)
         return ConfigValues(
             switches=switches_of(config),
             chosen=frozenset(config.model_fields_set),
@@ -90,7 +87,7 @@ class ConfigReader:
             thinking_retention=config.thinking_retention,
             on_loss=LossPolicy.of(config.on_loss),
             program=config.program,
-            parsers=overrides,
+            parsers=ParserOverrides(config.tool_parser, config.reasoning_parser),
             config=None if config == default_config(family) else config,
         )
 
@@ -127,6 +124,8 @@ def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOpt
         "on_loss": options.on_loss,
         "none_content": options.none_content,
         "program": options.program,
+        "tool_parser": options.tool_parser,
+        "reasoning_parser": options.reasoning_parser,
     }
     config_class = CONFIG_CLASSES[family.key] if isinstance(config, AutoRendererConfig) else type(config)
     fields = {name: getattr(config, name) for name in config.model_fields_set - {"name"}}

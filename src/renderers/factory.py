@@ -38,6 +38,8 @@ def create_renderer(
     bpe_engine: BpeEngineName | None = None,
     none_content: NoneContent | None = None,
     program: str | None = None,
+    tool_parser: str | None = None,
+    reasoning_parser: str | None = None,
 ) -> ChatRenderer:
     """Create a renderer for a model or a tokenizer.
 
@@ -67,6 +69,8 @@ def create_renderer(
         none_content: How fields with the value None, such as `content` beside tool calls, are passed to a template
             that would write the word None. `"omitted"`, the default: in a form that it writes as nothing.
             `"as_template"`: as None.
+        tool_parser: The name of the parser of tool calls. Default: the format that the template shows.
+        reasoning_parser: The name of the parser of reasoning. Default: the format that the template shows.
         program: The program that renders messages. `"template"`: the chat template. A name such as `"harmony"`: an
             encoder in Python. Default: the program of the family, unless `chat_template` is passed.
 
@@ -79,7 +83,7 @@ def create_renderer(
             combined with the config of a custom renderer class.
         UnsupportedModelError: The model accepts images, and its chat template drops them.
         ValueError: The date is not ISO text, or the family does not accept an argument in `chat_template_kwargs`,
-            or there is no such program.
+            or there is no such program or parser.
 
     >>> from renderers import EXAMPLE_MODEL
     >>> create_renderer(EXAMPLE_MODEL, date="2026-01-31").date
@@ -95,6 +99,8 @@ def create_renderer(
         "on_loss": on_loss,
         "bpe_engine": bpe_engine,
         "none_content": none_content,
+        "tool_parser": tool_parser,
+        "reasoning_parser": reasoning_parser,
         "program": program,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)

@@ -92,6 +92,8 @@ class ConfigOptions(NamedTuple):
     on_loss: OnLoss | None = None
     none_content: NoneContent | None = None
     program: str | None = None
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
 
     @property
     def are_empty(self) -> bool:
@@ -145,6 +147,8 @@ def resolve_settings(
     bpe_engine: BpeEngineName | None = None,
     none_content: NoneContent | None = None,
     program: str | None = None,
+    tool_parser: str | None = None,
+    reasoning_parser: str | None = None,
 ) -> RendererSettings:
     """Resolve the settings of a renderer. Options override the config, and the returned config includes them.
 
@@ -160,8 +164,9 @@ def resolve_settings(
         raise TypeError(f"limits must be TemplateLimits, not {describe_type(limits)}")
     # Pydantic would describe a wrong policy in its own words, on several lines.
     LossPolicy.of(on_loss)
+    parsers = tool_parser, reasoning_parser
     options = ConfigOptions(
-        chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content, program
+        chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content, program, *parsers
     )
     reader = _config_reader(config, options)
     adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)

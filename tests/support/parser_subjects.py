@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from transformers import PreTrainedTokenizerFast
 
-from renderers import ChatRenderer, DefaultRendererConfig, create_renderer, load_tokenizer
+from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.parsing.grammar import ParserOverrides
 from tests.support.models import SHARED, unpack_hub
 from tests.support.standin import byte_tokenizer, stand_in
@@ -129,14 +129,17 @@ def _named_renderer(subject: Subject) -> ChatRenderer:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=byte_tokenizer(tokens), eos_token="<|im_end|>", chat_template=_CHATML
     )
-    names = {"tool_parser": subject.tool_parser, "reasoning_parser": subject.reasoning_parser}
-    parsers = {option: name for option, name in names.items() if name is not None and _exists(option, name)}
-    return create_renderer(tokenizer, DefaultRendererConfig(**parsers), on_loss="ignore")
+    return create_renderer(
+        tokenizer,
+        tool_parser=_if_read("tool_parser", subject.tool_parser),
+        reasoning_parser=_if_read("reasoning_parser", subject.reasoning_parser),
+        on_loss="ignore",
+    )
 
 
-def _exists(option: str, name: str) -> bool:
+def _if_read(option: str, name: str | None) -> str | None:
     try:
         ParserOverrides(**{option: name}).check()
     except ValueError:
-        return False
-    return True
+        return None
+    return name

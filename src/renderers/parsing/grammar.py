@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import NamedTuple
 
+from renderers.parsing.parser_names import (
+    REASONING_PARSERS,
+    TOOL_PARSERS,
+    UNREAD_REASONING_PARSERS,
+    UNREAD_TOOL_PARSERS,
+    check_name,
+)
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
 
 SPACES = " \t\n\r\x0b\x0c"
@@ -95,15 +101,6 @@ class Grammar:
     """Without a prompt, a completion is assumed to begin within reasoning."""
 
 
-TOOL_PARSERS = MappingProxyType(
-    {**{key: key for key in TOOL_FORMATS}, "qwen3": "hermes", "qwen3.5": "qwen_xml", "deepseek-v3": "deepseek_v3"}
-)
-"""The key of the tool format for each name of a tool parser."""
-
-REASONING_PARSERS = MappingProxyType({"think": ("<think>", "</think>")})
-"""The markers for each name of a reasoning parser."""
-
-
 class ParserOverrides(NamedTuple):
     """The names of a tool parser and of a reasoning parser. None keeps the format that the template shows."""
 
@@ -116,10 +113,10 @@ class ParserOverrides(NamedTuple):
         Raises:
             ValueError: A name is not the name of a parser.
         """
-        for option, names in (("tool_parser", TOOL_PARSERS), ("reasoning_parser", REASONING_PARSERS)):
-            name = getattr(self, option)
-            if name is not None and name not in names:
-                raise ValueError(f"there is no {option} {name!r}: it is one of {', '.join(sorted(names))}")
+        if self.tool_parser is not None:
+            check_name("tool_parser", self.tool_parser, TOOL_PARSERS, UNREAD_TOOL_PARSERS)
+        if self.reasoning_parser is not None:
+            check_name("reasoning_parser", self.reasoning_parser, REASONING_PARSERS, UNREAD_REASONING_PARSERS)
 
 
 NO_OVERRIDES = ParserOverrides()
@@ -132,11 +129,21 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
     >>> apply_overrides(Grammar(), ParserOverrides(tool_parser="qwen3")).tools
     'hermes'
     """
-    key = None if overrides.tool_parser is None else TOOL_PARSERS[overrides.tool_parser]
-    markers = None if overrides.reasoning_parser is None else REASONING_PARSERS[overrides.reasoning_parser]
-    if key is not None and grammar.tools != key:
-        grammar = replace(grammar, tools=key, section=TOOL_FORMATS[key].section, call=TOOL_FORMATS[key].call)
+    named = None if overrides.tool_parser is None else TOOL_PARSERS[overrides.tool_parser]
+    reasoning = None if overrides.reasoning_parser is None else REASONING_PARSERS[overrides.reasoning_parser]
+    if named is not None:
+        grammar = _with_tools(grammar, named.tools)
+        grammar = grammar if named.call is None else replace(grammar, call=named.call)
+    if reasoning is not None and reasoning.tools is not None:
+        grammar = _with_tools(grammar, reasoning.tools)
+    markers = None if reasoning is None else reasoning.markers
     if markers is not None and (grammar.reasoning is None or grammar.reasoning.markers != markers):
         edges = Edges(left=SPACES, right=SPACES)
         grammar = replace(grammar, reasoning=ReasoningFormat(markers=markers, edges=edges, after="\n\n"))
     return grammar
+
+
+def _with_tools(grammar: Grammar, key: str) -> Grammar:
+    if grammar.tools == key:
+        return grammar
+    return replace(grammar, tools=key, section=TOOL_FORMATS[key].section, call=TOOL_FORMATS[key].call)

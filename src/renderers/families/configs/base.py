@@ -96,6 +96,10 @@ class BaseRendererConfig(BaseModel):
         "The program that renders messages: `template` for the chat template, or a name such as `harmony`. None uses "
         "the program of the family.",
     )
+    tool_parser: str | None = option(None, "The format of tool calls to parse. None uses the format of the template.")
+    reasoning_parser: str | None = option(
+        None, "The format of reasoning to parse. None uses the format of the template."
+    )
     any_template: bool = option(
         False, "Accept a chat template of another family. False raises an error for a template that is known as such."
     )
@@ -176,13 +180,8 @@ class DefaultRendererConfig(BaseRendererConfig):
     """
 
     model_config = ConfigDict(extra="allow")
-    _internal_fields: ClassVar[frozenset[str]] = frozenset({"tool_parser", "reasoning_parser"})
 
     name: Literal["default"] = "default"
-    tool_parser: str | None = option(None, "The format of tool calls to parse. None uses the format of the template.")
-    reasoning_parser: str | None = option(
-        None, "The format of reasoning to parse. None uses the format of the template."
-    )
 
     if TYPE_CHECKING:  # Type checkers would reject the extra fields.
 

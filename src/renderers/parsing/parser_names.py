@@ -1,0 +1,121 @@
+"""The names of tool parsers and reasoning parsers: those of this package, of vLLM and of SGLang.
+
+Where engines use one name for different formats, it has the meaning that it has in vLLM.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
+
+_CLOSE_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ToolParser:
+    """A tool-call format, with markers of its own if it has any."""
+
+    tools: str
+    """The key of the tool format."""
+    call: MarkerPair | None = None
+    """The markers around each call. None for those of the format or of the template."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningParser:
+    """The markers of reasoning, or the key of a tool format with turns of several messages, some of them reasoning."""
+
+    markers: MarkerPair | None = None
+    tools: str | None = None
+
+
+_TOOL_NAMES = {
+    "deepseek_v3": ("deepseek-v3", "deepseekv3"),
+    "deepseek_v31": ("deepseekv31",),
+    "glm": ("glm45", "glm47", "ling3"),
+    "harmony": ("openai", "gpt-oss"),
+    "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
+    "kimi": ("kimi_k2",),
+    "llama": ("llama3_json", "llama4_json", "llama3"),
+    "minimax": ("minimax_m2", "minimax-m2"),
+    "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
+    "seed_xml": ("seed_oss",),
+}
+"""Other names of the tool formats. Their keys are names too."""
+
+_WITH_OWN_MARKERS = {
+    "iquest_q1": ToolParser("glm", ("<iquest_tool_call>", "</iquest_tool_call>")),
+    "longcat": ToolParser("hermes", ("<longcat_tool_call>", "</longcat_tool_call>")),
+}
+
+TOOL_PARSERS: Mapping[str, ToolParser] = MappingProxyType(
+    {
+        **{key: ToolParser(key) for key in TOOL_FORMATS},
+        **{name: ToolParser(key) for key, names in _TOOL_NAMES.items() for name in names},
+        **_WITH_OWN_MARKERS,
+    }
+)
+"""The tool parser for each name."""
+
+_REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
+    ("<think>", "</think>"): (
+        *("think", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "ernie45", "glm45", "glm47", "holo2"),
+        *("granite_thinking_parser", "hunyuan_a13b", "hy_v3", "hy_v4", "kimi_k2", "ling3", "mimo", "minicpmv"),
+        *("minimax_m2", "nemotron_v3", "olmo3", "poolside_v1", "qwen3", "step3", "step3p5"),
+        *("deepseek-r1", "deepseek-v3", "deepseek-v4", "deepseek-v41", "dots", "gigachat35", "hunyuan", "interns1"),
+        *("iquest_q1", "minimax", "nanbeige", "nemotron_3", "qwen3-thinking"),
+    ),
+    ("<|START_THINKING|>", "<|END_THINKING|>"): ("cohere_command3", "cohere_command4"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"): ("apertus2509",),
+    ("[THINK]", "[/THINK]"): ("mistral",),
+    ("<mm:think>", "</mm:think>"): ("minimax_m3", "minimax-m3"),
+    ("<seed:think>", "</seed:think>"): ("seed_oss",),
+    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"): ("plamo3",),
+    ("<ifm|think>", "</ifm|think>"): ("k2_horizon",),
+    ("◁think▷", "◁/think▷"): ("kimi",),
+}
+
+_MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss")}
+"""The names for formats in which reasoning is a message of the turn, by tool format."""
+
+REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
+    {
+        **{name: ReasoningParser(markers=markers) for markers, names in _REASONING_NAMES.items() for name in names},
+        **{name: ReasoningParser(tools=key) for key, names in _MESSAGE_NAMES.items() for name in names},
+    }
+)
+"""The reasoning parser for each name."""
+
+UNREAD_TOOL_PARSERS = frozenset(
+    "apertus apertus2509 beam cohere_command3 cohere_command4 deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
+    "deepseekv4 deepseekv41 dots functiongemma gemma4 gigachat3 gigachat35 granite granite-20b-fc hf hunyuan "
+    "hunyuan_a13b hy_v3 hy_v4 inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 "
+    "minimax_m3 minimax-m3 mistral muse muse_glimmer olmo3 phi4_mini_json plamo3 poolside_v1 pythonic "
+    "response_template spark25 step3 xlam".split()
+)
+"""The tool parsers of vLLM and SGLang with formats that this package does not read."""
+
+UNREAD_REASONING_PARSERS = frozenset(
+    "beam gemma4 granite hf inkling kimi_k3 minimax_m2_append_think minimax-append-think muse muse_glimmer "
+    "response_template".split()
+)
+"""The reasoning parsers of vLLM and SGLang with formats that this package does not read."""
+
+
+def check_name(option: str, name: str, known: Mapping[str, object], unread: frozenset[str]) -> None:
+    """Check the name of a parser that was passed as an option.
+
+    Raises:
+        ValueError: The name is not the name of a parser, or of one with a format that is not read.
+    """
+    if name in known:
+        return
+    if name in unread:
+        raise ValueError(f"{option} {name!r} is a parser of vLLM or SGLang with a format that is not read")
+    close = difflib.get_close_matches(name, known, n=_CLOSE_NAMES)
+    hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+    raise ValueError(f"there is no {option} {name!r}. {hint}The reference page 'Parser names' lists all names.")
