@@ -36,6 +36,9 @@ class ReasoningParser:
 _TOOL_NAMES = {
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
+    "deepseek_v32": ("deepseekv32",),
+    "deepseek_v4": ("deepseekv4",),
+    "deepseek_v41": ("deepseekv41",),
     "glm": ("glm45", "glm47", "ling3"),
     "harmony": ("openai", "gpt-oss"),
     "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
@@ -91,8 +94,8 @@ REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
 """The reasoning parser for each name."""
 
 UNREAD_TOOL_PARSERS = frozenset(
-    "apertus apertus2509 beam cohere_command3 cohere_command4 deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
-    "deepseekv4 deepseekv41 dots functiongemma gemma4 gigachat3 gigachat35 granite granite-20b-fc hf hunyuan "
+    "apertus apertus2509 beam cohere_command3 cohere_command4 "
+    "dots functiongemma gemma4 gigachat3 gigachat35 granite granite-20b-fc hf hunyuan "
     "hunyuan_a13b hy_v3 hy_v4 inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 "
     "minimax_m3 minimax-m3 mistral muse muse_glimmer olmo3 phi4_mini_json plamo3 poolside_v1 pythonic "
     "response_template spark25 step3 xlam".split()
