@@ -68,7 +68,7 @@ def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | N
         assert_accounted(reading, len(ids))
 
 
-def test_every_tool_format_has_completions() -> None:
+def test_every_tool_format_has_completions_and_a_model() -> None:
     assert OWN.keys() == TOOL_FORMATS.keys()
     assert all(OWN.values())
 

@@ -25,12 +25,12 @@ def test_a_marker_that_is_a_token_is_one_character() -> None:
     mark = MARKER_TEXT.mark("<|think|>")
     assert len(mark) == 1
     assert wire("a<|think|>b") == f"a{mark}b"
-    assert MARKER_TEXT.has_token("<|think|>")
+    assert MARKER_TEXT.is_token("<|think|>")
 
 
 def test_a_marker_that_is_not_a_token_is_its_text() -> None:
     assert MARKER_TEXT.mark("<no token>") == "<no token>"
-    assert not MARKER_TEXT.has_token("<no token>")
+    assert not MARKER_TEXT.is_token("<no token>")
 
 
 def test_a_token_that_is_not_a_marker_is_its_text() -> None:

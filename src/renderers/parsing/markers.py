@@ -32,8 +32,7 @@ class MarkerText:
     """Convert ids to byte text, and byte text to text, for a vocabulary and the markers of a format.
 
     A marker that is a token of the vocabulary is found by its id only, a marker that is not is found
-    by its text. A marker can contain others that are tokens: the rest of it is found by its text. Stop tokens are
-    markers as well. `markers` are sorted by how common they are. Threads can share it.
+    by its text. Stop tokens are markers as well. `markers` are sorted by how common they are. Threads can share it.
     """
 
     def __init__(self, tokenizer: MarkerTokenizer, *, markers: Iterable[str], stops: Sequence[int]) -> None:
@@ -50,7 +49,9 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
-        self._marks = _Marks(self._characters)
+        pattern = compile_alternation(frozenset(self._characters))
+        self._split = re.compile(f"({pattern.pattern})").split if pattern else lambda text: [text]
+        self._marks = dict(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
         size = max((0, *tokenizer.added_tokens.values())) + 1
@@ -59,12 +60,16 @@ class MarkerText:
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
-        """Return a marker, or a text that contains markers, as it occurs in byte text."""
-        return self._marks[text]
+        """Return a marker as it occurs in byte text. It can consist of several tokens, and of text between them."""
+        mark = self._marks.get(text)
+        if mark is None:
+            parts = [self._characters.get(part) or to_byte_text(part) for part in self._split(text)]
+            self._marks[text] = mark = "".join(parts)
+        return mark
 
-    def has_token(self, text: str) -> bool:
-        """Return True if a marker, or a marker that it contains, is found by its id."""
-        return MARKER_CHARACTERS.search(self._marks[text]) is not None
+    def is_token(self, text: str) -> bool:
+        """Return True if a marker is found by its id."""
+        return text in self._characters
 
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
@@ -101,21 +106,6 @@ class MarkerText:
                     return "".join(map(self.decode, byte_text.split(character)))
                 byte_text = byte_text.replace(character, text)
         return from_byte_text(byte_text)
-
-
-class _Marks(dict[str, str]):
-    """Markers as they occur in byte text. Those that are not tokens are converted when first needed."""
-
-    def __init__(self, characters: Mapping[str, str]) -> None:
-        super().__init__(characters)
-        self._characters = characters
-        tokens = compile_alternation(frozenset(characters))
-        self._tokens = re.compile(f"({tokens.pattern})") if tokens else None
-
-    def __missing__(self, marker: str) -> str:
-        parts = self._tokens.split(marker) if self._tokens else [marker]
-        self[marker] = mark = "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
-        return mark
 
 
 def split_at_marker_tokens(byte_text: str) -> list[str]:
