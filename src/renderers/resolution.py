@@ -16,7 +16,7 @@ from renderers.errors import TemplateLimitError
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
-from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
+from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
 from renderers.parsing.infer import check_round_trip, infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
@@ -111,7 +111,7 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
+        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:

@@ -8,7 +8,8 @@ import pytest
 
 from renderers import EMBEDDED, Region, create_renderer, load_tokenizer
 from renderers.core.completions import ContentDelta
-from renderers.parsing.grammar import Grammar
+from renderers.families.family import CompletionVariants
+from renderers.parsing.grammar import Grammar, apply_variants
 from renderers.parsing.parser import new_scanner
 from tests.support.completions import grammar_of, reader_of_bytes
 from tests.support.completions import read as read_chunks
@@ -101,3 +102,33 @@ def test_text_is_emitted_as_soon_as_it_cannot_be_a_marker() -> None:
         scanner = new_scanner(reader.compiled, reader.tools)
         events = scanner.feed(reader.compiled.marker_text.pieces(reader.encode("Hello")))
         assert [event.text for event in events if isinstance(event, ContentDelta)] == ["Hello"]
+
+
+def read_with(variants: CompletionVariants, text: str) -> Any:
+    reader = reader_of_bytes(apply_variants(grammar_of("qwen_xml"), variants), marks=True)
+    parsed = read_chunks(reader, [reader.encode(text)]).response
+    return parsed.content, parsed.reasoning_content, [call.name for call in parsed.tool_calls]
+
+
+CALL_A = "<tool_call><function=a></function></tool_call>"
+
+
+def test_reasoning_can_follow_content_if_the_variants_of_a_family_allow_it() -> None:
+    text = f"<think>A</think>\n\nB <think>\nC</think> D{CALL_A}<think>E</think>F"
+    anywhere = CompletionVariants(reasoning_anywhere=True, keeps_text=True)
+    assert read_with(anywhere, text) == ("B  DF", "A\nC\nE", ["a"])
+    once = CompletionVariants(keeps_text=True)
+    assert read_with(once, text) == ("B <think>\nC</think> D<think>E</think>F", "A", ["a"])
+
+
+def test_a_call_ends_later_reasoning_unless_it_is_closed() -> None:
+    anywhere = CompletionVariants(reasoning_anywhere=True)
+    assert read_with(anywhere, f"<think>A{CALL_A}</think>B<think>C{CALL_A}") == ("B", f"A{CALL_A}\nC", ["a"])
+    assert read_with(anywhere, f"<think>A</think>B<think>C{CALL_A}</think>D") == ("BD", f"A\nC{CALL_A}", [])
+
+
+def test_the_variants_of_a_family_decide_about_text_after_calls_and_calls_in_reasoning() -> None:
+    text = f"<think>A{CALL_A} B"
+    assert read_with(CompletionVariants(), text) == ("", "A", ["a"])
+    assert read_with(CompletionVariants(keeps_text=True), text) == ("B", "A", ["a"])
+    assert read_with(CompletionVariants(ends_reasoning=False), text) == ("", f"A{CALL_A} B", [])

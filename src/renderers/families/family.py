@@ -59,6 +59,30 @@ def keeps_all_if(switch: str, value: bool) -> tuple[RetentionRule, RetentionRule
     return RetentionRule(switch, value, "all"), RetentionRule(switch, not value, "tool_cycle")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionVariants:
+    """How completions of a family's models differ from the turns that its templates write.
+
+    A rule that is None is that of the tool-call format.
+    """
+
+    reasoning: tuple[str, str] | None = None
+    """The markers around reasoning, if templates of the family write none."""
+    reasoning_lead: str = ""
+    """The text after the opening marker that is not reasoning."""
+    reasoning_anywhere: bool = False
+    """Reasoning can also follow content and calls, if its opening marker is a token."""
+    ends_reasoning: bool | None = None
+    """A call within reasoning ends it, unless the closing marker follows later."""
+    keeps_text: bool | None = None
+    """Text after a call is content. Otherwise it is skipped."""
+
+
+AS_TEMPLATE = CompletionVariants()
+"""Completions are like the turns that the template writes."""
+TEXT_AFTER_CALLS = CompletionVariants(keeps_text=True)
+"""Text after a call is content."""
+
 WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
 
 
@@ -98,6 +122,8 @@ class Family:
     """How much past reasoning a bridge keeps by default, where that differs from the template."""
     syntax: str | None = None
     """The key of its tool-call format. None if its template writes no calls."""
+    variants: CompletionVariants = AS_TEMPLATE
+    """How completions differ from the turns that the templates write."""
     program: str | None = None
     """The key of the program that replaces the template. None if the template is correct."""
     normalisations: tuple[str, ...] = ()
