@@ -18,7 +18,7 @@ from typing import NamedTuple
 from renderers.core.channels import span_channel
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
-from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
+from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.probes import TOOL
 from renderers.core.spans import Channel, Span, Trace
 from renderers.core.text import LEXEME, compile_alternation
@@ -96,26 +96,6 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
 def writes_calls(turns: TurnFormat) -> bool:
     """Return True if a template renders tool calls."""
     return bool(_RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
-
-
-def check_round_trip(turns: TurnFormat, grammar: Grammar, ends: frozenset[str]) -> list[str]:
-    """Parse turns that the template rendered. Return a description of each difference.
-
-    `ends` are the texts of the tokens that end a turn.
-    """
-    differences, end = [], compile_alternation(ends)
-    for reasoning in ({}, {"reasoning_content": PROBE_REASONING, "thinking": PROBE_REASONING}):
-        turn = _RenderedTurn.of(turns, PROBE_CONTENT, **reasoning)
-        if turn.body(Channel.CONTENT) is None:
-            continue
-        expected = PROBE_CONTENT, PROBE_REASONING if PROBE_REASONING in turn.trace.text else ""
-        text = turn.text_after(grammar.header)
-        response = _parse_text(grammar, end.split(text, maxsplit=1)[0] if end else text)
-        actual = response.content.strip(), (response.reasoning_content or "").strip()
-        if actual != expected:
-            difference = "content {!r} and reasoning {!r} are read as {!r} and {!r}".format(*expected, *actual)
-            differences.append(redact_probe_words(difference))
-    return differences
 
 
 def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
@@ -254,8 +234,8 @@ _TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
 """A vocabulary without tokens: all markers are text."""
 
 
-def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:
-    scanner = new_scanner(CompiledGrammar(grammar, _TEXT_ONLY), [TOOL])
+def _parse_text(grammar: Grammar, text: str, *, tools: Sequence[JsonObject] = (TOOL,)) -> ParsedResponse:
+    scanner = new_scanner(CompiledGrammar(grammar, _TEXT_ONLY), tools)
     events = scanner.close(Pieces.of([to_byte_text(text)]))
     return assemble(events, scanner.state)
 
