@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, DefaultRendererConfig, create_renderer, load_tokenizer
-from renderers.families.family import CompletionVariants
+from renderers.core.completion_variants import CompletionVariants
 from renderers.parsing.grammar import MOST_TRIMMED, SPACES, Edges, Grammar, apply_variants
 
 EDGES = st.builds(Edges, trail=st.sampled_from(["", "\n", "\n\n", " \n"]), right=st.sampled_from(["", "\n", SPACES]))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Region, create_renderer, load_tokenizer
+from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ContentDelta
-from renderers.families.family import CompletionVariants
 from renderers.parsing.grammar import Grammar, apply_variants
 from renderers.parsing.parser import new_scanner
 from tests.support.completions import grammar_of, reader_of_bytes

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
+from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
-from renderers.families.family import CompletionVariants
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import apply_variants
 from renderers.parsing.tool_formats import TOOL_FORMATS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from renderers.core.completion_variants import AS_TEMPLATE, CompletionVariants
 from renderers.core.options import SamplingConventions, ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
@@ -59,27 +60,6 @@ def keeps_all_if(switch: str, value: bool) -> tuple[RetentionRule, RetentionRule
     return RetentionRule(switch, value, "all"), RetentionRule(switch, not value, "tool_cycle")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletionVariants:
-    """How completions of a family's models differ from the turns that its templates write.
-
-    A rule that is None is that of the tool-call format.
-    """
-
-    reasoning: tuple[str, str] | None = None
-    """The markers around reasoning, if templates of the family write none."""
-    reasoning_lead: str = ""
-    """The text after the opening marker that is not reasoning."""
-    reasoning_anywhere: bool = False
-    """Reasoning can also follow content and calls, if its opening marker is a token."""
-    ends_reasoning: bool | None = None
-    """A call within reasoning ends it, unless the closing marker follows later."""
-    keeps_text: bool | None = None
-    """Text after a call is content. Otherwise it is skipped."""
-
-
-AS_TEMPLATE = CompletionVariants()
-"""Completions are like the turns that the template writes."""
 TEXT_AFTER_CALLS = CompletionVariants(keeps_text=True)
 """Text after a call is content."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from renderers.families.family import WITHOUT_THINKING, CompletionVariants, Family, flag, keeps_all_if, words
+from renderers.core.completion_variants import CompletionVariants
+from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if, words
 
 _GEMMA_3 = Family(
     key="gemma3",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from renderers.families.family import CompletionVariants
+from renderers.core.completion_variants import CompletionVariants
 from renderers.parsing.parser_names import (
     REASONING_PARSERS,
     TOOL_PARSERS,

@@ -203,8 +203,9 @@ class Tags(NamedTuple):
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
         function, key_open, key_end, close, end, padding, unnamed, quotes = self
-        texts = (function, key_open, key_end, close, end, padding)
-        return Tags(*map(mark, texts), unnamed, (mark(quotes[0]), mark(quotes[1])) if quotes else None)
+        marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
+        function, key_open, key_end, close, end, padding = map(mark, (function, key_open, key_end, close, end, padding))
+        return Tags(function, key_open, key_end, close, end, padding, unnamed, marked_quotes)
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
