@@ -36,6 +36,7 @@ class ReasoningParser:
 
 
 _TOOL_NAMES = {
+    "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
     "gemma": ("gemma4",),
@@ -43,16 +44,21 @@ _TOOL_NAMES = {
     "harmony": ("openai", "gpt-oss"),
     "hy3_plain": ("hy_v3",),
     "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
+    "jamba": ("hunyuan_a13b", "hunyuan"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
+    "phi4_mini": ("phi4_mini_json",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }
 """Other names of the tool formats. Their keys are names too."""
 
 _WITH_OWN_MARKERS = {
+    "granite-20b-fc": ToolParser("hermes", ("<function_call>", "")),
+    "internlm": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
+    "interns1": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
     "iquest_q1": ToolParser("glm", ("<iquest_tool_call>", "</iquest_tool_call>")),
     "longcat": ToolParser("hermes", ("<longcat_tool_call>", "</longcat_tool_call>")),
 }
