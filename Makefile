@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -98,6 +98,10 @@ ledger: $(VENV)/.test
 # make inverse render, parse and render again, and list the losses of each template
 inverse: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.inverse
+
+# make parse-table  render and parse turns of several classes with every template, and write docs/tables/parse.md
+parse-table: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.parse_table --write
 
 # make parser-table  compare our parsers with vLLM's on recorded completions, and write docs/tables/parsers.md
 parser-table: $(VENV)/.test
