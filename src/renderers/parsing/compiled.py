@@ -57,13 +57,16 @@ class CompiledGrammar:
         """The markers that begin calls outside of a section."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
-        call_ends = self.call_openers if tool_format and tool_format.ends_reasoning else ()
+        ends_reasoning = _rule(grammar.ends_reasoning, tool_format is not None and tool_format.ends_reasoning)
+        call_ends = self.call_openers if ends_reasoning else ()
         self.open_reasoning_markers = MarkerSet.of(*self.reasoning_markers.markers, *call_ends)
         """Within reasoning that a call can end."""
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *map(mark, response_tokens))
+        thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
+        others = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *others)
         self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
         self.section_ends = frozenset(self.section_closers.values())
@@ -107,12 +110,17 @@ class CompiledGrammar:
         self.in_response = self.content._replace(lead=grammar.content.lead, left=left)
         """Content after a marker that opens it."""
         self.after_response = self.content._replace(left=SPACES)
-        keeps_text = tool_format is not None and tool_format.keeps_text
+        keeps_text = _rule(grammar.keeps_text, tool_format is not None and tool_format.keeps_text)
         self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
 
     def can_end_in(self, byte_text: str) -> bool:
         """Return True if a call or the turn may end within a text."""
         return self._ends.occurs_in(byte_text)
+
+
+def _rule(own: bool | None, default: bool) -> bool:
+    """Return the rule of a grammar, or else that of its tool format."""
+    return default if own is None else own
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:
