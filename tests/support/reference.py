@@ -25,6 +25,7 @@ __all__ = [
     "apply_chat_template",
     "automatic",
     "lists_can_change",
+    "prepare_tools",
     "reference_of",
     "reference_with",
     "time_is",
@@ -86,6 +87,18 @@ def apply_chat_template(
     return tokenizer(texts[0], add_special_tokens=False)["input_ids"] if tokenize else texts[0]
 
 
+def prepare_tools(source: str, tools: list[Data] | None, *, sort: bool) -> Data:
+    """Return the arguments of a template for tools, as the tokenizer code of Kimi prepares them.
+
+    It sorts the keys, and that of K2.5 also declares the tools. The declarations have tests of their own.
+    """
+    declares = bool(tools) and "tools_ts_str" in source
+    prepared: Data = {"tools": json.loads(json.dumps(tools, sort_keys=True)) if sort or declares else tools}
+    if tools and declares:
+        prepared["tools_ts_str"] = str(declare_tools(tools).declarations)
+    return prepared
+
+
 def kimi_reference(name: str) -> Reference:
     """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text.
 
@@ -104,15 +117,9 @@ def kimi_reference(name: str) -> Reference:
     tokens = {key: value for key, value in config.items() if key.endswith("_token")}
 
     def reference(messages: list[Data], *, tools: list[Data] | None = None, **arguments: Any) -> list[int]:
-        # The tokenizer code of Kimi sorts the keys of tools, and that of K2.5 declares them. The declarations have
-        # tests of their own.
-        if tools and "tools_ts_str" in template and "tools_ts_str" not in arguments:
-            arguments["tools_ts_str"] = str(declare_tools(tools).declarations)
-        tools = json.loads(json.dumps(tools, sort_keys=True))
+        given = {**tokens, **prepare_tools(template, tools, sort=True), **arguments}
         with lists_can_change():
-            texts, _ = chat_template_utils.render_jinja_template(
-                [messages], chat_template=template, tools=tools, **{**tokens, **arguments}
-            )
+            texts, _ = chat_template_utils.render_jinja_template([messages], chat_template=template, **given)
         return encoding.encode(texts[0], allowed_special="all")
 
     return reference
