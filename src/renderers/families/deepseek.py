@@ -54,6 +54,7 @@ _DEEPSEEK_R1 = _deepseek(
     """),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
     syntax="deepseek_v3",
+    program_without_template="deepseek-r1",
     normalisations=("drops_reasoning", "drops_calls"),
 )
 

@@ -39,7 +39,8 @@ from renderers.programs.pieces import Piece, run_pieces
 _QUERIES = ("user", "developer")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _FIELDS = frozenset(
-    "role content reasoning_content tool_calls function name arguments response_format prefix type text thinking".split()
+    "role content reasoning_content tool_calls function name arguments response_format prefix type text "
+    "thinking".split()
 )
 _OPTIONS = frozenset({"enable_thinking", "thinking"})
 _DIALECT = Dialect(

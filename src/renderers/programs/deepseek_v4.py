@@ -5,8 +5,8 @@
     <｜Assistant｜><think>{reasoning}</think>{content}\\n\\n{calls}<｜end▁of▁sentence｜>
 
 Consecutive messages of users and tools are one turn. Its tool results are in the order of the calls. Without
-thinking, `</think>` alone follows `<｜Assistant｜>`. Reasoning before the last user's turn is left out, unless there are
-tools or `drop_thinking` is False.
+thinking, `</think>` alone follows `<｜Assistant｜>`. Reasoning before the last user's turn is left out, unless there
+are tools or `drop_thinking` is False.
 
 A message can have a `task`, which ends its turn with the token of the task instead of the usual prompt. An assistant's
 message with `wo_eos` has no end token. System and developer messages can have a `response_format`.

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
 from renderers.programs.deepseek_r1 import DeepSeekR1Program
-from renderers.programs.deepseek_v32 import DeepSeekV32Program
 from renderers.programs.deepseek_v4 import DeepSeekV4Program
+from renderers.programs.deepseek_v32 import DeepSeekV32Program
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
