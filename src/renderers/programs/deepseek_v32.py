@@ -11,7 +11,7 @@ place of `<think>`. An assistant's message with `prefix` is its content alone.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -186,7 +186,7 @@ class _Conversation(NamedTuple):
     def _think(self, index: int) -> str:
         return THINK if self.thinking and index >= self.last_query else THINK_END
 
-    def _write_result(self, index: int) -> Iterator[Piece]:
+    def _write_result(self, index: int) -> Generator[Piece, None, bool]:
         """Yield a tool result. Return True if it is the last one of its turn."""
         first = index
         while first and self.messages[first - 1]["role"] == "tool":
