@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
+from renderers.programs.harmony import HarmonyProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
@@ -51,4 +52,11 @@ def build_template_program(request: ProgramRequest) -> TemplateProgram:
     return TemplateProgram(template, tuple(tokenizer.special_tokens_map.items()), request.none_content)
 
 
-PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType({"template": build_template_program})
+def build_harmony_program(_: ProgramRequest) -> HarmonyProgram:
+    """Build the program of Harmony, which depends on no option."""
+    return HarmonyProgram()
+
+
+PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
+    {"template": build_template_program, "harmony": build_harmony_program}
+)
