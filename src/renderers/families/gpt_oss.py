@@ -37,7 +37,6 @@ _GPT_OSS = Family(
     syntax="harmony",
     program="harmony",
     content_tokens="text",
-    normalisations=("calls_content_reasoning", "keeps_first_call"),
     conventions=SamplingConventions(prompted=r"<\|channel\|>.*?<\|message\|>"),
 )
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import JsonObject
+from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.harmony_types import declare_function
+from renderers.programs.harmony_types import declare_function, write_description
 from renderers.programs.pieces import Piece
 
 MODEL_IDENTITY = "You are ChatGPT, a large language model trained by OpenAI."
@@ -157,5 +158,7 @@ def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
                 f"is of type {tool.get('type')!r}, and Harmony declares functions only: use builtin_tools for others"
             )
             raise MessageError(fault, path=("tools", number))
-        pieces.append(Piece(declare_function(function), -1, ("tools", number)))
+        path: Path = ("tools", number) if function is tool else ("tools", number, "function")
+        pieces.append(Piece(write_description(function), -1, (*path, "description")))
+        pieces.append(Piece(declare_function(function), -1, path))
     return [*pieces, Piece("} // namespace functions")]

@@ -18,18 +18,26 @@ _LARGEST_INTEGER, _SMALLEST_INTEGER = 2**64 - 1, -(2**63)
 """Integers beyond these are written as floats."""
 
 
-def declare_function(function: JsonObject) -> str:
-    """Return the declaration of a function tool.
+def write_description(function: JsonObject) -> str:
+    """Return the description of a function tool as comments.
 
-    >>> declare_function({"name": "now", "description": "Return the time."})
-    '// Return the time.\\ntype now = () => any;\\n\\n'
+    >>> write_description({"name": "now", "description": "Return the time.\\nIn UTC."})
+    '// Return the time.\\n// In UTC.\\n'
     """
     description = str(function.get("description") or "")
     lines = description.removesuffix("\n").split("\n") if description else []
-    comment = "".join(f"// {line.removesuffix(chr(13))}\n" for line in lines)
+    return "".join(f"// {line.removesuffix(chr(13))}\n" for line in lines)
+
+
+def declare_function(function: JsonObject) -> str:
+    """Return the declaration of a function tool, without its description.
+
+    >>> declare_function({"name": "now", "description": "Return the time."})
+    'type now = () => any;\\n\\n'
+    """
     parameters = function.get("parameters")
     parameter = "" if parameters is None else f"_: {write_type(parameters)}"
-    return f"{comment}type {function['name']} = ({parameter}) => any;\n\n"
+    return f"type {function['name']} = ({parameter}) => any;\n\n"
 
 
 def write_type(schema: Any, indent: str = "") -> str:
