@@ -14,7 +14,6 @@ import pytest
 from renderers import (
     EXAMPLE_MODEL,
     Bridge,
-    BridgeReason,
     BridgeRefusal,
     BrokenArgumentsWarning,
     ChatRenderer,
@@ -425,7 +424,22 @@ def test_a_bridge_treats_a_lost_message_as_render_does() -> None:
     with pytest.raises(LossError, match=r"^new message 1: .* with the role 'human'") as e:
         strict.bridge(prompt, completion, [HI, HUMAN])
     assert (e.value.message, e.value.is_new, e.value.kind) == (1, True, "message")
-    refusal = lenient.bridge(prompt, completion, [HI, HUMAN])
-    assert isinstance(refusal, BridgeRefusal)
-    assert refusal.reason is BridgeReason.UNSUPPORTED_ROLE
-    assert lenient.render([HI, YES, HI, HUMAN]).losses
+    answer = {"role": "assistant", "content": "Yes?"}
+    for new in ([HI, HUMAN], [HUMAN, HI], [HUMAN]):
+        bridged = lenient.bridge(prompt, completion, new)
+        assert isinstance(bridged, Bridge)
+        assert bridged.matches_rerender
+        rendered = lenient.render([HI, answer, *new], add_generation_prompt=True)
+        assert bridged.tokens.token_ids == rendered.token_ids
+        assert [loss.kind for loss in bridged.tokens.losses] == [loss.kind for loss in rendered.losses] == ["message"]
+        assert bridged.tokens.message_roles == [message["role"] for message in new]
+    with pytest.warns(LossWarning, match="^new message 0: .* with the role 'human'"):
+        assert isinstance(renderer(on_loss="warn").bridge(prompt, completion, [HUMAN, HI]), Bridge)
+
+
+def test_a_bridge_over_a_lost_message_is_refused_if_the_message_changes_the_text_of_others() -> None:
+    counting = ONLY_KNOWN_ROLES + "{{ messages | length }}"
+    lenient = create_renderer(load_tokenizer(EXAMPLE_MODEL), chat_template=counting, on_loss="ignore")
+    prompt = lenient.render_ids([HI], add_generation_prompt=True)
+    completion = lenient.tokenizer.encode("Yes?<|end|>", add_special_tokens=False)
+    assert isinstance(lenient.bridge(prompt, completion, [HI, HUMAN]), BridgeRefusal)

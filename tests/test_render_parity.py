@@ -25,7 +25,6 @@ from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import probe_arguments
 from renderers.templating import ChatTemplate
-from renderers.templating.chat import mentions_variable
 from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, user
 from tests.support.models import one_model_per_template
 from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
@@ -100,18 +99,14 @@ def compare(
     """Compare a renderer with its reference. Return the number of successful renders and of unchanged messages."""
     tokens = renderer.tokenizer.special_tokens_map
     counts = Counter[str]()
-    sources = [renderer.template(tools=tools).source for tools in (False, True)]
+    read = {name for tools in (False, True) for name in renderer.template(tools=tools).arguments}
     for at, (name, options) in enumerate(rotated(turns=2)):
         if name not in names or (name in LARGE and at % 2):
             continue
         messages, tools = CONVERSATIONS[name], options.pop("tools")
         always = {"add_generation_prompt", *THINKING_SWITCHES}
         # A renderer rejects arguments that its template does not read.
-        arguments = {
-            key: options[key]
-            for key in options
-            if key in always or any(mentions_variable(text, key) for text in sources)
-        }
+        arguments = {key: options[key] for key in options if key in always or key in read}
         got = outcome(renderer.render_ids, messages, tools=tools, process_multimodal=False, **arguments)
         template = renderer.template(tools=tools is not None)
         switches = {key: value for key, value in arguments.items() if key != "add_generation_prompt"}

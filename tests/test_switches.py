@@ -57,6 +57,26 @@ def test_an_unknown_switch_is_an_error(apply: Apply, config: Any) -> None:
 
 
 @WAYS
+@pytest.mark.parametrize("name", ["system", "content", "message", "loop"])
+def test_a_word_of_the_template_that_is_no_variable_is_no_switch(apply: Apply, name: str) -> None:
+    source = "{% for message in messages %}{{ message.content + 'system loop ' + colour }}{% endfor %} system"
+    with pytest.raises(UnknownSwitchError, match=f"'{name}' is neither an option nor a variable"):
+        apply(load_tokenizer(EXAMPLE_MODEL), {name: "red"}, chat_template=source)
+
+
+@pytest.mark.parametrize("name", ["date", "thinking_retention", "on_loss", "none_content", "bpe_engine"])
+def test_an_option_that_is_passed_to_a_render_is_an_error_that_names_create_renderer(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}.* is an option of create_renderer"):
+        rendered(load_tokenizer(EXAMPLE_MODEL), {name: "2026-01-31"})
+
+
+def test_a_date_is_a_template_argument_if_the_template_reads_it() -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    ids = rendered(tokenizer, {"date": "today"}, chat_template="{{ date + messages[0].content }}")
+    assert tokenizer.decode(ids) == "todayHi"
+
+
+@WAYS
 @CONFIGS
 def test_a_misspelt_switch_is_an_error_with_a_suggestion(apply: Apply, config: Any) -> None:
     with pytest.raises(UnknownSwitchError, match=r"'enable_thinkin' .* Did you mean 'enable_thinking'"):

@@ -14,6 +14,8 @@ from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS
 
 _NO_DEFAULT = object()
+_OPTION = "date"
+"""An option of `create_renderer` that may also be a variable of a template."""
 
 
 def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
@@ -66,6 +68,8 @@ def _is_read(name: str, programs: Collection[Program]) -> bool:
 
 
 def _describe_unknown(name: str, switches: list[str], family: Family) -> str:
+    if name == _OPTION:
+        return f"the chat template reads no variable {name!r}. It is an option of create_renderer."
     close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return (

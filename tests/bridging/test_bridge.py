@@ -307,7 +307,7 @@ PROMPT = "{%- if add_generation_prompt %}<|turn|>assistant\n{% endif -%}"
     [
         (BridgeReason.HISTORY_REWRITTEN, TURN.replace("m.content", "m.content if loop.last else m.content | upper")),
         (BridgeReason.SUFFIX_VARIES, TURN.replace("m.role", "loop.index ~ m.role")),
-        (BridgeReason.UNSUPPORTED_ROLE, TURN.replace("in messages", "in messages if m.content != 'Bye'")),
+        (BridgeReason.UNSUPPORTED_ROLE, "{{ messages[-1].content }}" + TURN.replace("in messages", "in messages[:-1]")),
         (BridgeReason.NO_STOP_TOKEN, TURN.replace("<|end|>", " [end]")),
     ],
 )

@@ -16,6 +16,7 @@ from renderers import (
     BridgeRefusal,
     ChatRenderer,
     ControlTextError,
+    LossError,
     Qwen3RendererConfig,
     create_renderer,
     load_tokenizer,
@@ -214,14 +215,15 @@ WIPE = """{% for message in messages %}{% if message.content != "Bye" and messag
 
 @pytest.mark.parametrize("fields", [{"content": "Bye"}, {"content": "x", "name": "wipe"}])
 def test_a_proof_for_different_texts_is_not_used(fields: dict[str, str]) -> None:
-    wiping = create_renderer(load_tokenizer(EMBEDDED), chat_template=WIPE, on_loss="ignore")
+    wiping = create_renderer(
+        load_tokenizer(EMBEDDED), chat_template=WIPE, on_loss={"default": "ignore", "message": "error"}
+    )
     prior = prior_of(wiping, "A<|end|>")
     plain = {"role": "user", "content": "x", **({"name": "other"} if "name" in fields else {})}
     for _ in range(2):
         assert isinstance(wiping.bridge(*prior, [plain]), Bridge)
-        refused = wiping.bridge(*prior, [{"role": "user", **fields}])
-        assert isinstance(refused, BridgeRefusal)
-        assert refused.reason is BridgeReason.UNSUPPORTED_ROLE
+        with pytest.raises(LossError, match="writes nothing of this message"):
+            wiping.bridge(*prior, [{"role": "user", **fields}])
 
 
 ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or []) %}
@@ -232,7 +234,7 @@ ONE_BY_ONE = """{% for message in messages %}{% if message.role not in (hide or 
 
 
 def test_switches_with_list_values_are_part_of_the_proof() -> None:
-    bridges = []
+    added = []
     for hide in (["x"], ["user"]):
         renderer = create_renderer(
             load_tokenizer(EMBEDDED),
@@ -240,9 +242,11 @@ def test_switches_with_list_values_are_part_of_the_proof() -> None:
             chat_template_kwargs={"hide": hide},
             on_loss="ignore",
         )
-        bridges.append(renderer.bridge(*prior_of(renderer, "A<|end|>"), ASK))
-    assert isinstance(bridges[0], Bridge)
-    assert isinstance(bridges[1], BridgeRefusal)
+        prior = prior_of(renderer, "A<|end|>")
+        bridged = renderer.bridge(*prior, ASK)
+        assert isinstance(bridged, Bridge)
+        added.append(renderer.tokenizer.decode(bridged.tokens.token_ids[sum(map(len, prior)) :]))
+    assert added == ["<|turn|>userHi<|end|><|turn|>assistant", "<|turn|>assistant"]
 
 
 def test_a_refusal_quotes_its_own_messages() -> None:

@@ -175,3 +175,40 @@ def test_errors_are_one_line_with_an_exit_status(
 def test_two_inputs_cannot_be_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "example", "-", "--tools", "-"]) == 2
     assert capsys.readouterr().err == "renderers: only one of the inputs can be standard input.\n"
+
+
+CLOCK = "{% for m in messages %}{{ m.content }}{% endfor %} {{ strftime_now('%d %B %Y') }}"
+CONSTANT = "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}"
+CONSTANT += "{{ messages[0].content + ' ' + date_string }}"
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("template", "remedy", "arguments", "date"),
+    [
+        (CLOCK, "Pass --date 2026-01-31.", ["--date", "2026-01-31"], "31 January 2026"),
+        (CONSTANT, "Pass --set 'date_string=31 Jan 2026'.", ["--set", "date_string=31 Jan 2026"], "31 Jan 2026"),
+    ],
+)
+def test_a_warning_about_the_default_date_names_an_option_that_sets_it(
+    template: str, remedy: str, arguments: list[str], date: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, chat = tmp_path / "template.jinja", tmp_path / "chat.json"
+    source.write_text(template)
+    chat.write_text(json.dumps([{"role": "user", "content": "Hi"}]))
+    command = ["render", "example", str(chat), "--chat-template", str(source), "--format", "text"]
+    assert main(command) == 0
+    assert capsys.readouterr().err.strip().endswith(remedy)
+    assert output_of(capsys, *command[1:], *arguments) == f"Hi {date}\n"
+
+
+def test_a_date_as_a_template_argument_is_an_error_that_names_the_option(
+    chat: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "example", chat, "--set", "date=2026-01-31"]) == 1
+    assert capsys.readouterr().err == "renderers: the chat template reads no variable 'date'. Pass --date.\n"
+
+
+def test_a_date_that_is_none_is_an_error_in_one_line(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "example", chat, "--date", "soon"]) == 1
+    assert capsys.readouterr().err == "renderers: date 'soon' is not ISO text such as '2026-01-31'\n"

@@ -50,6 +50,15 @@ EXPECTED: dict[str, Grammar] = {
         call=CALL,
         assumes_reasoning=True,
     ),
+    "google/gemma-4-31B-it": Grammar(
+        header="<|turn>model\n",
+        # Only turns with calls show the reasoning.
+        reasoning=ReasoningFormat(markers=("<|channel>", "<channel|>"), edges=Edges(lead="thought\n", trail="\n")),
+        content=TRIMMED,
+        content_before_calls=Edges(right=SPACES),
+        tools="gemma",
+        call=("<|tool_call>", "<tool_call|>"),
+    ),
     "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": Grammar(
         header="<|im_start|>assistant\n",
         reasoning=ReasoningFormat(markers=THINK, edges=Edges(lead="\n", trail="\n"), after="\n", after_empty=""),

@@ -56,6 +56,10 @@ def test_markers_within_a_text_are_converted() -> None:
     assert MARKER_TEXT.mark_all("a<|think|>b") == wire("a<|think|>b")
 
 
+def test_a_marker_can_consist_of_a_token_and_text() -> None:
+    assert MARKER_TEXT.mark("<|think|><a>") == wire("<|think|>") + "<a>"
+
+
 @given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
 def test_any_int_is_an_id_or_unknown(ids: list[int]) -> None:
     texts = dict(enumerate(TOKENIZER.vocab.byte_texts))

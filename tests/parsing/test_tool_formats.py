@@ -29,7 +29,7 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
     ToolCallParseStatus.UNKNOWN_TOOL,
 )
 
-WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "minimax"}
+WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "gemma", "functiongemma"}
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
 )
@@ -45,7 +45,15 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
+NAME = re.compile(r"[\w.-]+")
 NAMES = st.text(string.ascii_letters + string.digits + "_-.é北", min_size=1, max_size=12)
+SCALARS = (st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS)
+ELEMENTS = st.recursive(
+    st.one_of(*SCALARS, *(st.lists(scalars, max_size=3) for scalars in SCALARS)),
+    lambda inner: st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+"""Values of MiniMax M3, which has neither null nor types of its own."""
 KINDS = {
     type(None): "null",
     bool: "boolean",
@@ -71,17 +79,27 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
     return [
         {
             "name": call.name,
-            "parameters": {"properties": {key: {"type": KINDS[type(one)]} for key, one in call.arguments.items()}},
+            "parameters": {"properties": {key: schema_of(one) for key, one in call.arguments.items()}},
         }
         for call in calls
     ]
 
 
+def schema_of(value: Any) -> dict[str, Any]:
+    """Return the schema of a value. Items of a list have the schema of its first one."""
+    schema: dict[str, Any] = {"type": KINDS[type(value)]}
+    if isinstance(value, dict) and all(map(NAME.fullmatch, value)):
+        schema["properties"] = {key: schema_of(member) for key, member in value.items()}
+    if isinstance(value, list) and len({type(item) for item in value}) == 1 and not isinstance(value[0], list | dict):
+        schema["items"] = schema_of(value[0])
+    return schema
+
+
 @st.composite
 def calls_in(draw: st.DrawFn, key: str) -> list[Call]:
     """Draw calls of different tools."""
-    keys = NAMES if key in WITHOUT_QUOTES else TEXTS
-    arguments = st.dictionaries(keys, VALUES, max_size=4)
+    keys = NAMES if key in WITHOUT_QUOTES or key == "minimax_m3" else TEXTS
+    arguments = st.dictionaries(keys, ELEMENTS if key == "minimax_m3" else VALUES, max_size=4)
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     return [Call(name, draw(arguments)) for name in names]
 
@@ -142,6 +160,26 @@ def minimax(body: str) -> str:
     return f"<minimax:tool_call>\n<invoke {body}</invoke>\n</minimax:tool_call>"
 
 
+def hy3(body: str, suffix: str = ":opensource") -> str:
+    """Return a call of Hy3. In the body all tags have the suffix `*`."""
+    text = f"<tool_calls*>\n<tool_call*>{body}</tool_call*>\n</tool_calls*>"
+    return text.replace("*", suffix)
+
+
+def minimax_m3(body: str) -> str:
+    """Return a call of MiniMax M3. In the body `*` is the token before a tag."""
+    return f"*<tool_call>\n*<invoke {body}*</invoke>\n*</tool_call>".replace("*", "]<]minimax[>[")
+
+
+def step3(body: str) -> str:
+    return f"<｜tool_calls_begin｜><｜tool_call_begin｜>{body}<｜tool_call_end｜><｜tool_calls_end｜>"
+
+
+def gemma(body: str) -> str:
+    """Return a call of Gemma. In the body `*` is a quote."""
+    return f"<|tool_call>{body}<tool_call|>".replace("*", '<|"|>')
+
+
 def harmony(header: str, body: str) -> str:
     return f"<|channel|>commentary{header}<|message|>{body}<|call|>"
 
@@ -186,12 +224,18 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call></tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call>search</tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call><function=></function></tool_call>", [(None, None, MALFORMED)]),
-        ("<tool_call><function=search</function</tool_call>", [(None, None, MALFORMED)]),
+        ("<tool_call><function=search</function</tool_call>", [("search", {}, MALFORMED)]),
+        ("<tool_call>\n<function=search\n</function>\n</tool_call>", [("search", {}, MALFORMED)]),
+        (
+            "<tool_call><function=search\n<parameter=query>Rome</parameter></function></tool_call>",
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        ("<tool_call><function=sea", [(None, None, UNCLOSED)]),
         ("<tool_call><function=search></tool_call>", [("search", {}, OK)]),
-        (xml("<parameter=query>\nRome\n"), [("search", {"query": "Rome\n</function>"}, MALFORMED)]),
+        (xml("<parameter=query>\nRome\n"), [("search", {"query": "Rome"}, MALFORMED)]),
         (
             xml("<parameter=query\nRome\n</parameter>"),
-            [("search", {"query\nRome\n</parameter": "</function>"}, MALFORMED)],
+            [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (
             xml("<parameter=query>\n1\n</parameter>\n<parameter=query>\n2\n</parameter>"),
@@ -224,7 +268,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<seed:tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<seed:tool_call>search</seed:tool_call>", [(None, None, MALFORMED)]),
         (seed("<parameter=query>\nRome\n</parameter>"), [("search", {"query": "\nRome\n"}, OK)]),
-        (seed("<parameter=query>Rome"), [("search", {"query": "Rome</function>"}, MALFORMED)]),
+        (seed("<parameter=query>Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (seed("<function=broken</function>"), [("search", {}, MALFORMED)]),
         (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
         ("<tool_call><function=search></function></tool_call>", []),
     ],
@@ -356,6 +401,95 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
+    ],
+    "hy3": [
+        ("<tool_calls:opensource>", [(None, None, UNCLOSED)]),
+        (
+            hy3("search<tool_sep*>\n<arg_key*>query</arg_key*>\n<arg_value*>Rome</arg_value*>\n"),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (hy3("search<tool_sep*>"), [("search", {}, OK)]),
+        (hy3("search"), [("search", {}, OK)]),
+        (hy3("search<tool_sep*>junk<arg_key*>"), [("search", {}, MALFORMED)]),
+        (hy3("<tool_sep*>"), [(None, {}, MISSING)]),
+        (hy3("unheard_of<tool_sep*>"), [("unheard_of", {}, UNKNOWN)]),
+        (hy3("get_weather<tool_sep*><arg_key*>days</arg_key*><arg_value*>3"), [("get_weather", {}, MALFORMED)]),
+        ("<tool_calls><tool_call>search<tool_sep></tool_call></tool_calls>", []),
+    ],
+    "hy3_plain": [
+        (hy3("search<tool_sep*>", ""), [("search", {}, OK)]),
+        (hy3("search<tool_sep*><arg_key*>a</arg_key*><arg_value*>b</arg_value*>", ""), [("search", {"a": "b"}, OK)]),
+        ("<tool_calls><tool_call>search<tool_sep>", [("search", {}, UNCLOSED)]),
+    ],
+    "minimax_m3": [
+        (minimax_m3('name="search">*<query>Rome*</query>'), [("search", {"query": "Rome"}, OK)]),
+        (
+            minimax_m3('name="search">*<a>*<item>1*</item>*<item>*<b>x*</b>*</item>*</a>*<c>*<item>2*</item>*</c>'),
+            [("search", {"a": [1, {"b": "x"}], "c": [2]}, OK)],
+        ),
+        (minimax_m3('name="get_weather">*<days>three*</days>'), [("get_weather", {"days": "three"}, INVALID)]),
+        (minimax_m3('name="get_weather">*<days>*<a>3*</a>*</days>'), [("get_weather", {"days": {"a": 3}}, INVALID)]),
+        (minimax_m3('name="search">*<query>Rome'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<a>*<b>1*</a>*<c>2*</c>'), [("search", {"a": {"b": 1}, "c": 2}, MALFORMED)]),
+        (minimax_m3('name="search">*</a>*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<query>Rome*</query>junk'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*junk*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
+        (minimax_m3('name="search">*<a>1*</a>*<a>2*</a>'), [("search", {"a": 2}, OK)]),
+        (minimax_m3('name="search">'), [("search", {}, OK)]),
+        (minimax_m3('name="unheard_of">'), [("unheard_of", {}, UNKNOWN)]),
+        (minimax_m3('name="">'), [(None, {}, MISSING)]),
+    ],
+    "step3": [
+        (
+            step3(
+                '<steptml:invoke name="search"><steptml:parameter name="query">Rome</steptml:parameter>'
+                "</steptml:invoke>"
+            ),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (step3('function<｜tool_sep｜><steptml:invoke name="search"></steptml:invoke>'), [("search", {}, OK)]),
+        (step3('junk<｜tool_sep｜><steptml:invoke name="search"></steptml:invoke>'), [("search", {}, MALFORMED)]),
+        (step3('<steptml:invoke name="'), [(None, None, MALFORMED)]),
+        (step3(""), [(None, None, MALFORMED)]),
+    ],
+    "gemma": [
+        ("<|tool_call>", [(None, None, UNCLOSED)]),
+        ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
+        (gemma(""), [(None, None, MALFORMED)]),
+        (gemma("call:"), [(None, None, MALFORMED)]),
+        (gemma("call:search"), [("search", None, MALFORMED)]),
+        (gemma("call:{}"), [(None, {}, MISSING)]),
+        (gemma("search{}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{}"), [("search", {}, OK)]),
+        (gemma(" call:search { } \n"), [("search", {}, OK)]),
+        (gemma("call:search{} junk"), [("search", {}, MALFORMED)]),
+        (gemma("call:unheard_of{a:1}"), [("unheard_of", {"a": 1}, UNKNOWN)]),
+        (
+            gemma("call:search{a: [1 , *x,}]* , {*b*:null}],c:-0.5,d:None,e:{f:{}},g:[]}"),
+            [("search", {"a": [1, "x,}]", {"b": None}], "c": -0.5, "d": None, "e": {"f": {}}, "g": []}, OK)],
+        ),
+        (gemma("call:search{query:*Rome*,}"), [("search", {"query": "Rome"}, OK)]),
+        (gemma("call:search{query:*Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query:*Rome*"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query:*Rome*days:3}"), [("search", {"query": "Rome"}, MALFORMED)]),
+        (gemma("call:search{query}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{*query*}"), [("search", {}, MALFORMED)]),
+        (gemma("call:search{a:[1,[2}"), [("search", {"a": [1, [2]]}, MALFORMED)]),
+        (gemma("call:search{a:1,a:2}"), [("search", {"a": 2}, OK)]),
+        # A word without quotes is a string only if the schema says so.
+        (gemma("call:get_weather{city:Rome,days:3}"), [("get_weather", {"city": "Rome", "days": 3}, OK)]),
+        (gemma("call:search{a:Rome}"), [("search", {"a": "Rome"}, INVALID)]),
+        (gemma("call:get_weather{city:12345,days:*3*}"), [("get_weather", {"city": "12345", "days": 3}, OK)]),
+        (gemma("call:get_weather{days:three}"), [("get_weather", {"days": "three"}, INVALID)]),
+        (gemma("call:get_weather{days:[3]}"), [("get_weather", {"days": [3]}, INVALID)]),
+    ],
+    "functiongemma": [
+        (
+            "<start_function_call>call:get_weather{days:<escape>3<escape>}<end_function_call>",
+            [("get_weather", {"days": 3}, OK)],
+        ),
+        ("<start_function_call>call:get_weather{days:<escape>3", [("get_weather", {"days": 3}, UNCLOSED)]),
     ],
     "llama": [
         ('{"name": "a"', []),

@@ -29,7 +29,7 @@ def test_arguments_override_special_tokens() -> None:
 
 
 def test_it_describes_its_template() -> None:
-    assert [PROGRAM.mentions(name) for name in ("style", "content", "tools", "styl")] == [True, True, False, False]
+    assert [PROGRAM.mentions(name) for name in ("style", "content", "tools", "styl")] == [True, False, False, False]
     assert PROGRAM.may_write("!")
     assert not PROGRAM.may_write("?")
     assert "loud" in PROGRAM.literals.whole

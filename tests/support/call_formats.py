@@ -55,6 +55,17 @@ def _glm(calls: Sequence[Call]) -> str:
     return "\n".join(texts)
 
 
+def _hy3(calls: Sequence[Call], suffix: str) -> str:
+    texts = []
+    for call in calls:
+        pairs = [
+            f"<arg_key{suffix}>{key}</arg_key{suffix}>\n<arg_value{suffix}>{text}</arg_value{suffix}>\n"
+            for key, text in _unquoted(call)
+        ]
+        texts.append(f"<tool_call{suffix}>{call.name}<tool_sep{suffix}>\n{''.join(pairs)}</tool_call{suffix}>\n")
+    return f"<tool_calls{suffix}>\n{''.join(texts)}</tool_calls{suffix}>"
+
+
 def _kimi(calls: Sequence[Call]) -> str:
     texts = []
     for number, call in enumerate(calls):
@@ -86,6 +97,54 @@ def _minimax(calls: Sequence[Call]) -> str:
     return "\n".join(["<minimax:tool_call>", *texts, "</minimax:tool_call>"])
 
 
+def _elements(value: Any) -> str:
+    """Format a value as the elements of MiniMax M3."""
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = [("item", item) for item in value]
+    else:
+        return value if isinstance(value, str) else _dump(value)
+    namespace = "]<]minimax[>["
+    return "".join(f"{namespace}<{key}>{_elements(item)}{namespace}</{key}>" for key, item in members)
+
+
+def _minimax_m3(calls: Sequence[Call]) -> str:
+    namespace = "]<]minimax[>["
+    texts = [
+        f'{namespace}<invoke name="{call.name}">{_elements(dict(call.arguments))}{namespace}</invoke>\n'
+        for call in calls
+    ]
+    return f"{namespace}<tool_call>\n{''.join(texts)}{namespace}</tool_call>"
+
+
+def _step3(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        values = [f'<steptml:parameter name="{key}">{text}</steptml:parameter>' for key, text in _unquoted(call)]
+        body = f'<steptml:invoke name="{call.name}">{"".join(values)}</steptml:invoke>'
+        texts.append(f"<｜tool_call_begin｜>function<｜tool_sep｜>{body}<｜tool_call_end｜>")
+    return f"<｜tool_calls_begin｜>{''.join(texts)}<｜tool_calls_end｜>"
+
+
+def _braces(value: Any, quote: str) -> str:
+    """Format a value as Gemma does. Keys that are not words have quotes."""
+    if isinstance(value, dict):
+        keys = (key if key.isidentifier() else f"{quote}{key}{quote}" for key in value)
+        items = zip(keys, value.values(), strict=True)
+        return "{" + ",".join(f"{key}:{_braces(item, quote)}" for key, item in items) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_braces(item, quote) for item in value) + "]"
+    if isinstance(value, str):
+        return f"{quote}{value}{quote}"
+    return "None" if value is None else _dump(value)
+
+
+def _gemma(calls: Sequence[Call], markers: tuple[str, str], quote: str) -> str:
+    bodies = (f"call:{call.name}{_braces(dict(call.arguments), quote)}" for call in calls)
+    return "".join(f"{markers[0]}{body}{markers[1]}" for body in bodies)
+
+
 def _llama(calls: Sequence[Call]) -> str:
     return "; ".join(_dump({"name": call.name, "parameters": dict(call.arguments)}) for call in calls)
 
@@ -103,10 +162,16 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "qwen_xml": lambda calls: _xml(calls, ("<tool_call>", "</tool_call>"), "\n"),
     "seed_xml": lambda calls: _xml(calls, ("<seed:tool_call>", "</seed:tool_call>"), ""),
     "glm": _glm,
+    "hy3": lambda calls: _hy3(calls, ":opensource"),
+    "hy3_plain": lambda calls: _hy3(calls, ""),
     "kimi": _kimi,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
     "minimax": _minimax,
+    "minimax_m3": _minimax_m3,
+    "step3": _step3,
+    "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),
+    "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
     "llama": _llama,
     "harmony": _harmony,
 }

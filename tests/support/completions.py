@@ -37,6 +37,8 @@ __all__ = [
     "ROME",
     "SEARCH",
     "STOPS",
+    "TEMPLATE_ONLY",
+    "UNSEEN",
     "Reader",
     "Reading",
     "Vocabulary",
@@ -65,10 +67,17 @@ HUB = {
     "deepseek_v3": "deepseek-ai/DeepSeek-V3",
     "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
     "minimax": "MiniMaxAI/MiniMax-M2",
+    "gemma": "google/gemma-4-31B-it",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
     "harmony": "openai/gpt-oss-20b",
 }
-"""A real model for each tool-call format."""
+"""A real model for each tool-call format with a vocabulary to test with."""
+
+TEMPLATE_ONLY = {"hy3": "hy3", "minimax_m3": "minimax-m3"}
+"""A template for each tool-call format with a template to test with, but without a vocabulary."""
+
+UNSEEN = {"hy3_plain", "step3", "functiongemma"}
+"""The tool-call formats without a template to test with."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
 
@@ -104,6 +113,26 @@ OWN: dict[str, tuple[str, ...]] = {
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
         '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
     ),
+    "hy3": (
+        "<tool_call:opensource>a<tool_sep:opensource></tool_call:opensource>",
+        "<tool_calls:opensource>é<tool_call:opensource>a<tool_sep:opensource>b</tool_call:opensource> é",
+    ),
+    "hy3_plain": ("<tool_calls><tool_call>a<tool_sep>\n</tool_call>\n</tool_calls>Then é.",),
+    "minimax_m3": (
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="a">]<]minimax[>[<x>1]<]minimax[>[</invoke>',
+        ']<]minimax[>[<invoke name="a">é]<]minimax[>[</y>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>',
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="a">]<]minimax[>[<x>]<]minimax[>[<y>é]<]minimax[>[</x>b',
+    ),
+    "step3": (
+        '<｜tool_calls_begin｜><｜tool_call_begin｜><steptml:invoke name="a"></steptml:invoke><｜tool_call_end｜> é',
+        '<｜tool_call_begin｜>b<｜tool_sep｜><steptml:invoke name="a">é<｜tool_call_end｜>Then.',
+    ),
+    "gemma": (
+        '<|tool_call>call:a{x:<|"|>é<|"|>}<tool_call|>Then é.<|tool_call>call:a{x:<|"|>',
+        '<|tool_call>a{x:[1,{y:None}],<|"|>z<|"|>:é}<tool_call|><|tool_call><tool_call|>',
+        "<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>",
+    ),
+    "functiongemma": ("<start_function_call>call:a{x:<escape>1<escape>}<end_function_call>é<start_function_call>",),
     "llama": (
         '<|python_tag|>{"name": "a", "parameters": {}}',
         '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',

@@ -82,6 +82,7 @@ RECORDS: dict[str, Record] = {
     "seed-oss": UNQUOTED,
     # Its tokenizer encodes spaces as U+2581, and decodes that character to a space.
     "gemma-3": Record(unlike=("<｜tool▁call▁end｜>",)),
+    "gemma-4": Record(unlike=("<｜tool▁call▁end｜>",)),
 }
 """Losses by the key of the template. Templates with an unknown tool-call format are left out."""
 

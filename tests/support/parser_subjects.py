@@ -55,7 +55,7 @@ SUBJECTS: dict[str, Subject] = {
     "dots": _named("dots", "<dots_function_call>", "</dots_function_call>"),
     "ernie45": _named("ernie45", "<think>", "</think>", "<tool_call>", "</tool_call>", reasoning_parser="ernie45"),
     "functiongemma": _named("functiongemma", "<start_function_call>", "<end_function_call>", "<escape>"),
-    "gemma4": Subject(model="google/gemma-4-31B-it"),
+    "gemma4": Subject(model="google/gemma-4-31B-it", openings={"open": "<|channel>"}),
     "gigachat3": Subject(template="llamacpp__GigaChat3-10B-A1.8B"),
     "glm45": Subject(model="zai-org/GLM-4.5-Air"),
     "glm47": Subject(model="zai-org/GLM-4.7-Flash"),
@@ -65,7 +65,12 @@ SUBJECTS: dict[str, Subject] = {
     "harmony": Subject(model="openai/gpt-oss-20b"),
     "hermes": Subject(model="Qwen/Qwen2.5-7B-Instruct"),
     "hunyuan_a13b": _named("hunyuan_a13b", reasoning_parser="hunyuan_a13b"),
-    "hy_v3": Subject(template="llamacpp__tencent-Hy3"),
+    "hy_v3": _named(
+        "hy_v3",
+        *("<think>", "</think>", "<tool_calls>", "</tool_calls>", "<tool_call>", "</tool_call>", "<tool_sep>"),
+        *("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+        reasoning_parser="hy_v3",
+    ),
     "inkling": _named(
         "inkling",
         *("<|message_model|>", "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>"),

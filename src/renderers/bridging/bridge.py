@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
@@ -131,6 +131,8 @@ class Extension:
     losses: LossReporter
     keeping_switch: str | None = None
     """The template argument that keeps the reasoning of earlier turns, such as `clear_thinking=False`."""
+    may_lose: bool = False
+    """True if new messages of which the template writes nothing are left out."""
 
     def bridge(self) -> Bridge | BridgeRefusal:
         """Extend the rollout by the new messages, or return the refusal.
@@ -152,8 +154,11 @@ class Extension:
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
             if isinstance(suffix, BridgeRefusal):
-                if suffix.reason is BridgeReason.UNSUPPORTED_ROLE:
-                    self._report_lost_messages(turn)
+                if suffix.reason is not BridgeReason.UNSUPPORTED_ROLE or self.may_lose:
+                    return suffix
+                if self.losses.accepts_lost_messages:
+                    return replace(self, may_lose=True).bridge()
+                self._report_lost_messages(turn)
                 return suffix
             suffixes.append(suffix)
         if len(suffixes) > 1 and len({suffix.text for suffix in suffixes}) > 1:
@@ -180,7 +185,7 @@ class Extension:
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
     def _report_lost_messages(self, turn: Turn) -> None:
-        """Raise or warn as `render` would if the template writes nothing of a new message after any history."""
+        """Raise the error of `render` if the template writes nothing of a new message after any history."""
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
         outcomes = self._proof(sample, self.context).outcomes
         faults = [outcome.fault for outcome in outcomes]
@@ -243,7 +248,8 @@ class Extension:
         return _Suffix(last if is_special else "", read_suffix(*written), is_special, evidence, written.followed)
 
     def _proof(self, sample: Sample, context: BridgeContext) -> Proof:
-        return context.remember(("proof", hash_text(repr(sample))), lambda: prove(context, sample))
+        key = "proof", self.may_lose, hash_text(repr(sample))
+        return context.remember(key, lambda: prove(context, sample, may_lose=self.may_lose))
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
@@ -341,7 +347,10 @@ class Extension:
         history, index = outcome.history.messages, len(outcome.history.messages)
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render_actual(messages, turn=index)
-        if find_fault(followed, self.new) is not None or followed.scaffold() != outcome.scaffold:
+        if (
+            find_fault(followed, self.new, may_lose=self.may_lose) is not None
+            or followed.scaffold() != outcome.scaffold
+        ):
             return None
         return followed
 

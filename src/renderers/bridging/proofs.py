@@ -132,8 +132,11 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
     return histories, errors
 
 
-def prove(context: BridgeContext, sample: Sample) -> Proof:
-    """Render a turn and new messages after each sample history."""
+def prove(context: BridgeContext, sample: Sample, *, may_lose: bool = False) -> Proof:
+    """Render a turn and new messages after each sample history.
+
+    With `may_lose`, it is no fault if the template writes nothing of a new message.
+    """
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
     histories, history_errors = context.learn(_common_histories)
@@ -144,7 +147,7 @@ def prove(context: BridgeContext, sample: Sample) -> Proof:
         histories = [*histories, *repeating]
     for history, substitute in itertools.product(histories, substitutes):
         try:
-            outcomes.append(_prove_history(context, history, sample, substitute, suffixes))
+            outcomes.append(_prove_history(context, history, sample, substitute, suffixes, may_lose))
         except REJECTIONS as error:
             errors.append(describe_error(error, len(history.sample.messages)))
     return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), (*errors, *history_errors))
@@ -171,13 +174,18 @@ def _quote(text: str) -> str:
 
 
 def _prove_history(
-    context: BridgeContext, history: _History, sample: Sample, substitute: JsonObject, suffixes: dict[str, int]
+    context: BridgeContext,
+    history: _History,
+    sample: Sample,
+    substitute: JsonObject,
+    suffixes: dict[str, int],
+    may_lose: bool,
 ) -> Outcome:
     messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
     alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
     stop = last_stop = followed.stop
-    fault = find_fault(followed, sample.new)
+    fault = find_fault(followed, sample.new, may_lose=may_lose)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
     if field == followed_field and tail != followed_tail:
         last_stop = alone.stop
@@ -201,15 +209,18 @@ def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
     return (), ""
 
 
-def find_fault(followed: RenderedTurn, new: Sequence[JsonObject]) -> BridgeRefusal | None:
-    """Return the refusal if new messages are not rendered after the turn; None if they are."""
+def find_fault(followed: RenderedTurn, new: Sequence[JsonObject], *, may_lose: bool) -> BridgeRefusal | None:
+    """Return the refusal if new messages are not rendered after the turn; None if they are.
+
+    With `may_lose`, a message of which nothing is rendered is no fault.
+    """
     trace, turn, end = followed.trace, followed.message, followed.end
     if not end:
         detail = f"the template writes nothing for the assistant's turn if {describe_new(new)} follow"
         return refuse(BridgeReason.NO_STOP_TOKEN, detail if len(new) > 1 else f"{detail}s")
     owners = {span.message for span in trace.spans}
     for number, message in enumerate(new):
-        if turn + 1 + number not in owners:
+        if not may_lose and turn + 1 + number not in owners:
             name = f"new message {number} ({message['role']})"
             detail = f"{name}: the template writes nothing for a message of this role after an assistant's turn"
             return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)

@@ -22,6 +22,16 @@ _CONVERSATION = (
     "a JSON-lines file with --line; - (default) for standard input"
 )
 
+_OPTIONS = {
+    r'create the renderer with on_loss=\{"\w+": "ignore"\}': "pass --on-loss ignore",
+    "as chat_template=": "with --chat-template",
+    r"Pass the date to create_renderer, such as date='([\d-]+)'": r"Pass --date \1",
+    r"Pass the argument to create_renderer, such as chat_template_kwargs=\{'(\w+)': '(.+?)'\}": r"Pass --set '\1=\2'",
+    r"It is an option of create_renderer\.": "Pass --date.",
+    r"The option date has no effect on it\.": "--date has no effect on it.",
+}
+"""The options of commands, by patterns for those of the library in errors and warnings."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0, 1 for an error, 2 for wrong usage, 3 for a difference."""
@@ -68,8 +78,9 @@ def _name_options(message: object) -> str:
     'To leave it out, pass --on-loss ignore.'
     """
     text = " ".join(str(message).split())
-    text = re.sub(r'create the renderer with on_loss=\{"\w+": "ignore"\}', "pass --on-loss ignore", text)
-    return text.replace("as chat_template=", "with --chat-template")
+    for pattern, option in _OPTIONS.items():
+        text = re.sub(pattern, option, text)
+    return text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -156,6 +167,7 @@ def _add_conversation_options(parser: argparse.ArgumentParser) -> None:
         help="how to treat input of which the template writes nothing "
         "(default: an error for a whole message, a warning for most fields)",
     )
+    parser.add_argument("--date", help="the date that the template writes, such as 2026-01-31 (default: a fixed date)")
     parser.add_argument("--generation-prompt", action="store_true", help="add the start of the assistant's next turn")
 
 

@@ -73,6 +73,7 @@ def diff(
     settings: Sequence[str],
     other_settings: Sequence[str] | None,
     on_loss: LossAction | None,
+    date: str | None,
 ) -> tuple[str, int]:
     """Return the first difference of two renderings as text or JSON, and the exit code.
 
@@ -87,12 +88,13 @@ def diff(
     second = conversation if other is None else read_conversation(other, line=line, tools=tools)
     arguments = read_settings(settings)
     other_arguments = arguments if other_settings is None else read_settings(other_settings)
-    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss, date=date)
     other_renderer = load_renderer(
         other_model or model,
         revision=other_revision or (revision if other_model is None else None),
         chat_template=other_chat_template or (chat_template if other_model is None else None),
         on_loss=on_loss,
+        date=date,
     )
     found = compare(
         _render(model, renderer, conversation, arguments, generation_prompt),

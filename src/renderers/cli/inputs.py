@@ -26,6 +26,8 @@ _INPUTS = {
     "tools": "use --tools",
     "add_generation_prompt": "use --generation-prompt",
     "continue_final_message": "it is no argument of the template",
+    "on_loss": "use --on-loss",
+    "chat_template": "use --chat-template",
     "process_multimodal": "media are always rendered as placeholders",
 }
 
@@ -43,10 +45,15 @@ def load_model(model: str, revision: str | None = None) -> LoadedTokenizer:
 
 
 def load_renderer(
-    model: str, *, revision: str | None, chat_template: str | None, on_loss: LossAction | None = None
+    model: str,
+    *,
+    revision: str | None,
+    chat_template: str | None,
+    on_loss: LossAction | None = None,
+    date: str | None = None,
 ) -> ChatRenderer:
     """Create the renderer of a model."""
-    return create_renderer(load_model(model, revision), chat_template=chat_template, on_loss=on_loss)
+    return create_renderer(load_model(model, revision), chat_template=chat_template, on_loss=on_loss, date=date)
 
 
 def read_input(place: str) -> str:

@@ -27,6 +27,7 @@ def render(
     generation_prompt: bool,
     settings: Sequence[str],
     on_loss: LossAction | None,
+    date: str | None,
 ) -> str:
     """Return a conversation as a table, ids, text or JSON. Media are rendered as the template's placeholders.
 
@@ -42,7 +43,7 @@ def render(
         "process_multimodal": False,
         **read_settings(settings),
     }
-    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss)
+    renderer = load_renderer(model, revision=revision, chat_template=chat_template, on_loss=on_loss, date=date)
     if output == "text":
         return renderer.render_text(conversation.messages, **inputs)
     rendered = renderer.render(conversation.messages, **inputs)

@@ -45,6 +45,7 @@ _GEMMA_4 = Family(
     switches=(flag("enable_thinking", False), flag("preserve_thinking", False)),
     retains=(*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING),
     syntax="gemma",
+    normalisations=("trims_content", "drops_reasoning_without_calls"),
     media=("image", "video", "audio"),
 )
 

@@ -136,11 +136,17 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
         grammar = grammar if named.call is None else replace(grammar, call=named.call)
     if reasoning is not None and reasoning.tools is not None:
         grammar = _with_tools(grammar, reasoning.tools)
-    markers = None if reasoning is None else reasoning.markers
-    if markers is not None and (grammar.reasoning is None or grammar.reasoning.markers != markers):
-        edges = Edges(left=SPACES, right=SPACES)
-        grammar = replace(grammar, reasoning=ReasoningFormat(markers=markers, edges=edges, after="\n\n"))
+    if reasoning is not None and reasoning.markers is not None:
+        grammar = _with_reasoning(grammar, reasoning.markers, lead=reasoning.lead)
     return grammar
+
+
+def _with_reasoning(grammar: Grammar, markers: MarkerPair, *, lead: str) -> Grammar:
+    if grammar.reasoning is not None and grammar.reasoning.markers == markers:
+        return grammar
+    # No template shows the padding, so this is the usual padding.
+    edges = Edges(lead=lead, left=SPACES, right=SPACES)
+    return replace(grammar, reasoning=ReasoningFormat(markers=markers, edges=edges, after="\n\n"))
 
 
 def _with_tools(grammar: Grammar, key: str) -> Grammar:

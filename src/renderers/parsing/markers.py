@@ -49,7 +49,7 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
-        self._marks = _Marks(self._characters)
+        self._marks = dict(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
         size = max((0, *tokenizer.added_tokens.values())) + 1
@@ -58,8 +58,11 @@ class MarkerText:
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
-        """Return a marker as it occurs in byte text."""
-        return self._marks[text]
+        """Return a marker as it occurs in byte text. A marker can consist of a token and text."""
+        mark = self._marks.get(text)
+        if mark is None:
+            self._marks[text] = mark = self.mark_all(text)
+        return mark
 
     def mark_all(self, text: str) -> str:
         """Return a text that contains markers as it occurs in byte text."""
@@ -106,14 +109,6 @@ class MarkerText:
                     return "".join(map(self.decode, byte_text.split(character)))
                 byte_text = byte_text.replace(character, text)
         return from_byte_text(byte_text)
-
-
-class _Marks(dict[str, str]):
-    """Markers as they occur in byte text. Those that are not tokens are converted when first needed."""
-
-    def __missing__(self, marker: str) -> str:
-        self[marker] = mark = to_byte_text(marker)
-        return mark
 
 
 def split_at_marker_tokens(byte_text: str) -> list[str]:

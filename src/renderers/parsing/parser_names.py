@@ -31,17 +31,22 @@ class ReasoningParser:
 
     markers: MarkerPair | None = None
     tools: str | None = None
+    lead: str = ""
+    """The text after the opening marker that is not reasoning. It is optional."""
 
 
 _TOOL_NAMES = {
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
-    "glm": ("glm45", "glm47", "ling3"),
+    "gemma": ("gemma4",),
+    "glm": ("glm45", "glm47", "ling3", "poolside_v1"),
     "harmony": ("openai", "gpt-oss"),
+    "hy3_plain": ("hy_v3",),
     "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
     "minimax": ("minimax_m2", "minimax-m2"),
+    "minimax_m3": ("minimax-m3",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }
@@ -86,21 +91,21 @@ REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
     {
         **{name: ReasoningParser(markers=markers) for markers, names in _REASONING_NAMES.items() for name in names},
         **{name: ReasoningParser(tools=key) for key, names in _MESSAGE_NAMES.items() for name in names},
+        "gemma4": ReasoningParser(markers=("<|channel>", "<channel|>"), lead="thought\n"),
     }
 )
 """The reasoning parser for each name."""
 
 UNREAD_TOOL_PARSERS = frozenset(
     "apertus apertus2509 beam cohere_command3 cohere_command4 deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
-    "deepseekv4 deepseekv41 dots functiongemma gemma4 gigachat3 gigachat35 granite granite-20b-fc hf hunyuan "
-    "hunyuan_a13b hy_v3 hy_v4 inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 "
-    "minimax_m3 minimax-m3 mistral muse muse_glimmer olmo3 phi4_mini_json plamo3 poolside_v1 pythonic "
-    "response_template spark25 step3 xlam".split()
+    "deepseekv4 deepseekv41 dots gigachat3 gigachat35 granite granite-20b-fc hf hunyuan hunyuan_a13b hy_v4 "
+    "inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 mistral muse muse_glimmer "
+    "olmo3 phi4_mini_json plamo3 pythonic response_template spark25 xlam".split()
 )
 """The tool parsers of vLLM and SGLang with formats that this package does not read."""
 
 UNREAD_REASONING_PARSERS = frozenset(
-    "beam gemma4 granite hf inkling kimi_k3 minimax_m2_append_think minimax-append-think muse muse_glimmer "
+    "beam granite hf inkling kimi_k3 minimax_m2_append_think minimax-append-think muse muse_glimmer "
     "response_template".split()
 )
 """The reasoning parsers of vLLM and SGLang with formats that this package does not read."""

@@ -86,6 +86,24 @@ class Schema:
         values = [value for part in _parts(source, root) for value in _values_of(part)] if "string" in types else []
         return cls(types, frozenset(str.__str__(value) for value in values if isinstance(value, str)), source, root)
 
+    def member(self, name: str) -> Schema | None:
+        """Return the schema of a member of an object. None if its types are unknown.
+
+        >>> Schema.parse({"type": "object", "properties": {"days": {"type": "integer"}}}).member("days").types
+        frozenset({'integer'})
+        """
+        return None if self.source is None else _member(self.source, self.root, name)
+
+    def item(self) -> Schema | None:
+        """Return the schema of the items of a list. None if their types are unknown.
+
+        >>> Schema.parse({"type": "array", "items": {"type": "integer"}}).item().types
+        frozenset({'integer'})
+        """
+        parts = () if self.source is None else _parts(self.source, self.root)
+        items = [part["items"] for part in parts if _mapping(part.get("items"))]
+        return Schema.parse({"anyOf": items}, root=self.root)
+
 
 _PLAIN = {
     kind: Schema(frozenset({kind, *(("integer",) if kind == "number" else ())}))
@@ -133,15 +151,18 @@ class ToolSchemas:
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
         root = self._roots.get(tool)
-        if root is None:
-            return None
-        properties = root.get("properties")
-        if type(properties) is dict and name in properties and root.keys().isdisjoint(_COMPOSED):
-            return Schema.parse(properties[name], root=root)
-        parts = list(_parts(root, root))
-        named = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
-        others = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
-        return Schema.parse({"anyOf": named or others}, root=root)
+        return None if root is None else _member(root, root, name)
+
+
+def _member(source: Mapping[str, Any], root: Mapping[str, Any], name: str) -> Schema | None:
+    """Return the schema of a member of an object with a schema. None if its types are unknown."""
+    properties = source.get("properties")
+    if type(properties) is dict and name in properties and source.keys().isdisjoint(_COMPOSED):
+        return Schema.parse(properties[name], root=root)
+    parts = list(_parts(source, root))
+    named = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
+    others = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
+    return Schema.parse({"anyOf": named or others}, root=root)
 
 
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:

@@ -137,7 +137,11 @@ class TurnFormat:
         if reasoning is None:
             return None
         markers = _adjacent_lexemes(reasoning)
-        if not all(len(marker) > 2 and marker[0] in "<[" for marker in markers):
+        if not _is_tag(markers[0]):
+            # The opening marker can be a tag with a word after it, such as `<|channel>thought`.
+            before = LEXEME.findall(reasoning.before.rstrip())
+            markers = before[-2] if len(before) > 1 and before[-1].isalpha() else "", markers[1]
+        if not all(map(_is_tag, markers)):
             return None
         # A marker that also opens the content is not specific to reasoning.
         content = self.field_delimiters.get(Channel.CONTENT)
@@ -203,6 +207,10 @@ def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Cha
         pair = FieldDelimiters(trace.text[before : span.start], trace.text[span.end : after])
         delimiters.setdefault(span_channel(span, conversation), pair)
     return delimiters
+
+
+def _is_tag(lexeme: str) -> bool:
+    return len(lexeme) > 2 and lexeme[0] in "<["
 
 
 def _adjacent_lexemes(delimiters: FieldDelimiters) -> tuple[str, str]:

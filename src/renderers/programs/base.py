@@ -75,7 +75,7 @@ class Program(Protocol):
         """Return descriptions of the conversions after which the format writes other text than for the given form."""
 
     def mentions(self, name: str) -> bool:
-        """Return True if the program may read an argument, a message field or a content type of this name."""
+        """Return True if the program may read an argument, or call a function, of this name."""
 
     @property
     def literals(self) -> TemplateLiterals:

@@ -41,7 +41,6 @@ from renderers.core.probes import (
 from renderers.errors import TemplateLimitError
 from renderers.programs.base import REJECTIONS
 from renderers.templating import ChatTemplate, TemplateLimits
-from renderers.templating.chat import mentions_variable
 from renderers.templating.written_variables import written_variables
 
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
@@ -65,7 +64,7 @@ _FORMATS_KEPT = 1024
 
 
 def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
-    """Return the arguments to probe a template with, by name: its special tokens, and the arguments that it mentions.
+    """Return the arguments to probe a template with, by name: its special tokens, and the arguments that it reads.
 
     Everything is probed again for each combination of arguments. So lists and objects are left out. A text that the
     template only writes, before all messages, is replaced by a probe word. Other long texts are left out unless the
@@ -76,9 +75,7 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
     (('date', 'probeargument'), ('eos_token', '</s>'), ('style', '!'))
     """
     scalars = {
-        name: value
-        for name, value in arguments.items()
-        if isinstance(value, _SCALARS) and mentions_variable(template.source, name)
+        name: value for name, value in arguments.items() if isinstance(value, _SCALARS) and name in template.arguments
     }
     if str not in map(type, scalars.values()):
         return _sorted_pairs(special_tokens, scalars)
@@ -99,7 +96,7 @@ def probe_time(template: ChatTemplate, arguments: Arguments, now: datetime.datet
     >>> probe_time(ChatTemplate("{{ strftime_now('%d %b') + messages[0].content }}"), (), day) == DEFAULT_DATE
     True
     """
-    if now == DEFAULT_DATE or not mentions_variable(template.source, "strftime_now"):
+    if now == DEFAULT_DATE or "strftime_now" not in template.arguments:
         return DEFAULT_DATE
     # The name and offset of a time zone may be empty.
     if now.tzinfo is not None or "strftime_now" not in written_variables(template.source):

@@ -20,7 +20,7 @@ from renderers.programs.base import REJECTIONS, ProgramRun
 from renderers.programs.input_formats import probe_arguments, probe_time
 from renderers.programs.lone_system import run_lone_system
 from renderers.templating import ChatTemplate
-from renderers.templating.chat import mentions_variable, run_chat
+from renderers.templating.chat import run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
 from renderers.templating.text_uses import text_uses
@@ -95,7 +95,7 @@ class TemplateProgram:
         return self._adapter(arguments).adaptations()
 
     def mentions(self, name: str) -> bool:
-        return mentions_variable(self.template.source, name)
+        return name in self.template.arguments
 
     @property
     def literals(self) -> TemplateLiterals:

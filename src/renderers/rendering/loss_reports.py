@@ -45,6 +45,11 @@ class LossReporter:
         }
         """The actions that are still to be taken. A warning is removed when it is issued."""
 
+    @property
+    def accepts_lost_messages(self) -> bool:
+        """True if a message of which nothing is written is no error."""
+        return self._actions.get("message") != "error"
+
     def report(self, text: RenderedText, *, first: int = 0, is_cut: bool = False) -> None:
         """Raise an error or warn if nothing was written of a field of a message from `first` on.
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from renderers.templating.template import TemplateRun
 
 _RENDER_OPTIONS = ("add_generation_prompt", "continue_final_message", "messages", "now", "process_multimodal", "tools")
 _OPTIONS = (
-    *("chat_template", "chat_template_kwargs", "config", "content_tokens", "conventions", "limits", "on_loss"),
-    "verify",
+    *("bpe_engine", "chat_template", "chat_template_kwargs", "config", "content_tokens", "conventions", "limits"),
+    *("none_content", "on_loss", "thinking_retention", "verify"),
 )
 _RESERVED = dict.fromkeys(_RENDER_OPTIONS, "render") | dict.fromkeys(_OPTIONS, "create_renderer")
 """Names that cannot be template arguments, with the function that has an option of this name."""
@@ -68,17 +66,6 @@ def choose_template(named: Mapping[str, str], *, tools: bool, name: str) -> str:
         f"the tokenizer {name or '(unnamed)'} {has}: pass chat_template= as source text, as a path"
         + (" or as one of these names" if named else "")
     )
-
-
-@functools.lru_cache(maxsize=1024)
-def mentions_variable(source: str, name: str) -> bool:
-    """Return True if a name is a word of a template, so that the template may read it.
-
-    >>> source = "{% if enable_thinking %}"
-    >>> mentions_variable(source, "enable_thinking"), mentions_variable(source, "thinking")
-    (True, False)
-    """
-    return re.search(rf"\b{re.escape(name)}\b", source) is not None
 
 
 def normalise_template_kwargs(arguments: Mapping[str, Any]) -> dict[str, Any]:

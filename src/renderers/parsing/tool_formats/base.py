@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
+from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
@@ -207,37 +208,37 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """Parse a call with tagged values.
 
     A value ends at the last closing marker before the next value or before the end, so it can contain
-    the text of that marker. A value without a closing marker ends at the next value.
+    the text of that marker. A value without a closing marker ends at the next value, or at the marker after all values.
     """
     byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
-    name_start = function + len(marks.function)
-    name_end = byte_text.find(marks.key_end, name_start) if function >= 0 else -1
-    if name_end < 0:
+    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
+    if tag is None:
         return failed_call(MALFORMED)
-    name = decode(byte_text[name_start:name_end]).strip()
+    name = decode(tag.text).strip()
     if not name:
         return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
-    start = name_end + len(marks.key_end)
-    outside, well_formed = [byte_text[:function]], True
+    start = tag.end
+    outside, well_formed = [byte_text[:function]], tag.closed
     opening = byte_text.find(marks.open, start)
     while opening >= 0:
         outside.append(byte_text[start:opening])
-        key_start = opening + len(marks.open)
-        key_end = byte_text.find(marks.key_end, key_start)
-        if key_end < 0:
+        key = _read_tag(byte_text, opening + len(marks.open), marks.key_end)
+        if key is None:
             well_formed = False
             break
-        value_start = key_end + len(marks.key_end)
-        opening = byte_text.find(marks.open, value_start)
+        opening = byte_text.find(marks.open, key.end)
         bound = opening if opening >= 0 else len(byte_text)
-        closing = _find_closing(byte_text, value_start, bound, marks)
-        value = decode(byte_text[value_start : bound if closing < 0 else closing])
-        value = value.removeprefix(tags.padding).removesuffix(tags.padding)
-        pairs.append((decode(byte_text[key_start:key_end]).strip(), value))
-        well_formed = well_formed and closing >= 0
-        start = bound if closing < 0 else closing + len(marks.close)
+        closing = _find_closing(byte_text, key.end, bound, marks)
+        if closing < 0:
+            ended = byte_text.find(marks.end, key.end, bound) if marks.end else -1
+            value_end = start = ended if ended >= 0 else bound
+        else:
+            value_end, start = closing, closing + len(marks.close)
+        value = decode(byte_text[key.end : value_end]).removeprefix(tags.padding).removesuffix(tags.padding)
+        pairs.append((decode(key.text).strip(), value))
+        well_formed = well_formed and key.closed and closing >= 0
     outside.append(byte_text[start:].replace(marks.end, "", 1))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
@@ -246,12 +247,32 @@ def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
     """Parse the name of a call with tagged values."""
     byte_text, marks = payload.byte_text, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
-    end = byte_text.find(marks.key_end, function + len(marks.function)) if function >= 0 else -1
-    return (
-        CallHead()
-        if end < 0
-        else CallHead(payload.decode(byte_text[function + len(marks.function) : end]).strip(), end)
-    )
+    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
+    return CallHead(payload.decode(tag.text).strip(), tag.end) if tag and tag.closed else CallHead()
+
+
+class _Tag(NamedTuple):
+    """The name or the key within a tag, in byte text."""
+
+    text: str
+    end: int
+    """The position after the tag."""
+    closed: bool
+    """False if the tag has no end, so that a line break or another tag ends the text."""
+
+
+_TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
+"""The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
+
+
+def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
+    """Read the text in a tag, from its start to the end of the tag. None if its end is not known."""
+    match = _TAG_TEXT.match(byte_text, start)
+    assert match is not None
+    end = byte_text.find(tag_end, start, match.end() + len(tag_end))
+    if end >= 0:
+        return _Tag(byte_text[start:end], end + len(tag_end), closed=True)
+    return _Tag(match[0], match.end(), closed=False) if match.end() < len(byte_text) else None
 
 
 def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:

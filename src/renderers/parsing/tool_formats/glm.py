@@ -5,23 +5,35 @@
     <arg_value>Rome</arg_value>
     </tool_call>
 
-Used by GLM 4.5 and later; since 4.7 without the line breaks. Strings have no quotes, other values are JSON.
+Used by GLM 4.5 and later, and by Laguna; since GLM 4.7 without the line breaks. Strings have no quotes, other values
+are JSON. Hy3 has a marker after the name, and markers around all calls of a turn:
+
+    <tool_calls><tool_call>get_weather<tool_sep>
+    <arg_key>city</arg_key>
+    <arg_value>Rome</arg_value>
+    </tool_call></tool_calls>
+
+All markers of the open weights of Hy3 end with `:opensource`, as in `<tool_calls:opensource>`.
 """
 
 from __future__ import annotations
 
+import functools
+
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, call_of_values
-
-_INNER = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
+from renderers.parsing.tool_formats.base import CallHead, MarkerPair, Payload, ToolFormat, call_of_values
 
 
-def _read(payload: Payload) -> ParsedToolCall:
-    key_marker, key_end, value_marker, value_end = map(payload.mark, _INNER)
+def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
+    """Parse a call. `inner` are the markers around a key and a value, and the marker after the name if there is one."""
+    key_marker, key_end, value_marker, value_end, *separators = map(payload.mark, inner)
     byte_name, *parts = payload.byte_text.split(key_marker)
+    after_name = ""
+    if separators:
+        byte_name, _, after_name = byte_name.partition(separators[0])
     name = payload.decode(byte_name).strip()
     pairs: list[tuple[str, str]] = []
-    well_formed = True
+    well_formed = not after_name.strip()
     for part in parts:
         key, _, rest = part.partition(key_end)
         before, _, rest = rest.partition(value_marker)
@@ -33,19 +45,46 @@ def _read(payload: Payload) -> ParsedToolCall:
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed)
 
 
-def _read_head(payload: Payload) -> CallHead:
-    name, end = payload.head(_INNER[0])
+def _read_head(payload: Payload, *, inner: tuple[str, ...]) -> CallHead:
+    # The marker after the name, or else that of the first key.
+    name, end = payload.head(inner[4] if len(inner) > 4 else inner[0])
     return CallHead() if name is None else CallHead(name.strip(), end)
+
+
+def _inner(suffix: str = "") -> tuple[str, ...]:
+    names = ("arg_key", "/arg_key", "arg_value", "/arg_value")
+    return tuple(f"<{name}{suffix}>" for name in names)
+
+
+def _pair(name: str, suffix: str = "") -> MarkerPair:
+    return f"<{name}{suffix}>", f"</{name}{suffix}>"
+
+
+def _hy3(key: str, suffix: str) -> ToolFormat:
+    """Return the format of Hy3 with a suffix in all markers."""
+    inner = (*_inner(suffix), f"<tool_sep{suffix}>")
+    return ToolFormat(
+        key=key,
+        section=_pair("tool_calls", suffix),
+        call=_pair("tool_call", suffix),
+        inner=inner,
+        ends_reasoning=True,
+        rejects_unknown_tools=True,
+        read=functools.partial(_read, inner=inner),
+        read_head=functools.partial(_read_head, inner=inner),
+    )
 
 
 GLM = ToolFormat(
     key="glm",
-    call=("<tool_call>", "</tool_call>"),
-    inner=_INNER,
+    call=_pair("tool_call"),
+    inner=_inner(),
     ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,
     assumes_prompt=True,
-    read=_read,
-    read_head=_read_head,
+    read=functools.partial(_read, inner=_inner()),
+    read_head=functools.partial(_read_head, inner=_inner()),
 )
+HY3 = _hy3("hy3", ":opensource")
+HY3_PLAIN = _hy3("hy3_plain", "")

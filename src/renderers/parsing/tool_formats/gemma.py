@@ -1,0 +1,185 @@
+"""Calls as a name and braces with bare keys, in which a token of its own quotes strings.
+
+    <|tool_call>call:get_weather{city:<|"|>Rome<|"|>,days:3,where:{lat:41.9},tags:[<|"|>a<|"|>]}<tool_call|>
+
+Used by Gemma 4, which writes the content of a turn after its calls. FunctionGemma has other markers, and quotes values
+of every type. Values without quotes are JSON, or `None`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from renderers.core.completions import ParsedToolCall
+from renderers.core.messages import MAX_JSON_DEPTH
+from renderers.parsing.schema import Schema, read_value
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    MALFORMED,
+    OK,
+    CallHead,
+    Payload,
+    ToolFormat,
+    failed_call,
+    named_call,
+)
+
+_PREFIX = "call:"
+_SPACE = re.compile(r"[ \t\n\r]*")
+_BARE = re.compile(r"[^,}\]]*")
+
+FindSchema = Callable[[str], Schema | None]
+"""Return the schema of a member of an object. None if its types are unknown."""
+
+
+class _ArgumentReader:
+    """Read the arguments in one payload, from a position on. Broken text ends them: everything before it is kept."""
+
+    def __init__(self, payload: Payload, quote: str, position: int) -> None:
+        self._text, self._decode, self._quote = payload.byte_text, payload.decode, payload.mark(quote)
+        self.position = position
+        self.well_formed = True
+        """False if brackets, quotes or separators are missing."""
+        self.fits = True
+        """False if a value does not have the type that the schema requires, or is text without quotes."""
+
+    def read_object(self, find_schema: FindSchema, depth: int = 1) -> dict[str, Any]:
+        """Read the members of an object after its brace, and the brace that closes it."""
+        members: dict[str, Any] = {}
+        while not self._skip("}"):
+            key = self._read_key()
+            if key is None:
+                break
+            members[key] = self._read_value(find_schema(key), depth)
+            if not self._skip(",") and not self._text.startswith("}", self.position):
+                self._fail()
+                break
+        return members
+
+    def _read_list(self, schema: Schema | None, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while not self._skip("]"):
+            if self.position == len(self._text):
+                self._fail()
+                break
+            items.append(self._read_value(schema, depth))
+            if not self._skip(",") and not self._text.startswith("]", self.position):
+                self._fail()
+                break
+        return items
+
+    def _read_value(self, schema: Schema | None, depth: int) -> Any:
+        if self._skip(self._quote):
+            text = self._read_quoted()
+            # A value of another type may be in quotes, too.
+            value, fits = (text, True) if schema is None else read_value(text, schema)
+            self.fits = self.fits and fits
+            return text if schema is not None and "string" in schema.types else value
+        if depth < MAX_JSON_DEPTH and self._skip("{"):
+            self._require("object", schema)
+            return self.read_object(schema.member if schema else _no_schema, depth + 1)
+        if depth < MAX_JSON_DEPTH and self._skip("["):
+            self._require("array", schema)
+            return self._read_list(schema.item() if schema else None, depth + 1)
+        return self._read_bare(schema)
+
+    def _require(self, kind: str, schema: Schema | None) -> None:
+        self.fits = self.fits and (schema is None or kind in schema.types)
+
+    def _read_bare(self, schema: Schema | None) -> Any:
+        """Read a value without quotes."""
+        match = _BARE.match(self._text, self.position)
+        assert match is not None
+        self.position = match.end()
+        text = self._decode(match[0]).strip()
+        if text == "None" and (schema is None or "null" in schema.types):
+            return None
+        value, fits = read_value(text, schema)
+        # A string has quotes, unless the schema shows that this is one.
+        self.fits = self.fits and fits and (schema is not None or not isinstance(value, str))
+        self.well_formed = self.well_formed and bool(text)
+        return value
+
+    def _read_quoted(self) -> str:
+        """Read a string after its first quote, and the quote that closes it."""
+        end = self._text.find(self._quote, self.position)
+        if end < 0:
+            end = len(self._text)
+            self.well_formed = False
+        text = self._decode(self._text[self.position : end])
+        self.position = min(end + len(self._quote), len(self._text))
+        return text
+
+    def _read_key(self) -> str | None:
+        """Read a key and the colon after it. None if there is none."""
+        if self._skip(self._quote):
+            key = self._read_quoted()
+            colon = self.position if self._skip(":") else -1
+        else:
+            colon = self._text.find(":", self.position)
+            key = self._decode(self._text[self.position : colon]).strip()
+            self.position = colon + 1
+        if colon < 0:
+            self._fail()
+            return None
+        return key
+
+    def _skip(self, text: str) -> bool:
+        """Skip whitespace, and a text after it. Return False if the text is not there."""
+        match = _SPACE.match(self._text, self.position)
+        assert match is not None
+        self.position = match.end()
+        found = self._text.startswith(text, self.position)
+        self.position += len(text) if found else 0
+        return found
+
+    def _fail(self) -> None:
+        self.well_formed, self.position = False, len(self._text)
+
+
+def _no_schema(_: str) -> None:
+    return None
+
+
+def _read(payload: Payload, *, quote: str) -> ParsedToolCall:
+    byte_text = payload.byte_text
+    brace = byte_text.find("{")
+    head = payload.decode(byte_text if brace < 0 else byte_text[:brace]).strip()
+    name = head.removeprefix(_PREFIX).strip()
+    if brace < 0:
+        return failed_call(MALFORMED, name or None)
+    reader = _ArgumentReader(payload, quote, brace + 1)
+    arguments = reader.read_object(functools.partial(payload.schemas.parameter, name))
+    ended = not byte_text[reader.position :].strip()
+    status = OK if reader.fits else INVALID
+    well_formed = reader.well_formed and ended and head.startswith(_PREFIX)
+    return named_call(name, arguments, status if well_formed else MALFORMED)
+
+
+def _read_head(payload: Payload) -> CallHead:
+    head, end = payload.head("{")
+    return CallHead() if head is None else CallHead(head.strip().removeprefix(_PREFIX).strip(), end)
+
+
+_GEMMA_QUOTE, _FUNCTION_GEMMA_QUOTE = '<|"|>', "<escape>"
+GEMMA = ToolFormat(
+    key="gemma",
+    call=("<|tool_call>", "<tool_call|>"),
+    inner=(_GEMMA_QUOTE,),
+    ends_reasoning=True,
+    keeps_text=True,
+    rejects_unknown_tools=True,
+    read=functools.partial(_read, quote=_GEMMA_QUOTE),
+    read_head=_read_head,
+)
+FUNCTION_GEMMA = dataclasses.replace(
+    GEMMA,
+    key="functiongemma",
+    call=("<start_function_call>", "<end_function_call>"),
+    inner=(_FUNCTION_GEMMA_QUOTE,),
+    read=functools.partial(_read, quote=_FUNCTION_GEMMA_QUOTE),
+)

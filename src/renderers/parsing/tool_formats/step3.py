@@ -1,0 +1,39 @@
+"""Calls of Step 3: an `invoke` element with `parameter` elements between two markers, in a section.
+
+    <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">
+    <steptml:parameter name="city">Rome</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>
+
+(All in one line.) The type before the separator can be missing. Values have no quotes.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.tool_formats.base import Payload, Tags, ToolFormat, read_tagged, read_tagged_head
+
+_SEPARATOR = "<｜tool_sep｜>"
+_TYPE = "function"
+_TAGS = Tags(
+    '<steptml:invoke name="', '<steptml:parameter name="', '">', "</steptml:parameter>", end="</steptml:invoke>"
+)
+
+
+def _read(payload: Payload) -> ParsedToolCall:
+    kind, separator, rest = payload.byte_text.partition(payload.mark(_SEPARATOR))
+    if separator and kind.strip() == _TYPE:
+        payload = payload._replace(byte_text=rest)
+    return read_tagged(payload, tags=_TAGS)
+
+
+STEP_3 = ToolFormat(
+    key="step3",
+    section=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+    call=("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
+    inner=(_SEPARATOR,),
+    ends_reasoning=True,
+    keeps_text=True,
+    read=_read,
+    read_head=functools.partial(read_tagged_head, tags=_TAGS),
+)
