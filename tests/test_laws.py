@@ -109,10 +109,10 @@ def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages:
     assert [token for token in plain.token_ids if token in reserved] == own
 
 
-def renderer_of(name: str) -> ChatRenderer:
+def renderer_of(name: str, **options: Any) -> ChatRenderer:
     if name != str(EMBEDDED):
         unpack_hub()
-    return create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
+    return create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore", **options)
 
 
 def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:
@@ -136,7 +136,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 @pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
-    renderer = renderer_of(name)
+    renderer = renderer_of(name, program="template", content_tokens="template")
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))

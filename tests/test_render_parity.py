@@ -93,6 +93,10 @@ def loses_text(template: ChatTemplate, messages: list[Data], arguments: Data) ->
     return any(field.strip() not in text for field in (*contents, *thoughts[-1:]))
 
 
+TEMPLATE: dict[str, Any] = {"program": "template", "content_tokens": "template"}
+"""The options that give the ids of transformers for a family with a program."""
+
+
 def compare(
     renderer: ChatRenderer, reference: Reference, *, names: Collection[str] = tuple(CONVERSATIONS)
 ) -> Counter[str]:
@@ -146,14 +150,15 @@ def compare(
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
 def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
-    counts = compare(create_renderer(load_tokenizer(name), verify=False, on_loss="ignore"), reference_of(name))
+    renderer = create_renderer(load_tokenizer(name), verify=False, on_loss="ignore", **TEMPLATE)
+    counts = compare(renderer, reference_of(name))
     assert counts["unchanged"] > len(CONVERSATIONS)
     assert counts["rendered"] > len(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
 def test_ids_equal_those_of_transformers_if_none_is_passed_to_the_template(hub: Path, name: str) -> None:
-    renderer = create_renderer(load_tokenizer(name), verify=False, none_content="as_template")
+    renderer = create_renderer(load_tokenizer(name), verify=False, none_content="as_template", **TEMPLATE)
     counts = compare(renderer, reference_of(name), names=WITH_NONE)
     assert counts["unchanged"] or not renderer.resolution.adaptations
 
@@ -161,7 +166,7 @@ def test_ids_equal_those_of_transformers_if_none_is_passed_to_the_template(hub: 
 @pytest.mark.parametrize("path", WITHOUT_MODEL, ids=lambda path: path.stem)
 def test_ids_equal_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
     tokenizer = stand_in(path)
-    counts = compare(create_renderer(tokenizer, verify=False, on_loss="ignore"), reference_with(tokenizer))
+    counts = compare(create_renderer(tokenizer, verify=False, on_loss="ignore", **TEMPLATE), reference_with(tokenizer))
     assert counts["rendered"] > 0
 
 
@@ -191,7 +196,7 @@ BEGINNINGS: dict[str, Any] = {
 @pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
 def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
     reference_tokenizer = stand_in(path)
-    renderer = create_renderer(reference_tokenizer, verify=False, on_loss="ignore")
+    renderer = create_renderer(reference_tokenizer, verify=False, on_loss="ignore", **TEMPLATE)
     tokenizer = renderer.tokenizer
     assert isinstance(tokenizer, LoadedTokenizer)
     tokens = tuple(tokenizer.special_tokens_map.items())

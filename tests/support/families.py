@@ -70,4 +70,4 @@ def _family_of(text: str) -> Family | None:
 def renderer_for(template: FamilyTemplate) -> ChatRenderer:
     """Return a renderer for a template of a family."""
     tokenizer = load_tokenizer(template.model) if template.path is None else stand_in(template.path)
-    return create_renderer(tokenizer, date=DATE, on_loss="ignore")
+    return create_renderer(tokenizer, date=DATE, on_loss="ignore", program="template")

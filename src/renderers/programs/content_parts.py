@@ -73,15 +73,12 @@ def reasoning_pieces(message: JsonObject, index: int) -> list[Piece]:
     parts = (
         [(number, part) for number, part in enumerate(content) if is_thinking(part)] if type(content) is list else []
     )
-    pieces = []
-    for number, part in parts:
-        thinking, path = part.get("thinking"), ("content", number, "thinking")
-        texts = (
-            [item.get("text") if isinstance(item, dict) else item for item in thinking]
-            if type(thinking) is list
-            else [thinking or ""]
-        )
-        if not all(isinstance(text, str) for text in texts):
-            raise MessageError("must be a string or a list of text parts", message=index, path=path)
-        pieces.append(Piece("".join(texts), index, path))
-    return pieces
+    return [_thinking_piece(part.get("thinking"), index, ("content", number, "thinking")) for number, part in parts]
+
+
+def _thinking_piece(thinking: Any, index: int, path: Path) -> Piece:
+    items = thinking if isinstance(thinking, list) else [thinking or ""]
+    texts = [item.get("text") if isinstance(item, dict) else item for item in items]
+    if not all(isinstance(text, str) for text in texts):
+        raise MessageError("must be a string or a list of text parts", message=index, path=path)
+    return Piece("".join(map(str, texts)), index, path)
