@@ -136,7 +136,7 @@ def _encode(subject: Subject, texts: Sequence[str], counts: Counter[str]) -> lis
     texts = [text for text in texts if subject.never is None or subject.never.search(text) is None]
     taken = [text for text in texts if subject.fast.takes(text)]
     due = [each.ids for each in subject.vocab.backend.encode_batch_fast(taken, add_special_tokens=False)]
-    found = [each.tolist() for each in subject.fast.encode(taken).split()]
+    found = list(map(list, subject.fast.encode_each(taken)))
     counts["to tokenizers"] += len(texts) - len(taken)
     counts["tokens"] += sum(map(len, found))
     return [f"fastokens: {text!a}" for text, own, other in zip(taken, found, due, strict=True) if own != other]

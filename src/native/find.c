@@ -86,14 +86,13 @@ static Py_ssize_t characters_in(const unsigned char *bytes, Py_ssize_t start, Py
     return count;
 }
 
-static int append_match(PyObject *found, PyTypeObject *type, newfunc make, Py_ssize_t start, Py_ssize_t end,
-                        PyObject *token)
+static int append_match(PyObject *found, PyTypeObject *type, Py_ssize_t start, Py_ssize_t end, PyObject *token)
 {
-    PyObject *args = Py_BuildValue("((nnO))", start, end, token);
-    if (args == NULL)
-        return -1;
-    PyObject *match = make(type, args, NULL);
-    Py_DECREF(args);
+    PyObject *match = new_tuple(type, 3);
+    if (match != NULL)
+        match = finish_leaf(match, set_item(match, 0, PyLong_FromSsize_t(start)) ||
+                                       set_item(match, 1, PyLong_FromSsize_t(end)) ||
+                                       set_item(match, 2, Py_NewRef(token)));
     int failed = match == NULL || PyList_Append(found, match);
     Py_XDECREF(match);
     return failed;
@@ -106,8 +105,6 @@ static PyObject *found_in(PyObject *text, const Trie *trie, PyObject *tokens, Py
     PyObject *found = bytes ? PyList_New(0) : NULL;
     if (found == NULL)
         return NULL;
-    /* It makes an instance of a subclass of tuple without running Python code. */
-    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
     int ascii = size == PyUnicode_GetLength(text);
     Py_ssize_t counted = 0, character = 0, at = trie->count ? 0 : size;
     while ((at = skip(trie, bytes, at, size)) < size) {
@@ -121,7 +118,7 @@ static PyObject *found_in(PyObject *text, const Trie *trie, PyObject *tokens, Py
         character += characters_in(bytes, counted, at, ascii);
         Py_ssize_t end = character + characters_in(bytes, at, at + length, ascii);
         counted = at += length;
-        if (token == NULL || append_match(found, type, make, character, end, token)) {
+        if (token == NULL || append_match(found, type, character, end, token)) {
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_ValueError, "the trie names a token that is not there");
             Py_DECREF(found);

@@ -82,24 +82,37 @@ static Py_ssize_t *numbers_of(PyObject *list, Py_ssize_t count, Py_ssize_t most)
 typedef struct {
     Cursor start;
     Tokens tokens;
-    Py_ssize_t *borders; /* the start of each part, and the end of the last */
-    Py_ssize_t *ends;    /* the number of tokens up to the end of each part */
+    const int64_t *borders; /* the start of each part, and the end of the last */
+    const int64_t *ends;    /* the number of tokens up to the end of each part */
     Py_ssize_t parts;
     Py_ssize_t length;
-    Py_buffer ids;
-    Py_buffer sizes;
+    Py_buffer ids, sizes, border_places, end_places;
 } Encoded;
 
 static void release(Encoded *encoded)
 {
-    PyMem_Free(encoded->borders);
-    PyMem_Free(encoded->ends);
     PyBuffer_Release(&encoded->ids);
     PyBuffer_Release(&encoded->sizes);
+    PyBuffer_Release(&encoded->border_places);
+    PyBuffer_Release(&encoded->end_places);
 }
 
-/* Take the buffers of an encoded text and check it. Return -1 with an error if it does not fit together. */
-static int check(Encoded *encoded, PyObject *text, PyObject *borders, PyObject *ends)
+/* Return 1 if positions do not decrease and are at most `most`, 0 with an error if not. */
+static int are_in_order(const int64_t *positions, Py_ssize_t count, Py_ssize_t most)
+{
+    int64_t last = 0;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        if (positions[at] < last || positions[at] > most) {
+            PyErr_SetString(PyExc_ValueError, "positions must be in order and within the text");
+            return 0;
+        }
+        last = positions[at];
+    }
+    return 1;
+}
+
+/* Check the buffers of an encoded text. Return -1 with an error if they do not fit together. */
+static int check(Encoded *encoded, PyObject *text)
 {
     Py_ssize_t size;
     const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
@@ -109,14 +122,17 @@ static int check(Encoded *encoded, PyObject *text, PyObject *borders, PyObject *
     encoded->start = (Cursor){bytes, size, size == encoded->length, 0, 0};
     encoded->tokens = (Tokens){encoded->ids.buf, encoded->ids.len / (Py_ssize_t)sizeof(uint32_t), encoded->sizes.buf,
                                encoded->sizes.len / (Py_ssize_t)sizeof(uint32_t)};
-    encoded->parts = PyList_Size(ends);
-    if (encoded->parts < 1 || PyList_Size(borders) != encoded->parts + 1) {
+    encoded->parts = encoded->end_places.len / (Py_ssize_t)sizeof(int64_t);
+    if (encoded->parts < 1 || encoded->border_places.len / (Py_ssize_t)sizeof(int64_t) != encoded->parts + 1) {
         PyErr_SetString(PyExc_ValueError, "there must be one more border than parts");
         return -1;
     }
-    encoded->borders = numbers_of(borders, encoded->parts + 1, encoded->length);
-    encoded->ends = encoded->borders ? numbers_of(ends, encoded->parts, encoded->tokens.count) : NULL;
-    return encoded->ends ? 0 : -1;
+    encoded->borders = encoded->border_places.buf;
+    encoded->ends = encoded->end_places.buf;
+    return are_in_order(encoded->borders, encoded->parts + 1, encoded->length) &&
+                   are_in_order(encoded->ends, encoded->parts, encoded->tokens.count)
+               ? 0
+               : -1;
 }
 
 /* Fill in the first token across each place, and the number of tokens that start before it. Return -1 with an error,
@@ -125,7 +141,7 @@ static Py_ssize_t locate(const Encoded *encoded, const Py_ssize_t *places, Py_ss
                          Py_ssize_t *firsts, Py_ssize_t *stops)
 {
     const Tokens *tokens = &encoded->tokens;
-    const Py_ssize_t *borders = encoded->borders, *ends = encoded->ends;
+    const int64_t *borders = encoded->borders, *ends = encoded->ends;
     Cursor start = encoded->start, end = encoded->start;
     Py_ssize_t part = 0, walked = -1, token = 0, token_end = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
@@ -219,12 +235,12 @@ static PyObject *lists_of(void *context, const Py_ssize_t *firsts, Py_ssize_t *s
 PyObject *native_locate(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *text, *borders, *ends, *places, *result = NULL;
+    PyObject *text, *places, *result = NULL;
     Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*O!O!O!", &text, &encoded.ids, &encoded.sizes, &PyList_Type, &borders,
-                          &PyList_Type, &ends, &PyList_Type, &places))
+    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
+                          &encoded.end_places, &PyList_Type, &places))
         return NULL;
-    if (check(&encoded, text, borders, ends) == 0) {
+    if (check(&encoded, text) == 0) {
         Py_ssize_t count = PyList_Size(places);
         Py_ssize_t *numbers = numbers_of(places, count, encoded.length);
         if (numbers != NULL)
@@ -288,27 +304,28 @@ static Py_ssize_t merge(PyObject *labels, Py_ssize_t length, PyObject **kinds, P
     return count;
 }
 
-static PyObject *run_of(const Labels *labels, newfunc make, Py_ssize_t end, PyObject *label)
+static PyObject *run_of(const Labels *labels, Py_ssize_t end, PyObject *label)
 {
-    PyObject *args = Py_BuildValue("((nOOOO))", end, PyTuple_GetItem(label, MESSAGE), PyTuple_GetItem(label, CHANNEL),
-                                   PyTuple_GetItem(label, SAMPLED), PyTuple_GetItem(label, CONTENT));
-    PyObject *run = args ? make(labels->run, args, NULL) : NULL;
-    Py_XDECREF(args);
+    PyObject *run = new_tuple(labels->run, 5);
+    if (run != NULL)
+        run = finish_leaf(run, set_item(run, 0, PyLong_FromSsize_t(end)) ||
+                                   set_item(run, 1, Py_NewRef(PyTuple_GetItem(label, MESSAGE))) ||
+                                   set_item(run, 2, Py_NewRef(PyTuple_GetItem(label, CHANNEL))) ||
+                                   set_item(run, 3, Py_NewRef(PyTuple_GetItem(label, SAMPLED))) ||
+                                   set_item(run, 4, Py_NewRef(PyTuple_GetItem(label, CONTENT))));
     return run;
 }
 
 /* Return the runs of tokens with equal labels. */
 static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize_t count)
 {
-    /* It makes an instance of a subclass of tuple without running Python code. */
-    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
     PyObject *runs = PyList_New(0);
     Py_ssize_t before = 0, last = -1;
     for (Py_ssize_t at = 0; runs != NULL && at < count; at++) {
         if (stops[at] <= before)
             continue;
         int alike = last < 0 ? 0 : are_alike(labels->labels[last], labels->labels[at]);
-        PyObject *run = alike < 0 ? NULL : run_of(labels, make, stops[at], labels->labels[at]);
+        PyObject *run = alike < 0 ? NULL : run_of(labels, stops[at], labels->labels[at]);
         int failed = run == NULL;
         if (!failed && alike)
             /* There was a label without a token between two equal ones. */
@@ -372,10 +389,10 @@ static PyObject *attributed(void *context, const Py_ssize_t *firsts, Py_ssize_t 
 PyObject *native_attribute(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *text, *borders, *ends, *labels, *run, *result = NULL;
+    PyObject *text, *labels, *run, *result = NULL;
     Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*O!O!O!O!", &text, &encoded.ids, &encoded.sizes, &PyList_Type, &borders,
-                          &PyList_Type, &ends, &PyTuple_Type, &labels, &PyType_Type, &run))
+    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
+                          &encoded.end_places, &PyTuple_Type, &labels, &PyType_Type, &run))
         return NULL;
     size_t most = (size_t)PyTuple_Size(labels) + 1;
     PyObject **kinds = PyMem_Malloc(most * sizeof(PyObject *));
@@ -384,7 +401,7 @@ PyObject *native_attribute(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else if (!PyType_IsSubtype((PyTypeObject *)run, &PyTuple_Type))
         PyErr_SetString(PyExc_TypeError, "runs must be tuples");
-    else if (check(&encoded, text, borders, ends) == 0) {
+    else if (check(&encoded, text) == 0) {
         Labels merged = {kinds, (PyTypeObject *)run};
         Py_ssize_t count = merge(labels, encoded.length, kinds, places);
         if (count >= 0)

@@ -22,12 +22,18 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
+    {"join_pieces", native_join_pieces, METH_VARARGS,
+     "join_pieces(pieces, marks, added_tokens): the ids of pieces with those of the matches between them, as uint32, and\n"
+     "the number of ids up to the end of each, as int64. Pieces are ids as bytes, and matches end with their token."},
     {"locate", native_locate, METH_VARARGS,
      "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
      "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"
      "the sizes of its tokens do not add up to it.\n\n"
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
-     "between the parts of the text, `ends` the number of ids up to the end of each part. Odd parts are one token."},
+     "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
+     "token."},
+    {"split_text", native_split_text, METH_VARARGS,
+     "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches."},
     {"copy_json", native_copy_json, METH_VARARGS,
      "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
     {"same_json", native_same_json, METH_VARARGS,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 7 /* increased with every change of an interface */
+#define VERSION 8 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
@@ -17,15 +17,41 @@ PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
+PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);
 PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
+PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
 PyObject *native_written_fields(PyObject *module, PyObject *args);
 PyObject *native_writes_all(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */
+static inline PyObject *new_tuple(PyTypeObject *type, Py_ssize_t size)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, size);
+}
+
+/* Set an item of a new tuple to a new reference. Return -1 if that is NULL. */
+static inline int set_item(PyObject *tuple, Py_ssize_t index, PyObject *value)
+{
+    return value == NULL ? -1 : PyTuple_SetItem(tuple, index, value);
+}
+
+/* Return the tuple if all items could be set, else NULL. The garbage collector need not visit a tuple of texts, numbers
+   and constants, because nothing in it leads back to it. Python itself excludes only tuples of no subclass. */
+static inline PyObject *finish_leaf(PyObject *tuple, int failed)
+{
+    if (failed)
+        Py_CLEAR(tuple);
+    else
+        PyObject_GC_UnTrack(tuple);
+    return tuple;
+}
 
 #endif

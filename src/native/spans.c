@@ -220,21 +220,20 @@ PyObject *native_output_parts(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
-/* A list of spans, and what their creation needs. */
+/* A list of spans, and their type. */
 typedef struct {
     PyObject *list;
     PyTypeObject *type;
-    newfunc new_span;
-    PyObject *arguments; /* a tuple for the argument of `new_span` */
 } Spans;
 
 /* Append a span to a list. Return -1 on failure. */
 static int add_span(const Spans *spans, PyObject *begin, PyObject *end, PyObject *owner)
 {
-    PyObject *fields = PyTuple_Pack(4, begin, end, PyTuple_GetItem(owner, 0), PyTuple_GetItem(owner, 1));
-    if (fields == NULL || PyTuple_SetItem(spans->arguments, 0, fields) < 0)
-        return -1;
-    PyObject *span = spans->new_span(spans->type, spans->arguments, NULL);
+    PyObject *span = new_tuple(spans->type, 4);
+    if (span != NULL)
+        span = finish_leaf(span, set_item(span, 0, Py_NewRef(begin)) || set_item(span, 1, Py_NewRef(end)) ||
+                                     set_item(span, 2, Py_NewRef(PyTuple_GetItem(owner, 0))) ||
+                                     set_item(span, 3, Py_NewRef(PyTuple_GetItem(owner, 1))));
     int failed = span == NULL || PyList_Append(spans->list, span) < 0;
     Py_XDECREF(span);
     return failed ? -1 : 0;
@@ -297,14 +296,8 @@ PyObject *native_merge_parts(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_TypeError, "the type of spans must be a subclass of tuple");
         return NULL;
     }
-    Spans spans = {
-        .list = PyList_New(0),
-        .type = (PyTypeObject *)type,
-        .new_span = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new),
-        .arguments = PyTuple_New(1),
-    };
-    if (spans.list == NULL || spans.arguments == NULL || merge(&spans, ends, owners, message) < 0)
+    Spans spans = {.list = PyList_New(0), .type = (PyTypeObject *)type};
+    if (spans.list == NULL || merge(&spans, ends, owners, message) < 0)
         Py_CLEAR(spans.list);
-    Py_XDECREF(spans.arguments);
     return spans.list;
 }

@@ -27,7 +27,10 @@ static PyObject *owner_of(const Wrapping *wrapping, PyObject *key)
         PyTuple_SetItem(path, at, Py_NewRef(PyTuple_GetItem(wrapping->path, at)));
     PyTuple_SetItem(path, size, Py_NewRef(key));
     PyObject *owner = PyTuple_Pack(2, wrapping->message, path);
+    PyObject_GC_UnTrack(path);
     Py_DECREF(path);
+    if (owner != NULL)
+        PyObject_GC_UnTrack(owner);
     return owner;
 }
 
@@ -56,6 +59,9 @@ static PyObject *wrap(const Wrapping *wrapping, PyObject *key, PyObject *value)
     PyObject *wrapped = owner == NULL ? NULL : instance_of(wrapping, value);
     if (wrapped != NULL && PyObject_SetAttr(wrapped, wrapping->owner_name, owner) < 0)
         Py_CLEAR(wrapped);
+    if (wrapped != NULL && !PyDict_CheckExact(value) && !PyList_CheckExact(value))
+        /* The garbage collector need not visit it: it refers only to its owner, which is texts and numbers. */
+        PyObject_GC_UnTrack(wrapped);
     Py_XDECREF(owner);
     return wrapped;
 }

@@ -15,7 +15,7 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -184,18 +184,31 @@ def harmony(header: str, body: str) -> str:
     return f"<|channel|>commentary{header}<|message|>{body}<|call|>"
 
 
+LISTS = [
+    (key, *tool_format.call)
+    for key, tool_format in TOOL_FORMATS.items()
+    if tool_format.layout is TurnLayout.LISTS and tool_format.call
+]
+"""The formats with JSON lists, and the markers around them."""
+
 BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     "hermes": [
         ("<tool_call>", [(None, None, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [(None, None, UNCLOSED)]),
-        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, UNCLOSED)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, OK)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [("a", None, UNCLOSED)]),
+        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, OK)]),
         (hermes(""), [(None, None, INVALID)]),
         (hermes("get the weather"), [(None, None, INVALID)]),
-        (hermes('{"name": "a", "arguments": {"x": 1}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}} '), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}\n{"name": "b"}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [(None, None, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}} '), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
+        (hermes('```json\n{"name": "a"}\n```'), [("a", {}, OK)]),
+        (hermes('{"name": "functions.search"}'), [("search", {}, OK)]),
+        (hermes('{"name": "functions.a"}'), [("functions.a", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": 1}]'), [(None, None, MISSING)]),
+        (hermes('[{"name": "a"}, junk]'), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [("a", None, INVALID)]),
         (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
         (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
         (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
@@ -214,7 +227,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
         (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
         (hermes('{"name": "a", "arguments": {"x": "1\n2"}}'), [("a", {"x": "1\n2"}, OK)]),
-        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), (None, None, INVALID)]),
+        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), ("b", None, INVALID)]),
         ("</tool_call>", []),
     ],
     "qwen_xml": [
@@ -360,7 +373,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
         (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
-            [("a", {}, UNCLOSED)],
+            [("a", {}, OK)],
         ),
         (deepseek("a{}"), [(None, None, MALFORMED)]),
         (deepseek(""), [(None, None, MALFORMED)]),
@@ -401,6 +414,45 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
+    ],
+    **{
+        key: [
+            (opener, [(None, None, UNCLOSED)]),
+            (
+                f'{opener}[{{"name": "a"}}, {{"name": "b", "arguments": {{"x": 1}}}}]{closer}',
+                [("a", {}, OK), ("b", {"x": 1}, OK)],
+            ),
+            (f'{opener} {{"name": "a"}} {closer}', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}]<|stop|>[{{"name": "b"}}]', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}, {{"name": "b", "argu', [("a", {}, OK), ("b", None, UNCLOSED)]),
+            (f'{opener}[{{"name": "a", "arguments": {{}}', [("a", None, UNCLOSED)]),
+            (f'{opener}[{{"tool_name": "a", "parameters": {{"x": 1}}}}]', [("a", {"x": 1}, OK)]),
+            (f'{opener}[{{"name": 1}}, {{"x": 1}}]{closer}', [(None, {}, MISSING), (None, {}, MISSING)]),
+            (f'{opener}[{{"name": "a", "arguments": [1]}}]{closer}', [("a", "[1]", INVALID)]),
+            (f"{opener}junk<|stop|>", [(None, None, UNCLOSED if closer else INVALID)]),
+            (f"{opener}[]{closer}<|stop|>", [(None, None, MISSING)]),
+        ]
+        for key, opener, closer in LISTS
+    },
+    "mistral": [
+        ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a", [("a", {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a<|stop|>", [("a", {}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1}', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1', [("a", '{"x": 1', UNCLOSED)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1<|stop|>', [("a", '{"x": 1', INVALID)]),
+        ('[TOOL_CALLS]a{"x": 1}[TOOL_CALLS]b[ARGS]{}<|stop|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('[TOOL_CALLS]a{"x": "[ARGS]"}<|stop|>', [("a", {"x": "[ARGS]"}, OK)]),
+        ('[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": 1}<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1} and then<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        (
+            '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
+            [("a", {}, OK), ("b", {}, OK)],
+        ),
+        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [(None, None, UNCLOSED)]),
     ],
     "hy3": [
         ("<tool_calls:opensource>", [(None, None, UNCLOSED)]),
@@ -561,6 +613,8 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
     "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
     "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "mistral": lambda value: f"[TOOL_CALLS]a[ARGS]{value}<|stop|>",
+    "mistral_list": lambda value: f'[TOOL_CALLS][{{"name": "a", "arguments": {value}}}]',
     "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
 }
 """A call with a JSON value as its arguments, in the formats with JSON arguments."""

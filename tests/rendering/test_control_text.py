@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from array import array
 from typing import Any
@@ -181,6 +182,14 @@ def test_special_tokens_are_found_alike_in_c_and_in_python(tokens: frozenset[str
     found = find_special_tokens(text, tokens)
     assert found == find_in_python(text, tokens)
     assert all(type(match) is TokenMatch for match in found)
+
+
+@needs_c
+def test_the_garbage_collector_visits_no_special_tokens_and_no_spans_of_a_render() -> None:
+    trace = renderer_of("template").trace([{"role": "user", "content": "a<|end|>b"}])
+    leaves = [*find_special_tokens(trace.text, frozenset({"<|end|>"})), *trace.spans]
+    assert len(leaves) > 4
+    assert not any(map(gc.is_tracked, leaves))
 
 
 @needs_c

@@ -157,6 +157,36 @@ def _harmony(calls: Sequence[Call]) -> str:
     return "<|call|><|start|>assistant".join(texts) + "<|call|>"
 
 
+def _list_of(opener: str, closer: str) -> Callable[[Sequence[Call]], str]:
+    """Return a function that formats calls as a JSON list between markers."""
+
+    def format_list(calls: Sequence[Call]) -> str:
+        objects = [
+            {"name": call.name, "arguments": dict(call.arguments), **({"id": call.id} if call.id else {})}
+            for call in calls
+        ]
+        return opener + _dump(objects) + closer
+
+    return format_list
+
+
+def _mistral(calls: Sequence[Call]) -> str:
+    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_dump(dict(call.arguments))}" for call in calls)
+
+
+def _command(calls: Sequence[Call]) -> str:
+    objects = [
+        _dump({"tool_call_id": call.id or str(number), "tool_name": call.name, "parameters": dict(call.arguments)})
+        for number, call in enumerate(calls)
+    ]
+    return "<|START_ACTION|>[\n    " + ",\n    ".join(objects) + "\n]<|END_ACTION|>"
+
+
+def _command_r(calls: Sequence[Call]) -> str:
+    objects = [_dump({"tool_name": call.name, "parameters": dict(call.arguments)}) for call in calls]
+    return "Action:\n```json\n[\n    " + ",\n    ".join(objects) + "\n]```"
+
+
 _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "hermes": _hermes,
     "qwen_xml": lambda calls: _xml(calls, ("<tool_call>", "</tool_call>"), "\n"),
@@ -168,6 +198,13 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
     "minimax": _minimax,
+    "jamba": _list_of("<tool_calls>", "</tool_calls>"),
+    "mistral_list": _list_of("[TOOL_CALLS]", ""),
+    "mistral": _mistral,
+    "command": _command,
+    "command_r": _command_r,
+    "granite": _list_of("<|tool_call|>", ""),
+    "phi4_mini": _list_of("functools", ""),
     "minimax_m3": _minimax_m3,
     "step3": _step3,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),

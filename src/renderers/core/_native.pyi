@@ -1,4 +1,5 @@
 from array import array
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
@@ -12,8 +13,8 @@ def attribute(
     text: str,
     ids: array[int],
     sizes: array[int],
-    borders: list[int],
-    ends: list[int],
+    borders: array[int],
+    ends: array[int],
     labels: tuple[tuple[object, ...], ...],
     run: type[_Run],
     /,
@@ -25,15 +26,19 @@ def fill(entries: bytearray, texts: bytes, ends: array[int], markers: bytes, /) 
 def join(
     ids: list[int], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
+def join_pieces(
+    pieces: list[bytes], marks: list[_Match], added_tokens: Mapping[str, int], /
+) -> tuple[bytes, bytes]: ...
 def locate(
     text: str,
     ids: array[int],
     sizes: array[int],
-    borders: list[int],
-    ends: list[int],
+    borders: array[int],
+    ends: array[int],
     places: list[int],
     /,
 ) -> tuple[list[int], list[int]] | list[int] | int: ...
+def split_text(text: str, marks: list[_Match], /) -> tuple[bytes, list[str]]: ...
 def copy_json(value: Any, depth: int, /) -> Any: ...
 def same_json(value: Any, plain: Any, /) -> bool: ...
 def json_text(value: object, /) -> str | None: ...

@@ -91,6 +91,8 @@ class Grammar:
     """The edges of content that is the last field of a turn."""
     content_before_calls: Edges = NO_EDGES
     """The edges of content before tool calls."""
+    response: MarkerPair | None = None
+    """The markers around content."""
     tools: str | None = None
     """The key of the tool format."""
     section: MarkerPair | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from renderers.core.native import native
@@ -56,7 +56,7 @@ class Pieces(NamedTuple):
 NO_PIECES = Pieces.of([])
 
 
-class PieceTexts(dict[int, str]):
+class PieceTexts(Mapping[int, str]):
     """The byte texts of the ids that were joined so far, looked up in the vocabulary when first needed.
 
     `overrides` are byte texts of certain ids. Texts beyond a number are not kept: any number may be an id.
@@ -66,14 +66,24 @@ class PieceTexts(dict[int, str]):
     """
 
     def __init__(self, texts: Mapping[int, str], overrides: Mapping[int, str]) -> None:
-        super().__init__(overrides)
         self._texts = texts
+        # The garbage collector does not visit the entries of a dict of texts, but it does those of a subclass.
+        self._kept: dict[int, str] = dict(overrides)
 
-    def __missing__(self, number: int) -> str:
-        text = self._texts[number]
-        if len(self) < _CACHED_TEXTS:
-            self[number] = text
+    def __getitem__(self, number: int) -> str:
+        try:
+            return self._kept[number]
+        except KeyError:
+            text = self._texts[number]
+        if len(self._kept) < _CACHED_TEXTS:
+            self._kept[number] = text
         return text
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def join(self, ids: list[int], first: int = 0) -> Pieces | None:
         """Return the pieces of some ids. None if any of them is negative or larger than an id can be."""

@@ -165,6 +165,9 @@ def _member(source: Mapping[str, Any], root: Mapping[str, Any], name: str) -> Sc
     return Schema.parse({"anyOf": named or others}, root=root)
 
 
+NO_SCHEMAS = ToolSchemas(None)
+
+
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:
     """Convert a text to a type that a schema allows. Return the value, and True if it fits the schema.
 

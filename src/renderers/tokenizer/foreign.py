@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from renderers.core.lazy import lazy
 from renderers.tokenizer.encoding.alignment import aligned_offsets
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece
+from renderers.tokenizer.encoding.piece_cache import PackedIds, TokenPlaces, pack_ids
 from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.foreign_texts import ForeignTexts, attempt
 from renderers.tokenizer.vocab import reserved_among
@@ -123,13 +123,17 @@ class ForeignVocab:
     digest = lazy[frozenset[tuple[str, int]]](lambda self: frozenset(self.added_tokens.items()))
     """A value that is equal for tokenizers with equal reserved tokens."""
 
-    def encode_pieces(self, texts: Iterable[str]) -> list[EncodedPiece]:
+    def encode_pieces(self, texts: Iterable[str]) -> list[PackedIds]:
         """Encode texts, each on its own, adding no special tokens."""
-        return [EncodedPiece(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+        return [pack_ids(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
 
     def keeps(self, text: str) -> bool:  # noqa: ARG002
         """Return False: a wrapped class may change any text."""
         return False
+
+    def places(self, text: str) -> TokenPlaces:
+        """Return the places of the tokens of a text. `UnalignedError` as `offsets`."""
+        return TokenPlaces.of_offsets(self.offsets(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end character of each token of a text.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -18,7 +19,7 @@ from renderers.tokenizer.encoding.byte_text import (
     texts_of_bytes,
     texts_of_pieces,
 )
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
 from renderers.tokenizer.engines.base import encode_with
@@ -68,26 +69,23 @@ class Vocab:
             check_text(text)
             raise
 
-    def encode_pieces(self, texts: Sequence[str]) -> list[EncodedPiece]:
-        """Encode texts without isolating tokens in them, each on its own, adding no special tokens.
-
-        The results are shared with the cache. Do not modify them.
-        """
+    def encode_pieces(self, texts: Sequence[str]) -> list[PackedIds]:
+        """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
         pieces = self._piece_cache.lookup(texts)
         return [pieces[text] for text in texts]
 
     @lazy
-    def _piece_cache(self) -> PieceCache[EncodedPiece]:
+    def _piece_cache(self) -> PieceCache[PackedIds]:
         # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
         backend, engines = self.backend, self.engines
 
-        def encode(texts: list[str]) -> Iterable[EncodedPiece]:
+        def encode(texts: list[str]) -> list[PackedIds]:
             def otherwise(rest: list[int]) -> list[list[int]]:
                 return encode_batch(backend, [texts[at] for at in rest])
 
-            return map(EncodedPiece, encode_with(engines.engine_for(texts), texts, otherwise))
+            return encode_with(engines.engine_for(texts), texts, otherwise)
 
-        return PieceCache(encode, size=size_of_piece)
+        return PieceCache(encode, size=sys.getsizeof)
 
     @lazy
     def engines(self) -> EngineChoice:
@@ -114,13 +112,19 @@ class Vocab:
     def id_of(self, token: str | None) -> int | None:
         return None if token is None else self.backend.token_to_id(token)
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end character of each token of a text, adding no special tokens."""
-        return self.encode(text, add_special_tokens=False).offsets
+    def places(self, text: str) -> TokenPlaces:
+        """Return the places of the tokens of a text, adding no special tokens."""
+        return self._places_cache.lookup([text])[text]
 
-    def normalized(self, text: str) -> str:
-        normalizer = self.backend.normalizer
-        return text if normalizer is None else normalizer.normalize_str(text)
+    @lazy
+    def _places_cache(self) -> PieceCache[TokenPlaces]:
+        backend = self.backend
+
+        def find(texts: list[str]) -> list[TokenPlaces]:
+            encoded = (backend.encode(text, add_special_tokens=False) for text in texts)
+            return [TokenPlaces.of_offsets(encoding.offsets) for encoding in encoded]
+
+        return PieceCache(find, size=size_of_places)
 
     @lazy
     def token_texts(self) -> TokenTexts:
@@ -144,7 +148,17 @@ class Vocab:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
         if not self.byte_level:
             return "▁" not in text
-        return (self._composes and NFC_KEEPS.fullmatch(text) is not None) or self.normalized(text) == text
+        return (self._composes and NFC_KEEPS.fullmatch(text) is not None) or self._kept_texts.lookup([text])[text]
+
+    @lazy
+    def _kept_texts(self) -> PieceCache[bool]:
+        """Whether the normalizer changes a text, for those with unusual characters."""
+        normalizer = self.backend.normalizer
+
+        def find(texts: list[str]) -> list[bool]:
+            return [normalizer is None or normalizer.normalize_str(text) == text for text in texts]
+
+        return PieceCache(find, size=sys.getsizeof)
 
     _composes = lazy[bool](lambda self: {"NFC"}.issuperset(component_types(self.backend.normalizer)))
     """True if the normalizer is NFC, or there is none."""

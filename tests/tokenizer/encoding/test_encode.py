@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, normalizers
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
-from renderers.core.spans import Channel, LabelledSpan
+from renderers.core.spans import Channel, LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
 from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import (
@@ -25,15 +25,18 @@ from renderers.tokenizer.encoding.encode import (
     cut_at_isolating_tokens,
     cut_at_own,
     encode_texts,
+    join_in_python,
     locate_marks,
+    split_in_python,
 )
 from renderers.tokenizer.encoding.locate import EncodedText
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece
+from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
 
 LONG = 1_000
+needs_c = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
 
 
 def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str]:
@@ -78,11 +81,16 @@ def check_plain(tokenizer: LoadedTokenizer, text: str) -> None:
     cuts = Cuts([], tokenizer.vocab.plain)
     ids = encode(tokenizer, text, cuts).ids.tolist()
     assert reserved.isdisjoint(ids)
-    assert spaced(tokenizer.decode(ids)) == spaced(tokenizer.vocab.normalized(text))
+    assert spaced(tokenizer.decode(ids)) == spaced(normalized(tokenizer, text))
     marks = find_special_tokens(text, tokenizer.vocab.reserved_texts)
     for mark, (start, end) in zip(marks, locate_marks(tokenizer, encode(tokenizer, text, cuts), marks), strict=True):
         assert start < end
         assert spaced(mark.text) in spaced(tokenizer.decode(ids[start:end]))
+
+
+def normalized(tokenizer: LoadedTokenizer, text: str) -> str:
+    normalizer = tokenizer.vocab.backend.normalizer
+    return text if normalizer is None else str(normalizer.normalize_str(text))
 
 
 def spaced(text: str) -> str:
@@ -198,14 +206,18 @@ def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
 
 
 def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = load_tokenizer(EMBEDDED)
-    text = "naïve text, 你好 and more of it " * 20
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.normalizer = normalizers.NFC()
+    tokenizer = adopt_tokenizer(backend)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    text = "naïve text, 你好 and e\u0301 more of it " * 20
     labels = [LabelledSpan(0, 300, 0, (), Channel.CONTENT, True, True)]
     labels.append(LabelledSpan(300, len(text), 1, (), Channel.CONTENT, False, True))
     encoded = encode(tokenizer, text, Cuts([]))
     first = attribute(tokenizer, encoded, labels)
-    for name in ("encode", "offsets", "normalized"):
-        monkeypatch.setattr(Vocab, name, None)
+    for cache in (tokenizer.vocab._places_cache, tokenizer.vocab._kept_texts):
+        assert cache._young
+        monkeypatch.setattr(cache, "_encode", None)
     assert attribute(tokenizer, encoded, labels) == first
 
 
@@ -216,13 +228,68 @@ def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyP
     calls = []
     encode_pieces = Vocab.encode_pieces
 
-    def counted(vocab: Vocab, pieces: list[str]) -> list[EncodedPiece]:
+    def counted(vocab: Vocab, pieces: list[str]) -> list[PackedIds]:
         calls.append(pieces)
         return encode_pieces(vocab, pieces)
 
     monkeypatch.setattr(Vocab, "encode_pieces", counted)
     assert encode_texts(tokenizer, [(text, at_walls(tokenizer, text)) for text in texts]) == alone
     assert calls == [["a", "b", "no token"]]
+
+
+MARKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from(["<a>", "<b>"])), max_size=5)
+ADDED = {"<a>": 7, "<b>": 2**32 - 1}
+
+
+def in_order(rows: list[tuple[int, int, str]]) -> list[TokenMatch]:
+    marks: list[TokenMatch] = []
+    for gap, size, token in rows:
+        start = gap + (marks[-1].end if marks else 0)
+        marks.append(TokenMatch(start, start + size, token))
+    return marks
+
+
+@needs_c
+@given(st.text(max_size=40), MARKS, st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=4), min_size=6, max_size=6))
+def test_c_cuts_and_joins_as_python_does(text: str, rows: list[tuple[int, int, str]], ids: list[list[int]]) -> None:
+    from renderers.core._native import join_pieces, split_text
+
+    marks = [mark for mark in in_order(rows) if mark.end <= len(text)]
+    assert split_text(text, marks) == split_in_python(text, marks)
+    pieces = list(map(pack_ids, ids[: len(marks) + 1]))
+    assert join_pieces(pieces, marks, ADDED) == join_in_python(pieces, marks, ADDED)
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "marks", [[(2, 1, "<a>")], [(0, 9, "<a>")], [(-1, 0, "<a>")], [(1, 2, "<a>"), (0, 1, "<a>")], [(0, 1)], ["<a>"]]
+)
+def test_matches_that_are_not_in_the_text_are_refused(marks: Any) -> None:
+    from renderers.core._native import split_text
+
+    with pytest.raises(ValueError, match="in order and within the text"):
+        split_text("abc", marks)
+
+
+@needs_c
+@pytest.mark.parametrize(
+    ("pieces", "marks", "error"),
+    [
+        ([b""], [(0, 1, "<a>")], ValueError),
+        ([b"", b"abc"], [(0, 1, "<a>")], TypeError),
+        ([b"", "abcd"], [(0, 1, "<a>")], TypeError),
+        ([b"", b""], ["<a>"], TypeError),
+        ([b"", b""], [(0, 1, "<c>")], KeyError),
+        ([b"", b""], [(0, 1, "large")], OverflowError),
+        ([b"", b""], [(0, 1, "text")], TypeError),
+    ],
+)
+def test_pieces_that_do_not_fit_are_refused(pieces: Any, marks: Any, error: type[Exception]) -> None:
+    from renderers.core._native import join_pieces
+
+    added: Any = {**ADDED, "large": 2**32, "text": "1"}
+    with pytest.raises(error):
+        join_pieces(pieces, marks, added)
 
 
 SPANS = st.lists(
@@ -248,7 +315,7 @@ def test_labels_that_are_empty_or_alike_are_merged_as_in_python(text: str, rows:
     assert all(type(run) is TokenRun for run in runs)
 
 
-@pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+@needs_c
 @pytest.mark.parametrize(
     ("labels", "run"),
     [
@@ -264,4 +331,4 @@ def test_labels_that_do_not_fit_are_rejected(labels: list[Any], run: Any) -> Non
     from renderers.core._native import attribute
 
     with pytest.raises((TypeError, ValueError)):
-        attribute("ab", array("I", [1]), array("I", [0, 3]), [0, 2], [1], tuple(labels), run)
+        attribute("ab", array("I", [1]), array("I", [0, 3]), array("q", [0, 2]), array("q", [1]), tuple(labels), run)

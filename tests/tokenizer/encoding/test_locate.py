@@ -15,6 +15,7 @@ from renderers.core.native import COMPILED
 from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import Cuts, cut_at_own, encode_texts
 from renderers.tokenizer.encoding.locate import EncodedText, _aligned, _PieceTokens, _sized, locate, locate_in_python
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
 from tests.tokenizer.encoding.test_encode import at_walls, with_control_texts
@@ -58,7 +59,7 @@ def test_places_by_sizes_are_those_of_the_tokenizer(name: str, hub: object) -> N
     texts = [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
     sized = 0
     for text, piece in zip(texts, vocab.encode_pieces(texts), strict=True):
-        by_sizes = _sized(vocab, piece, text)
+        by_sizes = _sized(vocab, unpack_ids(piece), text)
         if by_sizes is None:
             continue
         sized += 1
@@ -86,7 +87,7 @@ def test_inputs_that_do_not_fit_are_rejected_or_reported(
     from renderers.core._native import locate
 
     try:
-        found = locate(text, array("I", ids), array("I", sizes), borders, ends, places)
+        found = locate(text, array("I", ids), array("I", sizes), array("q", borders), array("q", ends), places)
     except (ValueError, UnicodeEncodeError):
         return
     if isinstance(found, tuple):
@@ -103,19 +104,20 @@ def test_only_lists_of_ints_are_accepted(places: Any) -> None:
     from renderers.core._native import locate
 
     with pytest.raises((TypeError, ValueError)):
-        locate("ab", array("I", [1]), array("I", [0, 3]), [0, 2], [1], places)
+        locate("ab", array("I", [1]), array("I", [0, 3]), array("q", [0, 2]), array("q", [1]), places)
 
 
 @needs_c
 def test_unknown_sizes_are_reported_before_anything_else() -> None:
     from renderers.core._native import locate
 
-    assert locate("ab", array("I", [1, 4]), array("I", [0, 0]), [0, 2], [2], [1]) == [1, 4]
-    assert locate("ab", array("I", [1]), array("I", [0, 2]), [0, 2], [1], [1]) == 0
+    assert locate("ab", array("I", [1, 4]), array("I", [0, 0]), array("q", [0, 2]), array("q", [2]), [1]) == [1, 4]
+    assert locate("ab", array("I", [1]), array("I", [0, 2]), array("q", [0, 2]), array("q", [1]), [1]) == 0
 
 
 def test_a_text_without_parts_has_no_tokens() -> None:
     vocab = load_tokenizer(EMBEDDED).vocab
     (piece,) = vocab.encode_pieces(["ab"])
-    encoded = EncodedText("ab", array("I", piece.ids), [0, 2], [len(piece.ids)], [piece], None)
+    ids = array("I", piece)
+    encoded = EncodedText("ab", ids, array("q", [0, 2]), array("q", [len(ids)]), None)
     assert locate(vocab, encoded, []) == ([], [])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from array import array
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, pack_ids
 
 CAPACITY = 8 * (sys.getsizeof("") + 20)
 """Room for some eight short texts."""
@@ -74,13 +73,13 @@ def test_threads_share_it() -> None:
         assert all(threads.map(run, range(8)))
 
 
-def test_the_bytes_of_texts_ids_and_places_are_bounded() -> None:
-    def encode(texts: list[str]) -> list[EncodedPiece]:
-        return [EncodedPiece(array("I", map(ord, text))) for text in texts]
+def test_the_bytes_of_texts_and_ids_are_bounded() -> None:
+    def encode(texts: list[str]) -> list[PackedIds]:
+        return [pack_ids(map(ord, text)) for text in texts]
 
-    cache = PieceCache(encode, size=size_of_piece)
+    cache = PieceCache(encode, size=sys.getsizeof)
     for number in range(150):
         cache.lookup([f"{number} " + "x" * 100_000])
     kept = {**cache._young, **cache._old}
-    size = sum(sys.getsizeof(text) + 12 * len(piece.ids) for text, piece in kept.items())
+    size = sum(sys.getsizeof(text) + len(piece) for text, piece in kept.items())
     assert 2**24 < size <= 2 * 2**24 + 1_400_000

@@ -16,6 +16,7 @@ from tokenizers import __version__ as tokenizers_version
 
 from renderers import EMBEDDED, adopt_tokenizer, create_renderer, load_tokenizer
 from renderers.core.options import BpeEngineName
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.engines import select as module
 from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError, fastokens_engine
 from renderers.tokenizer.engines.select import EngineChoice
@@ -168,10 +169,10 @@ def test_a_forked_child_uses_the_engine_of_its_parent() -> None:
     tokenizer = load_tokenizer(EMBEDDED, bpe_engine="fastokens")
     text = "some text é 中 " * 50_000
     due = tokenizer.encode(text, add_special_tokens=False)
-    assert list(tokenizer.vocab.encode_pieces([text])[0].ids) == due
+    assert list(unpack_ids(tokenizer.vocab.encode_pieces([text])[0])) == due
 
     def child() -> None:
-        ids = list(tokenizer.vocab.encode_pieces([text + "!", text])[1].ids)
+        ids = list(unpack_ids(tokenizer.vocab.encode_pieces([text + "!", text])[1]))
         sys.exit(0 if ids == due and tokenizer.bpe_engine.name == "fastokens" else 1)
 
     assert exit_code_of(child) == 0
@@ -195,7 +196,7 @@ def test_threads_get_the_same_ids_before_and_after_it_takes_over(monkeypatch: py
     texts = [text for text in texts if not any(token in text for token in vocab.added_tokens)]
     due = [encoding.ids for encoding in vocab.backend.encode_batch_fast(texts, add_special_tokens=False)]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda text: list(vocab.encode_pieces([text])[0].ids), texts * 3))
+        found = list(threads.map(lambda text: list(unpack_ids(vocab.encode_pieces([text])[0])), texts * 3))
     assert found == due * 3
     wait_for_threads()
     assert vocab.engines.status.name == "fastokens"

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
-from renderers.parsing.lenient_json import JsonError, member_text, read_json
+from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
 MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
+
+NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
+"""The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
@@ -64,13 +67,22 @@ def head_before(payload: Payload, marker: str, *, to_name: Callable[[str], str] 
     return CallHead() if text is None else CallHead(to_name(text.strip()), start, start)
 
 
+class FoundCalls(NamedTuple):
+    """The spans of calls in a text. `broken` is True if the last one is broken or cut off."""
+
+    spans: Sequence[tuple[int, int]]
+    broken: bool = False
+
+
 class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 
     MARKERS = "markers"
-    """Markers enclose the reasoning and the calls."""
+    """Markers enclose the reasoning and each call."""
+    LISTS = "lists"
+    """As `MARKERS`, but the text between two markers can hold several calls."""
     BARE_CALLS = "bare_calls"
-    """As `MARKERS`, but calls have no markers: a whole turn is one call or several."""
+    """As `LISTS`, and calls can have no markers: a whole turn, or all of it after the reasoning, is calls."""
     MESSAGES = "messages"
     """A turn is several messages, and a call is one of them."""
 
@@ -81,11 +93,18 @@ class ToolFormat:
 
     key: str
     call: MarkerPair | None
-    """The markers around each call. None if calls have no markers."""
+    """The markers around each call, or around all calls of a list. None if calls have no markers.
+
+    A call with an empty closing marker ends at the next opening marker, at a stop token, or with the completion.
+    """
     section: MarkerPair | None = None
     """The markers around all calls of a turn."""
+    variants: tuple[MarkerPair, ...] = ()
+    """Other markers around calls, which models write as well."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call."""
+    openings: tuple[str, ...] = ()
+    """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""
@@ -101,15 +120,39 @@ class ToolFormat:
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
     read_head: Callable[[Payload], CallHead]
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
+    find: Callable[[Payload], FoundCalls | None] | None = None
+    """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
+
+
+def list_calls_in(payload: Payload) -> FoundCalls | None:
+    """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
+
+    >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
+    FoundCalls(spans=[(1, 14), (16, 28)], broken=True)
+    """
+    byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
+    shallow = is_shallow(byte_text)
+    while (start := byte_text.find("{", position)) >= 0:
+        try:
+            _, position = read_json_prefix(byte_text, start, shallow=shallow)
+        except JsonError:
+            return FoundCalls([*spans, (start, len(byte_text))], broken=True)
+        spans.append((start, position))
+    return FoundCalls(spans) if spans else None
 
 
 def name_of(value: Any) -> str | None:
     """Return the name in a JSON object that describes a call. None if it has none."""
-    name = value.get("name") if isinstance(value, dict) else None
+    name = first_member(value, NAMES) if isinstance(value, dict) else None
     return name if isinstance(name, str) and name else None
 
 
-def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ParsedToolCall:
+def first_member(value: dict[str, Any], keys: Sequence[str]) -> Any:
+    """Return the value of the first key that is present. None if there is none."""
+    return next((value[key] for key in keys if key in value), None)
+
+
+def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "parameters")) -> ParsedToolCall:
     """Return the call that a JSON object with a name and arguments describes.
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
@@ -121,7 +164,19 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ParsedToolCal
     parsed, status = value[present[0]] if present else {}, OK
     if not isinstance(parsed, dict):
         parsed, status = read_arguments(member_text(text, present[0]))
-    return named_call(name_of(value), parsed, status)
+    call_id = first_member(value, IDS)
+    return named_call(name_of(value), parsed, status, call_id if isinstance(call_id, str) and call_id else None)
+
+
+def read_json_call(payload: Payload) -> ParsedToolCall:
+    """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
+    text = payload.text()
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1] if fenced else text
+    try:
+        return call_of(read_json(text), text)
+    except JsonError:
+        return failed_call(INVALID, read_json_head(payload).name)
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:
@@ -153,7 +208,11 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
     return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
 
 
-_HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*', re.DOTALL)
+_FENCED = re.compile(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_HEAD = re.compile(
+    rf'\s*\{{\s*(?:"(?:tool_call_)?id"\s*:\s*{_STRING}\s*,\s*)?"(?:tool_)?name"\s*:\s*({_STRING})\s*', re.DOTALL
+)
 _ARGUMENTS = re.compile(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
 
 

@@ -6,7 +6,7 @@ import codecs
 import itertools
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 
 from tokenizers import Tokenizer
 
@@ -80,7 +80,7 @@ class ByteTexts:
         return (self.joined[start:end] for start, end in itertools.pairwise((0, *self.ends)))
 
 
-class TokenTexts(dict[int, str]):
+class TokenTexts(Mapping[int, str]):
     """The byte text of each id of a vocabulary, looked up when it is first needed.
 
     A conversation has few different tokens, and the texts of a whole vocabulary take a tenth of a second. An id
@@ -92,10 +92,27 @@ class TokenTexts(dict[int, str]):
     """
 
     def __init__(self, text_of: Callable[[int], str | None]) -> None:
-        super().__init__()
         self._text_of = text_of
+        # The garbage collector does not visit the entries of a dict of texts, but it does those of a subclass.
+        self._kept: dict[int, str] = {}
 
-    def __missing__(self, number: int) -> str:
+    def __getitem__(self, number: int) -> str:
+        try:
+            return self._kept[number]
+        except KeyError:
+            return self._look_up(number)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keys(self) -> KeysView[int]:
+        """Return the ids that were looked up so far, as a set."""
+        return self._kept.keys()
+
+    def _look_up(self, number: int) -> str:
         try:
             text = self._text_of(number)
         except OverflowError:
@@ -103,7 +120,7 @@ class TokenTexts(dict[int, str]):
             text = None
         if text is None:
             return UNKNOWN
-        return self.setdefault(number, text)
+        return self._kept.setdefault(number, text)
 
 
 def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:

@@ -8,10 +8,11 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from renderers.core.native import native
 from renderers.core.spans import Channel, LabelledSpan, TokenMatch
 from renderers.core.tokens import TokenRun
 from renderers.tokenizer.encoding.locate import EncodedText, call_native, locate, locate_in_python
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece
+from renderers.tokenizer.encoding.piece_cache import PackedIds
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.tokenizer import LoadedTokenizer
@@ -21,7 +22,6 @@ AnyTokenizer = LoadedTokenizer | ForeignTokenizer
 # Python counts four more characters as spaces than the Rust library.
 _SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(dict.fromkeys(range(0x1C, 0x20)))
 _AFTER = re.compile(f"[{re.escape(_SPACES)}]*")
-_NO_TOKENS = EncodedPiece(array("I"))
 
 
 class Cuts(NamedTuple):
@@ -52,7 +52,7 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     """Encode rendered texts, adding no special tokens. All pieces between isolating tokens are encoded in one call."""
     vocab = tokenizer.vocab
-    split = [_split(text, cuts) for text, cuts in texts]
+    split = [split_text(text, cuts.marks) for text, cuts in texts]
     shared: list[str] = []
     for (_, cuts), (_, between) in zip(texts, split, strict=True):
         if cuts.plain is None:
@@ -63,31 +63,44 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
         own = encoded
         if cuts.plain is not None:
             own = iter(cuts.plain.encode(list(filter(None, between)), first=bool(between[0])))
-        pieces = [next(own) if piece else _NO_TOKENS for piece in between]
-        joined.append(_join(vocab.added_tokens, text, cuts, borders, pieces))
+        pieces = [next(own) if piece else b"" for piece in between]
+        ids, ends = join_pieces(pieces, cuts.marks, vocab.added_tokens)
+        joined.append(EncodedText(text, array("I", ids), array("q", borders), array("q", ends), cuts.plain))
     return joined
 
 
-def _split(text: str, cuts: Cuts) -> tuple[list[int], list[str]]:
-    """Return the borders of the parts of a text, and the pieces: the texts between the matches."""
-    borders = [0]
-    for start, end, _ in cuts.marks:
-        borders += (start, end)
+def split_in_python(text: str, marks: list[TokenMatch], /) -> tuple[bytes, list[str]]:
+    """Return the borders of the parts of a text as signed integers of 64 bits, and the texts between the matches.
+
+    The matches must be in order and within the text.
+    """
+    borders = array("q", [0])
+    for start, end, _ in marks:
+        borders.extend((start, end))
     borders.append(len(text))
-    return borders, [text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True)]
+    return borders.tobytes(), [text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True)]
 
 
-def _join(
-    added_tokens: Mapping[str, int], text: str, cuts: Cuts, borders: list[int], pieces: list[EncodedPiece]
-) -> EncodedText:
-    ids = array("I", pieces[0].ids)
-    ends = [len(ids)]
-    for (_, _, token), piece in zip(cuts.marks, pieces[1:], strict=True):
+def join_in_python(
+    pieces: list[PackedIds], marks: list[TokenMatch], added_tokens: Mapping[str, int], /
+) -> tuple[PackedIds, bytes]:
+    """Return the ids of pieces with the ids of the matches between them, and the number of ids up to the end of each.
+
+    The ends are signed integers of 64 bits.
+    """
+    ids = array("I", pieces[0])
+    ends = array("q", [len(ids)])
+    for (_, _, token), piece in zip(marks, pieces[1:], strict=True):
         ids.append(added_tokens[token])
         ends.append(len(ids))
-        ids.extend(piece.ids)
+        ids.frombytes(piece)
         ends.append(len(ids))
-    return EncodedText(text, ids, borders, ends, pieces, cuts.plain)
+    return ids.tobytes(), ends.tobytes()
+
+
+split_text, join_pieces = (
+    (split_in_python, join_in_python) if native is None else (native.split_text, native.join_pieces)
+)
 
 
 Runs = tuple[tuple[TokenRun, ...], tuple[int, ...]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 import itertools
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from renderers.core.native import native
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece, TokenPlaces
+from renderers.tokenizer.encoding.piece_cache import TokenPlaces
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.foreign import ForeignVocab
 from renderers.tokenizer.vocab import Vocab
@@ -22,16 +22,15 @@ class EncodedText(NamedTuple):
 
     text: str
     ids: array[int]
-    borders: list[int]
+    borders: array[int]
     """The start of each part, and the end of the last."""
-    ends: list[int]
+    ends: array[int]
     """The number of ids up to the end of each part."""
-    pieces: list[EncodedPiece]
-    """The parts with even numbers."""
     plain: PlainEncoder | None
     """The encoder of the pieces; None for that of the vocabulary."""
 
     def piece_text(self, number: int) -> str:
+        """Return the text of a part with an even number."""
         return self.text[self.borders[2 * number] : self.borders[2 * number + 1]]
 
 
@@ -114,35 +113,29 @@ def _is_unchanged(vocab: AnyVocab, encoded: EncodedText) -> bool:
     """Return True if no normalizer changed the text, so that the sizes of tokens can add up to it."""
     if encoded.text.isascii():
         return True
-    return all(_keeps(vocab, piece, encoded.piece_text(number)) for number, piece in enumerate(encoded.pieces))
+    return all(_keeps(vocab, encoded.piece_text(number)) for number in range(len(encoded.borders) // 2))
 
 
-def _keeps(vocab: AnyVocab, piece: EncodedPiece, text: str) -> bool:
-    if piece.unchanged is None:
-        piece.unchanged = text.isascii() or vocab.keeps(text)
-    return piece.unchanged
+def _keeps(vocab: AnyVocab, text: str) -> bool:
+    return text.isascii() or vocab.keeps(text)
 
 
 def _places(vocab: AnyVocab, encoded: EncodedText, number: int) -> TokenPlaces:
-    piece = encoded.pieces[number]
-    if piece.places is None:
-        text = encoded.piece_text(number)
-        piece.places = _sized(vocab, piece, text) or _aligned(vocab, text, encoded.plain, first=not number)
-    return piece.places
+    text, part = encoded.piece_text(number), 2 * number
+    ids = encoded.ids[encoded.ends[part - 1] if part else 0 : encoded.ends[part]]
+    return _sized(vocab, ids, text) or _aligned(vocab, text, encoded.plain, first=not number)
 
 
-def _sized(vocab: AnyVocab, piece: EncodedPiece, text: str) -> TokenPlaces | None:
+def _sized(vocab: AnyVocab, ids: Iterable[int], text: str) -> TokenPlaces | None:
     """Return the places of tokens by their sizes; None if these do not add up to the text."""
     sizes = vocab.token_sizes
-    if sizes is None or not _keeps(vocab, piece, text):
+    if sizes is None or not _keeps(vocab, text):
         return None
-    borders = array("I", itertools.accumulate(map(sizes.__getitem__, piece.ids), initial=0))
+    borders = array("I", itertools.accumulate(map(sizes.__getitem__, ids), initial=0))
     if borders[-1] != len(text.encode()):
         return None
     return TokenPlaces(borders[:-1], borders[1:], in_bytes=True)
 
 
 def _aligned(vocab: AnyVocab, text: str, plain: PlainEncoder | None, *, first: bool) -> TokenPlaces:
-    offsets = plain.offsets(text, first=first) if plain else vocab.offsets(text)
-    starts, ends = ([place[at] for place in offsets] for at in (0, 1))
-    return TokenPlaces(array("I", starts), array("I", ends), in_bytes=False)
+    return plain.places(text, first=first) if plain else vocab.places(text)

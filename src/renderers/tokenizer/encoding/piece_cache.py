@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 V = TypeVar("V")
 _CAPACITY = 2**24
 _ENTRY = 200
-"""The bytes of an entry besides its text and its arrays: the objects, and their places in a dict."""
+"""The bytes of an entry of places besides their numbers: the objects, and their places in a dict."""
 
 
 class TokenPlaces(NamedTuple):
@@ -21,22 +21,34 @@ class TokenPlaces(NamedTuple):
     in_bytes: bool
     """True if places are bytes of the UTF-8 form, False if they are characters. In ASCII text they are the same."""
 
-
-class EncodedPiece:
-    """The ids of a text. The places of its tokens are kept with them once they are computed. Do not modify the ids."""
-
-    __slots__ = ("ids", "places", "unchanged")
-
-    def __init__(self, ids: Sequence[int]) -> None:
-        self.ids = ids
-        self.places: TokenPlaces | None = None
-        self.unchanged: bool | None = None
-        """True if the sizes of the tokens add up to the text, because no normalizer changed it; None if not known."""
+    @classmethod
+    def of_offsets(cls, offsets: Sequence[tuple[int, int]]) -> TokenPlaces:
+        """Return the places of tokens from their first characters and the characters after their last."""
+        starts, ends = ([place[at] for place in offsets] for at in (0, 1))
+        return cls(array("I", starts), array("I", ends), in_bytes=False)
 
 
-def size_of_piece(piece: EncodedPiece) -> int:
-    """Return the bytes of an encoded piece, including places, which may be computed later."""
-    return _ENTRY + 3 * 4 * len(piece.ids)
+PackedIds = bytes
+"""The ids of a text as unsigned integers of 32 bits. The garbage collector does not visit a cache of bytes."""
+
+
+def pack_ids(ids: Iterable[int]) -> PackedIds:
+    """Return ids as bytes.
+
+    >>> list(unpack_ids(pack_ids([7, 8])))
+    [7, 8]
+    """
+    return array("I", ids).tobytes()
+
+
+def unpack_ids(packed: PackedIds) -> memoryview[int]:
+    """Return a view of packed ids as ints."""
+    return memoryview(packed).cast("I")
+
+
+def size_of_places(places: TokenPlaces) -> int:
+    """Return the bytes of the places of tokens."""
+    return _ENTRY + 2 * 4 * len(places.starts)
 
 
 class PieceCache(Generic[V]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 
 from tokenizers import AddedToken, Tokenizer
 
 from renderers.core.text import compile_alternation
-from renderers.tokenizer.encoding.piece_cache import EncodedPiece, PieceCache, size_of_piece
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.select import EngineChoice
@@ -46,30 +47,37 @@ class PlainEncoder:
         # A token that is not in the vocabulary of the model gets another id here.
         numbers = {self._backend.token_to_id(token.content): number for number, token in kept.items()}
         self._numbers = {here: number for here, number in numbers.items() if here != number}
-        self._cache = PieceCache(self._encode_batch, size=size_of_piece)
+        self._cache = PieceCache[PackedIds](self._encode_batch, size=sys.getsizeof)
+        self._places = PieceCache[TokenPlaces](self._find_places, size=size_of_places)
         for (text, number), ids in zip(reserved.items(), self._encode_marked(list(reserved)), strict=True):
             if number in ids:
                 raise TypeError(f"this vocabulary has no encoding of {text!r} but its special token")
 
-    def encode(self, texts: Sequence[str], *, first: bool) -> list[EncodedPiece]:
+    def encode(self, texts: Sequence[str], *, first: bool) -> list[PackedIds]:
         """Encode texts that each follow a special token, except the first text if `first`."""
         marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
         pieces = self._cache.lookup(marked)
         return [pieces[text] for text in marked]
 
-    def offsets(self, text: str, *, first: bool) -> list[tuple[int, int]]:
+    def places(self, text: str, *, first: bool) -> TokenPlaces:
+        """Return the places of the tokens of a text that `encode` gives."""
         marked = text if first else _ISOLATOR + text
-        before = len(marked) - len(text)
-        offsets = self._backend.encode(marked, add_special_tokens=False).offsets
-        return [(start - before, end - before) for start, end in offsets if start >= before]
+        return self._places.lookup([marked])[marked]
 
-    def _encode_batch(self, texts: list[str]) -> list[EncodedPiece]:
+    def _find_places(self, texts: list[str]) -> list[TokenPlaces]:
+        return list(map(self._places_of, texts))
+
+    def _places_of(self, marked: str) -> TokenPlaces:
+        before = len(_ISOLATOR) if marked.startswith(_ISOLATOR) else 0
+        offsets = self._backend.encode(marked, add_special_tokens=False).offsets
+        return TokenPlaces.of_offsets([(start - before, end - before) for start, end in offsets if start >= before])
+
+    def _encode_batch(self, texts: list[str]) -> list[PackedIds]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
         engine = None if self._engines is None else self._engines.engine_for(bare)
-        encoded = encode_with(
+        return encode_with(
             engine, bare, lambda rest: self._encode_marked([texts[at] for at in rest]), unless=self._matched
         )
-        return list(map(EncodedPiece, encoded))
 
     def _encode_marked(self, texts: list[str]) -> list[list[int]]:
         return [

@@ -8,6 +8,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+
 
 class EncodedTexts(NamedTuple):
     """The ids of several texts in one buffer."""
@@ -17,13 +19,14 @@ class EncodedTexts(NamedTuple):
     ends: Sequence[int]
     """The number of ids up to the end of each text."""
 
-    def split(self) -> list[array[int]]:
+    def split(self) -> list[PackedIds]:
         """Return the ids of each text.
 
-        >>> EncodedTexts(array("I", [7, 8, 9]), [2, 3]).split()
-        [array('I', [7, 8]), array('I', [9])]
+        >>> EncodedTexts(array("I", [7, 8, 9]), [2, 3]).split() == [pack_ids([7, 8]), pack_ids([9])]
+        True
         """
-        return [self.ids[start:end] for start, end in itertools.pairwise((0, *self.ends))]
+        packed, size = self.ids.tobytes(), self.ids.itemsize
+        return [packed[size * start : size * end] for start, end in itertools.pairwise((0, *self.ends))]
 
 
 class BpeEngine(Protocol):
@@ -50,16 +53,16 @@ def encode_with(
     otherwise: Callable[[list[int]], Sequence[Sequence[int]]],
     *,
     unless: re.Pattern[str] | None = None,
-) -> list[array[int]]:
+) -> list[PackedIds]:
     """Return the ids of each text: by the engine if it takes the text, else by `otherwise`, which gets the indices.
 
     Texts with a match of `unless` also go to `otherwise`.
     """
     if engine is None:
-        return [array("I", ids) for ids in otherwise(list(range(len(texts))))]
+        return list(map(pack_ids, otherwise(list(range(len(texts))))))
     takes = [engine.takes(text) and (unless is None or unless.search(text) is None) for text in texts]
     if all(takes):
         return engine.encode(texts).split()
     taken = iter(engine.encode(list(itertools.compress(texts, takes))).split())
     others = iter(otherwise([at for at, is_taken in enumerate(takes) if not is_taken]))
-    return [next(taken) if is_taken else array("I", next(others)) for is_taken in takes]
+    return [next(taken) if is_taken else pack_ids(next(others)) for is_taken in takes]

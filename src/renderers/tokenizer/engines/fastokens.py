@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from tokenizers import __version__ as truth_version
 
 from renderers.core.text import compile_alternation, quote_short
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.engines.base import EncodedTexts
 from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.proof import Encode, ProvenCharacters, differing, probe_texts
@@ -42,7 +43,9 @@ class FastokensEngine:
         self.probes = 0
         """The number of texts that were compared, except those that `takes` compares later."""
         # Without a reference to this object: a cycle would keep it in memory until the next garbage collection.
-        self._differing = functools.partial(differing, functools.partial(_encode_each, encode, truth), truth)
+        self.encode_each = functools.partial(_encode_each, encode, truth)
+        """Encodes texts one after the other, each to ids of its own."""
+        self._differing = functools.partial(differing, self.encode_each, truth)
         self._characters = ProvenCharacters(self._differing)
 
     def takes(self, text: str) -> bool:
@@ -83,8 +86,8 @@ def _encode(encode: Any, truth: Encode, texts: Sequence[str]) -> EncodedTexts:
     return EncodedTexts(ids, ends)
 
 
-def _encode_each(encode: Any, truth: Encode, texts: list[str]) -> list[array[int]]:
-    return _encode(encode, truth, texts).split()
+def _encode_each(encode: Any, truth: Encode, texts: list[str]) -> list[memoryview[int]]:
+    return list(map(unpack_ids, _encode(encode, truth, texts).split()))
 
 
 _ENGINES: weakref.WeakValueDictionary[tuple[str, str, str], FastokensEngine] = weakref.WeakValueDictionary()
@@ -176,7 +179,7 @@ def _prove_without(
             setattr(bare, part, getattr(backend, part))
     found = compile_alternation(added)
     texts = [text for text in sorted(isolated) if found is None or found.search(text) is None]
-    wrong = differing(lambda some: engine.encode(some).split(), lambda some: encode_batch(bare, some), texts)
+    wrong = differing(engine.encode_each, lambda some: encode_batch(bare, some), texts)
     if wrong:
         raise UnfitEngineError(f"it gives other ids for the text of special tokens, such as {quote_short(wrong[0])}")
 
