@@ -99,18 +99,18 @@ def _turn(chance: random.Random, *, least: int) -> Data:
 
 
 def _tool_round(chance: random.Random, names: list[str], *, number: int) -> list[Data]:
-    calls = []
-    for call in range(chance.choice((1, 1, 1, 2))):
+    calls: list[Data] = []
+    for place in range(chance.choice((1, 1, 1, 2))):
         value = _text(chance)
         arguments = chance.choice(({}, {"x": value}, {"x": [1, None, {"y": value}]}, '{"x":  1}', "print(1)"))
         function = {"name": chance.choice(names), "arguments": arguments}
-        calls.append({"id": f"call_{number}_{call}", "type": "function", "function": function})
+        calls.append({"id": f"call_{number}_{place}", "type": "function", "function": function})
     results: list[Data] = [
         {"role": "tool", "tool_call_id": call["id"], "content": _content(chance, least=0)} for call in calls
     ]
     for result, call in zip(results, calls, strict=True):
         if chance.random() < 0.5:
-            result["name"] = call["function"]["name"]  # type: ignore[index]
+            result["name"] = call["function"]["name"]
     return [{**_turn(chance, least=0), "tool_calls": calls}, *results]
 
 
@@ -129,7 +129,7 @@ def random_schema(chance: random.Random, depth: int) -> Any:
     """Return a schema with most keywords that the encoder reads, also with wrong values."""
     if chance.random() < 0.06:
         return chance.choice((True, None, "x", [], 5, {}))
-    kinds = (
+    kinds: tuple[Any, ...] = (
         "object",
         "array",
         "string",

@@ -32,5 +32,18 @@ class Reason:
         return (not self.formats or outcome.case.format in self.formats) and self.holds(outcome)
 
 
-REASONS: tuple[Reason, ...] = ()
+REASONS: tuple[Reason, ...] = (
+    Reason(
+        key="harmony-headers",
+        text="A header that no marker ends is skipped, with its reason. vLLM returns it as text of the answer.",
+        holds=lambda outcome: "<|channel|>" in outcome.expected.content and "<|" not in outcome.actual.content,
+        formats=("harmony",),
+    ),
+    Reason(
+        key="harmony-built-in-tools",
+        text="A message to a built-in tool is a call. vLLM leaves it out of the message, because its server runs it.",
+        holds=lambda outcome: {call[0] for call in outcome.actual.tool_calls} == {"browser"},
+        formats=("harmony",),
+    ),
+)
 """All reasons. The first one that applies counts."""
