@@ -38,7 +38,8 @@ from renderers.core.tokens import RenderedTokens
 from renderers.programs.adapt import InputAdapter
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import one_model_per_template, unpack_hub
-from tests.support.settings import with_settings
+from tests.support.reference import lists_can_change, prepare_tools
+from tests.support.settings import template_renderer, with_settings
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
 MODELS = [str(EMBEDDED), *one_model_per_template()]
@@ -109,25 +110,29 @@ def check_neutrality(renderer: ChatRenderer, rendered: RenderedTokens, messages:
     assert [token for token in plain.token_ids if token in reserved] == own
 
 
-def renderer_of(name: str, **options: Any) -> ChatRenderer:
+def renderer_of(name: str) -> ChatRenderer:
     if name != str(EMBEDDED):
         unpack_hub()
-    return create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore", **options)
+    return create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
 
 
 def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: Any) -> list[int] | None:
     """Return the ids of the text that transformers renders, encoded at once; None if the template fails."""
     template = renderer.template(tools=tools is not None)
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
+    prepared = prepare_tools(
+        template.source, InputAdapter(template, tokens).tools(tools), sort=renderer.program == "sorted_tools"
+    )
     try:
-        text = _compile_jinja_template(template.source).render(
-            messages=InputAdapter(template, tokens).messages(normalise_messages(messages)),
-            tools=InputAdapter(template, tokens).tools(tools),
-            documents=None,
-            strftime_now=NOW.strftime,
-            **dict(tokens),
-            **arguments,
-        )
+        with lists_can_change():
+            text = _compile_jinja_template(template.source).render(
+                messages=InputAdapter(template, tokens).messages(normalise_messages(messages)),
+                documents=None,
+                strftime_now=NOW.strftime,
+                **dict(tokens),
+                **prepared,
+                **arguments,
+            )
     except Exception:
         return None
     return renderer.tokenizer.encode(text, add_special_tokens=False)
@@ -136,7 +141,9 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 @pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
-    renderer = renderer_of(name, program="template", content_tokens="template")
+    if name != str(EMBEDDED):
+        unpack_hub()
+    renderer = template_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))

@@ -17,10 +17,11 @@ from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
-from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
+from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
 from renderers.parsing.infer import infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
+from renderers.programs.template import TemplateProgram
 from renderers.rendering.known_losses import KnownLoss, known_losses
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
@@ -123,7 +124,7 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
+        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:
@@ -152,7 +153,7 @@ def resolve(
         conflicts.append(family_match.warning)
     if family.program not in (None, *PROGRAMS):
         conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
-    if program_name != "template":
+    if not isinstance(program, TemplateProgram):
         unknown = sorted({*map(digest_of, tokenizer.chat_templates.values())} - {*family.templates})
         if unknown:
             conflicts.append(
