@@ -17,9 +17,10 @@ from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parsing.infer import writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import FamilyTemplate, family_templates, renderer_for
-from tests.support.models import HUB_AT_HAND
+from tests.support.models import HUB_AT_HAND, hub_models
 from tests.support.normalise import NORMALISATIONS
 
 SOME = ("two", "system", "reasoning in history", "cycle then user")
