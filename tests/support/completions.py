@@ -74,11 +74,15 @@ HUB = {
 }
 """A real model for each tool-call format with a vocabulary to test with."""
 
-TEMPLATE_ONLY = {"hy3": "hy3", "minimax_m3": "minimax-m3"}
-"""A template for each tool-call format with a template to test with, but without a vocabulary."""
+TEMPLATE_ONLY = {
+    "hy3": "llamacpp__tencent-Hy3",
+    "minimax_m3": "llamacpp__MiniMax-M3",
+    "minicpm": "llamacpp__openbmb-MiniCPM5-1B",
+}
+"""A template of the corpus for each tool-call format that has one, but no vocabulary to test with."""
 
 UNSEEN = {
-    *("hy3_plain", "step3", "functiongemma"),
+    *("hy3_plain", "step3", "functiongemma", "dots"),
     *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
 }
 """The tool-call formats without a template to test with."""
@@ -94,6 +98,19 @@ OWN: dict[str, tuple[str, ...]] = {
     "qwen_xml": (
         "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",
         "<tool_call>\n<function=a>\n<parameter=x>\n1\n</tool_call>",
+        "Look:\n<function=search>\n<parameter=query>\né\n</parameter>\n</function>\n</tool_call>\nThen.",
+        "<function=search</function><function=search><|stop|><function=unknown></function>",
+        "<function=search>\n</function>" + " " * 300 + "<function=" + "a" * 300,
+        "<tool_call><function=a></function>\n<function=b></function></tool_call><function=search>",
+    ),
+    "minicpm": (
+        '<function name="a"><param name="x"><![CDATA[</param></function>é]]></param></function>Then.',
+        '<functionname="a"><paramname="x">1</param></function><function name="a"><param name="x"><![CDATA[</function>',
+        '<function name="a"><param name="x"><![CDATA[a<|stop|>]]></param></function>',
+    ),
+    "dots": (
+        '<dots_function_call><invoke name="a"></invoke>\n<invoke name="b"></invoke></dots_function_call>é',
+        '<dots_function_call>{"name": "a", "arguments": {"x": 1}}</dots_function_call><dots_function_call>é',
     ),
     "seed_xml": ("<seed:tool_call><function=a><parameter=x>1</parameter></function></seed:tool_call><seed:tool_call>",),
     "glm": (
