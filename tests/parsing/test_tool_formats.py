@@ -289,12 +289,16 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<function name="search"><param name="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
         ('<functionname="search"><paramname="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
         (
-            '<function name="search"><param name="a"><![CDATA[</param><param name="b"></function>]]></param></function>',
-            [("search", {"a": '</param><param name="b"></function>'}, OK)],
+            '<function name="search"><param name="a"><![CDATA[</param><param name="b">]]></param></function>',
+            [("search", {"a": '</param><param name="b">'}, OK)],
         ),
         (
             '<function name="search"><param name="query"><![CDATA[Rome]]>junk</param></function>',
             [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (
+            '<function name="search"><param name="a"><![CDATA[</function>]]></param></function>',
+            [("search", {"a": "</function>"}, OK)],
         ),
         ('<function name="search"><param name="query"><![CDATA[Ro', [("search", {"query": "Ro"}, UNCLOSED)]),
         ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),

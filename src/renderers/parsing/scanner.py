@@ -331,7 +331,9 @@ class MarkerScanner(Scanner):
             self.emitter.emit_text_to(position + len(tag), closed=None, flush=True)
             return True
         self.emitter.emit_text_to(position, closed=self.compiled.grammar.content_before_calls)
-        self.begin_call(position, tag, prefix=tag)
+        self.closing = self.compiled.call_ends[tag]
+        self.calls.begin(position, position + len(tag), prefix=tag)
+        self.current = self._in_call
         return True
 
     def _after_unmarked_call(self, final: bool) -> bool:
@@ -397,8 +399,8 @@ class MarkerScanner(Scanner):
     def _begin_section(self) -> None:
         self.begin(self._in_section, TEXT_IN_SECTION)
 
-    def begin_call(self, position: int, marker: str, *, prefix: str = "") -> None:
-        """Begin a call, or several, after the marker that opens them. `prefix` is byte text to parse before its own."""
+    def begin_call(self, position: int, marker: str) -> None:
+        """Begin a call, or several, after the marker that opens them."""
         self.closing = self.compiled.call_ends[marker]
-        self.calls.begin(position, position + len(marker), prefix=prefix)
+        self.calls.begin(position, position + len(marker))
         self.current = self._in_call
