@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from renderers.core.completions import ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel
@@ -178,7 +179,13 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
             grammar = replace(fields, tools=tool_format.key, section=section, call=pair)
             calls_text = without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
             response = parse_text(grammar, calls_text)
-            if [(call.name, call.arguments) for call in response.tool_calls] == expected:
+            # Some formats read the calls of another one as well, as malformed.
+            parsed = [
+                (call.name, call.arguments)
+                for call in response.tool_calls
+                if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+            ]
+            if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():

@@ -25,6 +25,7 @@ QWEN_XML = ToolFormat(
     key="qwen_xml",
     call=("<tool_call>", "</tool_call>"),
     unmarked=("<function=", "</function>"),
+    separates_calls=True,
     ends_reasoning=True,
     read=functools.partial(read_tagged, tags=_TAGS._replace(padding="\n")),
     read_head=functools.partial(read_tagged_head, tags=_TAGS),
