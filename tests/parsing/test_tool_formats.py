@@ -319,6 +319,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),
         ('<function name="search"><param>Rome</param></function>', [("search", {}, MALFORMED)]),
         ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
+        (
+            """<function name="get_weather"><param name="properties">{'city': 'Rome'}</param></function>""",
+            [("get_weather", {"city": "Rome"}, MALFORMED)],
+        ),
         ('<function name=""></function>', [(None, None, MALFORMED)]),
     ],
     "dots": [

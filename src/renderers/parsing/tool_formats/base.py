@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
-from renderers.parsing.schema import ToolSchemas, read_value
+from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
 MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
@@ -248,6 +248,22 @@ def call_of_values(
         values[key], fits = read_value(text, schemas.parameter(name, key))
         status = status if fits or not well_formed else INVALID
     return named_call(name, values, status)
+
+
+_WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
+"""The names that models give to a single parameter with all arguments in it."""
+_OBJECT = Schema.parse({"type": "object"})
+
+
+def unwrap_arguments(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
+    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
+    properties = schemas.properties(name)
+    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
+        return values
+    (inner,) = values.values()
+    if isinstance(inner, str):
+        inner, _ = read_value(inner, _OBJECT)
+    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
 
 
 class Tags(NamedTuple):
