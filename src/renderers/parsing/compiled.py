@@ -68,8 +68,8 @@ class CompiledGrammar:
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
         thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
-        others = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *others)
+        content_tokens = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *content_tokens)
         self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
         self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, self.unmarked)
