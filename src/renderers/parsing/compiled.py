@@ -36,8 +36,8 @@ class CompiledGrammar:
         mark, stops = marker_text.mark, marker_text.stops
         self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        others = tool_format.other_sections if tool_format and grammar.section else ()
-        sections = (grammar.section, *others) if grammar.section else ()
+        other_sections = tool_format.other_sections if tool_format else ()
+        sections = (grammar.section, *other_sections) if grammar.section else ()
         self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
         """The markers that open a section of calls, and the marker that closes each."""
         self.section = mark(grammar.section[0]) if grammar.section else ""
