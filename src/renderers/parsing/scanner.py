@@ -246,8 +246,8 @@ class MarkerScanner(Scanner):
                 self.stop_at(marker, position, grammar.content)
             return True
         self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
-        if marker == compiled.section:
-            self.calls.begin_section(position, marker, compiled.section_end)
+        if marker in compiled.section_closers:
+            self.calls.begin_section(position, marker, compiled.section_closers[marker])
             self.emitter.read_markers_to(position + len(marker))
             self._begin_section()
         else:
@@ -264,7 +264,7 @@ class MarkerScanner(Scanner):
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call:
             self.begin_call(position, marker)
-        elif marker == compiled.section_end:
+        elif marker in compiled.section_ends:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
             self.begin_content(compiled.after_calls)
@@ -285,8 +285,9 @@ class MarkerScanner(Scanner):
         if marker == closer:
             calls.end(position + len(marker))
             self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
-        elif marker == compiled.section_end:
+        elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
+            # The marker belongs to the section: it ends it, or begins another call.
             self._begin_section()
         elif closer:
             calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)

@@ -127,15 +127,19 @@ class ToolFormat:
     """
     section: MarkerPair | None = None
     """The markers around all calls of a turn."""
+    other_sections: tuple[MarkerPair, ...] = ()
+    """Markers that models write instead of those of a section. Calls between them are malformed."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
     inner: tuple[str, ...] = ()
-    """Other markers, within a call."""
+    """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
     """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""
+    separates_calls: bool = False
+    """The opening marker of a call within another call begins the next call. The call before it is malformed."""
     keeps_text: bool = False
     """Text after a call is content. Otherwise it is skipped."""
     rejects_unknown_tools: bool = False
