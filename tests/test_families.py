@@ -20,7 +20,7 @@ from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import FamilyTemplate, family_templates, renderer_for
-from tests.support.models import HUB_AT_HAND
+from tests.support.models import HUB_AT_HAND, hub_models
 from tests.support.normalise import NORMALISATIONS
 
 SOME = ("two", "system", "reasoning in history", "cycle then user")
@@ -75,7 +75,10 @@ def test_a_record_is_complete_and_short(family: Family) -> None:
 def test_a_record_has_the_level_of_verification_of_its_models(family: Family) -> None:
     templates = [template for template in family_templates() if template.family == family]
     assert {template.digest for template in templates} == set(family.templates)
-    exact = family.program in (None, *PROGRAMS) and any(template.has_vocabulary for template in templates)
+    has_vocabulary = any(template.has_vocabulary for template in templates) or not hub_models().keys().isdisjoint(
+        family.names
+    )
+    exact = family.program in (None, *PROGRAMS) and has_vocabulary
     level = "tokens" if exact else "template" if templates else "none"
     assert family.verified == level
 
