@@ -26,12 +26,13 @@ from tests.stress_harmony import GOLDENS, differing, harmony_renderer
 
 Data = dict[str, Any]
 
-ASK, BYE = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}
-TOOL = {"type": "function", "function": {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}}
-CALL = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
-ANSWER = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
-LOOK = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
-RESULT = {"role": "tool", "tool_call_id": "c1", "content": "7"}
+ASK: Data = {"role": "user", "content": "Hi"}
+BYE: Data = {"role": "user", "content": "Bye"}
+TOOL: Data = {"type": "function", "function": {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}}
+CALL: Data = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
+ANSWER: Data = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
+LOOK: Data = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
+RESULT: Data = {"role": "tool", "tool_call_id": "c1", "content": "7"}
 
 LOOK_TEXT = (
     "<|start|>assistant<|channel|>analysis<|message|>Look?<|end|>"
