@@ -28,7 +28,8 @@ Data = dict[str, Any]
 
 ASK: Data = {"role": "user", "content": "Hi"}
 BYE: Data = {"role": "user", "content": "Bye"}
-TOOL: Data = {"type": "function", "function": {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}}
+FUNCTION: Data = {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}
+TOOL: Data = {"type": "function", "function": FUNCTION}
 CALL: Data = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
 ANSWER: Data = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
 LOOK: Data = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
