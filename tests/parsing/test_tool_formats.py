@@ -29,7 +29,10 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
     ToolCallParseStatus.UNKNOWN_TOOL,
 )
 
-WITHOUT_QUOTES = {"qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "gemma", "functiongemma"}
+WITHOUT_QUOTES = {
+    *("qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "minicpm", "dots"),
+    *("gemma", "functiongemma"),
+}
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
 )
@@ -190,6 +193,10 @@ def step3(body: str) -> str:
     return f"<｜tool_calls_begin｜><｜tool_call_begin｜>{body}<｜tool_call_end｜><｜tool_calls_end｜>"
 
 
+def dots(body: str) -> str:
+    return f"<dots_function_call>{body}</dots_function_call>"
+
+
 def gemma(body: str) -> str:
     """Return a call of Gemma. In the body `*` is a quote."""
     return f"<|tool_call>{body}<tool_call|>".replace("*", '<|"|>')
@@ -272,18 +279,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
         (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
         (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
-        # A second function, and a parameter that is not closed: never a call that looks right.
         (
             xml("<parameter=a>\n1\n</parameter>\n</function>\n<function=b>\n<parameter=c>\n2\n</parameter>\n"),
-            [("search", {"a": 1, "c": 2}, MALFORMED)],
+            [("search", {"a": 1}, OK), ("b", {"c": 2}, OK)],
         ),
+        # A function or a parameter that is not closed: never a call that looks right.
+        (xml("</function>\n<function=b>\n<parameter=c>\n2\n"), [("search", {"c": 2}, MALFORMED)]),
         (
             xml("<parameter=query>\n1\n<parameter=days>\n2\n</parameter>\n"),
             [("search", {"query": "1", "days": 2}, MALFORMED)],
         ),
         (
             "<tool_call>\n<function=search>\n<tool_call>\n<function=b>\n<parameter=c>\n2\n</parameter>\n</tool_call>",
-            [("search", {"c": 2}, MALFORMED)],
+            [("search", {}, MALFORMED), ("b", {"c": 2}, OK)],
         ),
         (xml("<parameter=days>\nthree\n</parameter>"), [("search", {"days": "three"}, OK)]),
         (
@@ -292,6 +300,45 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (xml("<parameter=days>\n3\n</parameter>").replace("search", "unheard_of"), [("unheard_of", {"days": 3}, OK)]),
     ],
+    "minicpm": [
+        ('<function name="search"><param name="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
+        ('<functionname="search"><paramname="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
+        (
+            '<function name="search"><param name="a"><![CDATA[</param><param name="b">]]></param></function>',
+            [("search", {"a": '</param><param name="b">'}, OK)],
+        ),
+        (
+            '<function name="search"><param name="query"><![CDATA[Rome]]>junk</param></function>',
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (
+            '<function name="search"><param name="a"><![CDATA[</function>]]></param></function>',
+            [("search", {"a": "</function>"}, OK)],
+        ),
+        ('<function name="search"><param name="query"><![CDATA[Ro', [("search", {"query": "Ro"}, UNCLOSED)]),
+        ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),
+        ('<function name="search"><param>Rome</param></function>', [("search", {}, MALFORMED)]),
+        ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
+        (
+            """<function name="get_weather"><param name="properties">{'city': 'Rome'}</param></function>""",
+            [("get_weather", {"city": "Rome"}, MALFORMED)],
+        ),
+        ('<function name=""></function>', [(None, None, MALFORMED)]),
+    ],
+    "dots": [
+        (
+            dots('<invoke name="search"><parameter name="query">Rome</parameter></invoke>'),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (
+            dots('<invoke name="search"></invoke> <invoke name="get_weather"></invoke>'),
+            [("search", {}, OK), ("get_weather", {}, OK)],
+        ),
+        (dots('{"name": "search", "arguments": {"query": "Rome"}}'), [("search", {"query": "Rome"}, OK)]),
+        (dots('{"name": "search", "arguments": {'), [("search", None, INVALID)]),
+        (dots("garbage"), [(None, None, MALFORMED)]),
+        ('<dots_function_call><invoke name="search">', [("search", {}, UNCLOSED)]),
+    ],
     "seed_xml": [
         ("<seed:tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<seed:tool_call>search</seed:tool_call>", [(None, None, MALFORMED)]),
@@ -299,7 +346,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (seed("<parameter=query>Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
         (seed("<function=broken</function>"), [("search", {}, MALFORMED)]),
         (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
-        ("<tool_call><function=search></function></tool_call>", []),
+        # A function without the markers around it, and text beside it.
+        ("<tool_call><function=search></function></tool_call>", [("search", {}, OK)]),
     ],
     "glm": [
         ("<tool_call>", [(None, {}, UNCLOSED)]),
@@ -329,7 +377,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             glm(
                 "search<arg_key>query</arg_key><arg_value>1</arg_value><tool_call>b<arg_key>c</arg_key><arg_value>2</arg_value>"
             ),
-            [("search", {"query": "1", "c": 2}, MALFORMED)],
+            [("search", {"query": "1"}, MALFORMED), ("b", {"c": 2}, UNKNOWN)],
         ),
         (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
         (
@@ -740,3 +788,30 @@ def test_a_call_outside_of_a_section_counts_if_its_marker_is_a_token() -> None:
     call = kimi("functions.a:0<|tool_call_argument_begin|>{}")[len("<|tool_calls_section_begin|>") :]
     assert read_calls("kimi", call, None, marks=True) == [("a", {}, OK)]
     assert read_calls("kimi", call, None, marks=False) == []
+
+
+UNMARKED = "<function=search>\n<parameter=query>\nRome\n</parameter>\n</function>"
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        (UNMARKED, "", [("search", {"query": "Rome"}, OK)]),
+        (f"Look.\n{UNMARKED}\n</tool_call>", "Look.", [("search", {"query": "Rome"}, OK)]),
+        (f"{UNMARKED}\n{UNMARKED}", "", [("search", {"query": "Rome"}, OK)] * 2),
+        ("<function=search>\n<parameter=query>\nRo", "", [("search", {"query": "Ro"}, UNCLOSED)]),
+        # Text that only looks like a call.
+        ("Write <function=name> here.", "Write <function=name> here.", []),
+        ("<function=search", "<function=search", []),
+        ("<function=\nsearch\n>", "<function=\nsearch\n>", []),
+    ],
+)
+def test_a_call_without_markers_is_a_call_if_it_names_a_tool(text: str, content: str, calls: list[Read]) -> None:
+    for marks in (True, False):
+        reader = reader_of_bytes(grammar_of("qwen_xml"), tools=TOOLS, marks=marks)
+        response = read(reader, [reader.encode(text)]).response
+        assert response.content == content
+        assert [(call.name, call.arguments, call.status) for call in response.tool_calls] == calls
+        assert not response.skipped
+    without_tools = reader_of_bytes(grammar_of("qwen_xml"), marks=False)
+    assert read(without_tools, [without_tools.encode(text)]).response.tool_calls == []

@@ -140,6 +140,25 @@ def _step3(calls: Sequence[Call]) -> str:
     return f"<｜tool_calls_begin｜>{''.join(texts)}<｜tool_calls_end｜>"
 
 
+def _minicpm(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        values = []
+        for key, text in _unquoted(call):
+            quoted = isinstance(call.arguments[key], str) and any(character in text for character in "<&\n")
+            values.append(f'<param name="{key}">{f"<![CDATA[{text}]]>" if quoted else text}</param>')
+        texts.append(f'<function name="{call.name}">{"".join(values)}</function>')
+    return "\n".join(texts)
+
+
+def _dots(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        values = [f'<parameter name="{key}">{text}</parameter>' for key, text in _unquoted(call)]
+        texts.append(f'<dots_function_call><invoke name="{call.name}">{"".join(values)}</invoke></dots_function_call>')
+    return "".join(texts)
+
+
 def _braces(value: Any, quote: str) -> str:
     """Format a value as Gemma does. Keys that are not words have quotes."""
     if isinstance(value, dict):
@@ -223,6 +242,8 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "phi4_mini": _list_of("functools", ""),
     "minimax_m3": _minimax_m3,
     "step3": _step3,
+    "minicpm": _minicpm,
+    "dots": _dots,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),
     "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
     "llama": _llama,

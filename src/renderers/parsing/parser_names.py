@@ -50,6 +50,7 @@ _TOOL_NAMES = {
     "jamba": ("hunyuan_a13b", "hunyuan"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
+    "minicpm": ("minicpm5",),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
     "phi4_mini": ("phi4_mini_json",),

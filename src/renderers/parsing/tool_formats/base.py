@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
-from renderers.parsing.schema import ToolSchemas, read_value
+from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
 MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
@@ -103,6 +104,11 @@ class ToolFormat:
     """Markers that models write instead of those of a section. Calls between them are malformed."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
+    unmarked: MarkerPair | None = None
+    """The first and the last tag within a call. If the markers around them are missing, they are a call only if it
+    names a tool of the prompt."""
+    quotes: MarkerPair | None = None
+    """Markup around a value, within which no marker counts."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
@@ -244,6 +250,22 @@ def call_of_values(
     return named_call(name, values, status)
 
 
+_WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
+"""The names that models give to a single parameter with all arguments in it."""
+_OBJECT = Schema.parse({"type": "object"})
+
+
+def unwrap_arguments(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
+    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
+    properties = schemas.properties(name)
+    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
+        return values
+    (inner,) = values.values()
+    if isinstance(inner, str):
+        inner, _ = read_value(inner, _OBJECT)
+    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
+
+
 class Tags(NamedTuple):
     """The markup of a call with tags around the values. The name and the keys are within tags."""
 
@@ -302,6 +324,14 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
 
+def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
+    """Find the calls in a payload with several. Each begins with the markup before its name."""
+    function = payload.mark(tags.function)
+    starts = [match.start() for match in re.finditer(re.escape(function), payload.byte_text)]
+    spans = list(itertools.pairwise([*starts, len(payload.byte_text)]))
+    return FoundCalls(spans) if len(spans) > 1 else None
+
+
 def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
     """Read the value from `start` on.
 
@@ -347,13 +377,13 @@ class _Tag(NamedTuple):
     """False if the tag has no end, so that a line break or another tag ends the text."""
 
 
-_TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
+TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
 """The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
 
 
 def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
     """Read the text in a tag, from its start to the end of the tag. None if its end is not known."""
-    match = _TAG_TEXT.match(byte_text, start)
+    match = TAG_TEXT.match(byte_text, start)
     assert match is not None
     end = byte_text.find(tag_end, start, match.end() + len(tag_end))
     if end >= 0:
