@@ -100,8 +100,13 @@ def test_a_template_that_fails_on_calls_is_recognised_by_its_markers(hub: object
     assert create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct")).resolution.grammar.tools == "kimi"
 
 
-def test_a_marker_of_every_field_is_not_a_marker_of_reasoning(hub: object) -> None:
-    assert create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar.reasoning is None
+def test_markers_of_several_tags_with_a_word_between_them_are_inferred(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar
+    assert grammar.reasoning is not None
+    assert grammar.reasoning.markers == ("<|open|>think<|sep|>", "<|close|>think<|sep|>")
+    assert grammar.response == ("<|open|>response<|sep|>", "<|close|>response<|sep|>")
+    assert grammar.end == "<|close|>message<|sep|><|end_of_msg|>"
+    assert grammar.tools == "kimi_k3"
 
 
 def test_custom_markers_of_a_template_are_inferred() -> None:

@@ -94,6 +94,8 @@ class Grammar:
     """The edges of content before tool calls."""
     response: MarkerPair | None = None
     """The markers around content."""
+    end: str = ""
+    """The text that ends a turn before its stop token, if there are markers around content."""
     tools: str | None = None
     """The key of the tool format."""
     section: MarkerPair | None = None
