@@ -64,14 +64,20 @@ def test_a_turn_that_does_not_parse_back_is_reported(hub: object) -> None:
     assert any("'{content}<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
 
 
-def test_an_unknown_tool_call_format_is_reported(hub: object, caplog: pytest.LogCaptureFixture) -> None:
-    renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
+UNKNOWN_CALLS = (
+    "{% for m in messages %}<|turn|>{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "@{{ c.function.name }}@{{ c.function.arguments | tojson }}@{% endfor %}<|end|>{% endfor %}"
+)
+
+
+def test_an_unknown_tool_call_format_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=UNKNOWN_CALLS)
     assert UNREAD_CALLS in renderer.resolution.conflicts
     assert not renderer.supports_tools
     with caplog.at_level("WARNING", logger="renderers"):
         renderer.parse_response([])
         renderer.parse_response([])
-    assert caplog.messages == [f"google/gemma-4-31B-it: {UNREAD_CALLS}"]
+    assert caplog.messages == [f"{renderer.tokenizer.name_or_path}: {UNREAD_CALLS}"]
 
 
 def test_a_known_tool_call_format_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:

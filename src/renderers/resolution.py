@@ -6,7 +6,7 @@ import datetime
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -16,8 +16,9 @@ from renderers.errors import TemplateLimitError
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
-from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
-from renderers.parsing.infer import check_round_trip, infer_grammar, writes_calls
+from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
+from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
+from renderers.parsing.infer import infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
 from renderers.rendering.known_losses import KnownLoss, known_losses
@@ -30,7 +31,7 @@ UNPROBED = "the template could not be probed, so completions are returned as con
 """The start of a conflict that is also logged when the first completion is parsed."""
 
 # These run the template. Renderers of one model share their turn formats, so the results are learned once.
-_check_round_trip = functools.lru_cache(maxsize=64)(check_round_trip)
+_try_turns = functools.lru_cache(maxsize=128)(try_turns)
 _writes_calls = functools.lru_cache(maxsize=64)(writes_calls)
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
@@ -59,10 +60,20 @@ class Resolution:
     """The ids that end a completion for the parser: the stop tokens, EOS, and the token that ends a turn."""
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
+    find_evidence: Callable[[], Mapping[str, Evidence]] = field(repr=False, compare=False)
+    """Returns `evidence`."""
     find_losses: Callable[[], tuple[KnownLoss, ...]] = field(repr=False, compare=False)
     """Returns `known_losses`."""
     find_adaptations: Callable[[], tuple[str, ...]] = field(repr=False, compare=False)
     """Returns `adaptations`."""
+
+    @property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """The round trips of turns with the grammar, by class of turns: rendered, parsed and compared on first access.
+
+        It is empty if the template could not be probed.
+        """
+        return self.find_evidence()
 
     @property
     def known_losses(self) -> tuple[KnownLoss, ...]:
@@ -80,6 +91,7 @@ class Resolution:
     def __reduce__(self) -> tuple[object, ...]:
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         # Formats are not pickled.
+        values["find_evidence"] = functools.partial(dict, dict(self.evidence))
         values["find_losses"] = functools.partial(tuple, self.known_losses)
         values["find_adaptations"] = functools.partial(tuple, self.adaptations)
         return functools.partial(type(self), **values), ()
@@ -111,7 +123,7 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
+        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:
@@ -148,10 +160,16 @@ def resolve(
                 f"{program_name!r} is used instead. Pass program='template' to use the template."
             )
     end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
+    find_evidence: Callable[[], Mapping[str, Evidence]] = dict
     if probe_error is None:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
-        differences = _check_round_trip(turns, grammar, end_texts)
-        conflicts += (f"a rendered turn is not parsed back: {difference}" for difference in differences)
+        tried = functools.partial(_try_turns, turns, tool_turns, grammar, end_texts)
+        find_evidence = functools.partial(tried, tuple(TURN_CLASSES))
+        conflicts += (
+            f"a rendered turn is not parsed back: {evidence.difference}"
+            for evidence in tried(PLAIN_CLASSES).values()
+            if evidence.outcome is RoundTrip.DIFFERENT
+        )
     return Resolution(
         family=family,
         matched_by=family_match.matched_by,
@@ -162,6 +180,7 @@ def resolve(
         conflicts=tuple(dict.fromkeys(conflicts)),
         end_token_ids=end_token_ids,
         grammar=grammar,
+        find_evidence=find_evidence,
         find_losses=functools.partial(known_losses, turns, tool_turns),
         find_adaptations=functools.partial(_adaptations, () if probe_error is not None else (turns, tool_turns)),
     )

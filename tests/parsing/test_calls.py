@@ -51,3 +51,20 @@ def test_a_section_without_a_complete_call_is_a_failed_call(
     response = completions.read(reader, [reader.encode(text)]).response
     assert [(call.name, call.status, call.token_span) for call in response.tool_calls] == [(None, status, span)]
     assert response.state.region is region
+
+
+def test_several_objects_between_two_markers_are_several_calls() -> None:
+    reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+    response = completions.read(
+        reader, [reader.encode('<tool_call>[{"name": "a"}, {"name": "b"}]</tool_call>')]
+    ).response
+    assert [(call.name, call.raw) for call in response.tool_calls] == [("a", '{"name": "a"}'), ("b", '{"name": "b"}')]
+    # Only the tokens of all of them are known.
+    assert {call.token_span for call in response.tool_calls} == {(0, 32)}
+
+
+def test_a_complete_object_needs_no_closing_marker() -> None:
+    for text in ('<tool_call>{"name": "a", "arguments": {}}', '<tool_call>{"name": "a"}\n<|stop|>'):
+        reader = reader_of_bytes(grammar_of("hermes"), marks=True)
+        (call,) = completions.read(reader, [reader.encode(text)]).response.tool_calls
+        assert (call.name, call.arguments, call.status) == ("a", {}, OK)

@@ -28,7 +28,9 @@ def test_each_state_has_its_markers() -> None:
     mark = compiled.marker_text.mark
     ends = {mark("<|end|>"), UNKNOWN}
     assert {*compiled.content_markers.markers} == ends | {mark("<|call|>")}
-    assert {*compiled.call_markers.markers} == ends | {mark("<|/call|>")}
+    assert compiled.call_ends.keys() == {mark("<|call|>")}
+    closer, markers = compiled.call_ends[mark("<|call|>")]
+    assert (closer, {*markers.markers}) == (mark("<|/call|>"), ends | {mark("<|/call|>")})
     assert {*compiled.reasoning_markers.markers} == ends | {mark("<|think|>"), "<no token>"}
     assert {*compiled.open_reasoning_markers.markers} == {*compiled.reasoning_markers.markers, mark("<|call|>")}
     assert compiled.header == mark("<|turn|>") + "assistant\n"
@@ -48,7 +50,7 @@ def test_renderers_of_a_model_share_their_compiled_grammar() -> None:
 
 def test_markers_of_completions_take_one_byte() -> None:
     compiled = compiled_grammar()
-    markers = (*compiled.open_reasoning_markers.markers, *compiled.call_markers.markers)
+    markers = (*compiled.open_reasoning_markers.markers, *compiled.call_ends)
     assert all(marker <= "\xff" for marker in markers)
 
 

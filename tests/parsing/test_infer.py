@@ -109,3 +109,19 @@ def test_custom_markers_of_a_template_are_inferred() -> None:
     )
     grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
     assert (grammar.tools, grammar.call, grammar.reasoning) == ("hermes", ("[CALL]", "[/CALL]"), None)
+
+
+def test_markers_around_content_are_inferred(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025")).resolution.grammar
+    assert grammar.response == ("<|START_RESPONSE|>", "<|END_RESPONSE|>")
+
+
+def test_markers_around_a_list_of_calls_are_inferred() -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% if m.tool_calls %}<list>["
+        "{% for c in m.tool_calls %}{{ c.function | tojson }}{{ ', ' if not loop.last }}{% endfor %}"
+        "]</list>{% endif %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
+    assert (grammar.tools, grammar.call) == ("jamba", ("<list>", "</list>"))

@@ -9,49 +9,8 @@ from renderers.parsing.grammar import Grammar, ParserOverrides, apply_overrides
 from renderers.parsing.parser_names import (
     REASONING_PARSERS,
     TOOL_PARSERS,
-    UNREAD_REASONING_PARSERS,
-    UNREAD_TOOL_PARSERS,
 )
 from renderers.parsing.tool_formats import TOOL_FORMATS
-
-VLLM_TOOL_PARSERS = (
-    "apertus cohere_command3 cohere_command4 deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 dots "
-    "ernie45 functiongemma gemma4 gigachat3 glm45 glm47 granite granite-20b-fc granite4 hermes hf hunyuan_a13b hy_v3 "
-    "hy_v4 inkling internlm jamba k2_horizon kimi_k2 kimi_k3 lfm2 ling3 llama3_json llama4_json llama4_pythonic "
-    "longcat mimo minicpm5 minimax_m2 minimax_m3 mistral muse_glimmer olmo3 openai phi4_mini_json plamo3 poolside_v1 "
-    "pythonic qwen3_coder qwen3_json qwen3_xml seed_oss step3 step3p5 xlam"
-).split()
-VLLM_REASONING_PARSERS = (
-    "cohere_command3 cohere_command4 deepseek_r1 deepseek_v3 deepseek_v4 deepseek_v41 ernie45 gemma4 glm45 glm47 "
-    "granite granite_thinking_parser hf holo2 hunyuan_a13b hy_v3 hy_v4 inkling k2_horizon kimi_k2 kimi_k3 ling3 mimo "
-    "minicpmv minimax_m2 minimax_m2_append_think minimax_m3 mistral muse_glimmer nemotron_v3 olmo3 openai_gptoss "
-    "plamo3 poolside_v1 qwen3 seed_oss step3 step3p5"
-).split()
-SGLANG_TOOL_PARSERS = (
-    "apertus2509 beam cohere_command4 deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 dots glm glm45 glm47 "
-    "gpt-oss k2_horizon kimi_k2 kimi_k3 lfm2 ling3 llama3 mimo minicpm5 mistral muse poolside_v1 pythonic qwen qwen25 "
-    "qwen3_coder spark25 step3 step3p5 minimax-m2 minimax-m3 nanbeige trinity interns1 hermes hunyuan gigachat3 "
-    "gigachat35 gemma4 inkling iquest_q1 response_template"
-).split()
-SGLANG_REASONING_PARSERS = (
-    "apertus2509 beam deepseek-r1 deepseek-v3 deepseek-v4 deepseek-v41 dots glm45 ling3 hunyuan gpt-oss k2_horizon "
-    "kimi kimi_k2 kimi_k3 mimo muse poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think minimax-m3 nanbeige "
-    "step3 step3p5 mistral nemotron_3 granite_thinking_parser interns1 gemma4 gigachat35 inkling iquest_q1 "
-    "cohere_command4 response_template"
-).split()
-
-
-def test_every_name_of_the_engines_is_a_parser_or_known_as_unread() -> None:
-    tools, reasoning = {*VLLM_TOOL_PARSERS, *SGLANG_TOOL_PARSERS}, {*VLLM_REASONING_PARSERS, *SGLANG_REASONING_PARSERS}
-    assert tools <= TOOL_PARSERS.keys() | UNREAD_TOOL_PARSERS
-    assert reasoning <= REASONING_PARSERS.keys() | UNREAD_REASONING_PARSERS
-    assert tools >= UNREAD_TOOL_PARSERS
-    assert reasoning >= UNREAD_REASONING_PARSERS
-
-
-def test_a_name_is_not_both_read_and_unread() -> None:
-    assert not TOOL_PARSERS.keys() & UNREAD_TOOL_PARSERS
-    assert not REASONING_PARSERS.keys() & UNREAD_REASONING_PARSERS
 
 
 def test_every_tool_format_is_a_name_and_every_name_has_a_format() -> None:

@@ -15,7 +15,7 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -156,6 +156,21 @@ def deepseek(body: str) -> str:
     return f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{body}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 
+def dsml(body: str) -> str:
+    return f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="{body}</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
+
+
+def parameter(key: str, flag: str, value: str) -> str:
+    return f'<｜DSML｜parameter name="{key}"{flag}>{value}</｜DSML｜parameter>'
+
+
+def search(*parts: str) -> str:
+    return dsml('search">' + "".join(parts))
+
+
+STRING, JSON = ' string="true"', ' string="false"'
+
+
 def minimax(body: str) -> str:
     return f"<minimax:tool_call>\n<invoke {body}</invoke>\n</minimax:tool_call>"
 
@@ -184,18 +199,31 @@ def harmony(header: str, body: str) -> str:
     return f"<|channel|>commentary{header}<|message|>{body}<|call|>"
 
 
+LISTS = [
+    (key, *tool_format.call)
+    for key, tool_format in TOOL_FORMATS.items()
+    if tool_format.layout is TurnLayout.LISTS and tool_format.call
+]
+"""The formats with JSON lists, and the markers around them."""
+
 BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     "hermes": [
         ("<tool_call>", [(None, None, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, UNCLOSED)]),
-        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [(None, None, UNCLOSED)]),
-        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, UNCLOSED)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": 1}}\n', [("a", {"x": 1}, OK)]),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": ', [("a", None, UNCLOSED)]),
+        ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, OK)]),
         (hermes(""), [(None, None, INVALID)]),
         (hermes("get the weather"), [(None, None, INVALID)]),
-        (hermes('{"name": "a", "arguments": {"x": 1}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}} '), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}\n{"name": "b"}'), [(None, None, INVALID)]),
-        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [(None, None, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}} '), [("a", None, INVALID)]),
+        (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
+        (hermes('```json\n{"name": "a"}\n```'), [("a", {}, OK)]),
+        (hermes('{"name": "functions.search"}'), [("search", {}, OK)]),
+        (hermes('{"name": "functions.a"}'), [("functions.a", {}, OK)]),
+        (hermes('[{"name": "a"}, {"name": 1}]'), [(None, None, MISSING)]),
+        (hermes('[{"name": "a"}, junk]'), [(None, None, INVALID)]),
+        (hermes('{"name": "a"}<tool_call>{"name": "b"}'), [("a", None, INVALID)]),
         (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
         (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
         (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
@@ -214,7 +242,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
         (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
         (hermes('{"name": "a", "arguments": {"x": "1\n2"}}'), [("a", {"x": "1\n2"}, OK)]),
-        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), (None, None, INVALID)]),
+        (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), ("b", None, INVALID)]),
         ("</tool_call>", []),
     ],
     "qwen_xml": [
@@ -344,7 +372,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁calls▁end｜>",
             [("a", {}, MALFORMED)],
         ),
-        (deepseek("a\n```json\n{}\n```"), [(None, None, MALFORMED)]),
+        (deepseek("a\n```json\n{}\n```"), [("a", {}, MALFORMED)]),
+        (deepseek("a"), [(None, None, MALFORMED)]),
+        (deepseek("a\nb"), [(None, None, MALFORMED)]),
+        # As V3.1 writes calls.
+        (deepseek('a<｜tool▁sep｜>{"x": 1}'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek('a<｜tool▁sep｜>\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek('function<｜tool▁sep｜>a{"x": 1}'), [("a", {"x": 1}, OK)]),
+        (deepseek('function<｜tool▁sep｜>a\n```\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
+        (
+            deepseek("function<｜tool▁sep｜>a\n{}<｜tool▁call▁begin｜>function<｜tool▁sep｜>b\n{}"),
+            [("a", {}, MALFORMED), ("b", {}, OK)],
+        ),
+        ("<think>Hm." + deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
         (deepseek("function<｜tool▁sep｜>"), [(None, {}, MISSING)]),
         (deepseek("function<｜tool▁sep｜>\n```json\n{}\n```"), [(None, {}, MISSING)]),
         (deepseek("function<｜tool▁sep｜>a"), [("a", {}, OK)]),
@@ -360,15 +400,77 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
         (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
-            [("a", {}, UNCLOSED)],
+            [("a", {}, OK)],
         ),
-        (deepseek("a{}"), [(None, None, MALFORMED)]),
+        (deepseek("a{}"), [("a", {}, MALFORMED)]),
+        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek("function<｜tool▁sep｜>{}"), [("function", {}, OK)]),
+        (deepseek("function<｜tool▁sep｜>"), [("function", {}, OK)]),
+        (deepseek('a<｜tool▁sep｜>```json\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
+        (deepseek("a<｜tool▁sep｜>{}<｜tool▁call▁begin｜>b<｜tool▁sep｜>{}"), [("a", {}, MALFORMED), ("b", {}, OK)]),
         (deepseek(""), [(None, None, MALFORMED)]),
         (deepseek("<｜tool▁sep｜>{}"), [(None, {}, MISSING)]),
         (deepseek("a<｜tool▁sep｜>"), [("a", {}, OK)]),
         (deepseek("a<｜tool▁sep｜>[]"), [("a", "[]", INVALID)]),
         (deepseek("a<｜tool▁sep｜>{} junk"), [("a", "{} junk", INVALID)]),
         (deepseek('a<｜tool▁sep｜>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
+    ],
+    "deepseek_v32": [
+        (dsml('search">\n\n').replace("tool_calls", "function_calls"), [("search", {}, OK)]),
+        (dsml('search">\n\n'), [("search", {}, MALFORMED)]),
+    ],
+    "deepseek_v4": [
+        ("<｜DSML｜tool_calls>", [(None, None, UNCLOSED)]),
+        ("<｜DSML｜tool_calls>\n</｜DSML｜tool_calls>", [(None, None, MALFORMED)]),
+        ('<｜DSML｜tool_calls>\n<｜DSML｜invoke name="sea', [(None, None, UNCLOSED)]),
+        (search()[: -len("</｜DSML｜invoke>\n</｜DSML｜tool_calls>")], [("search", {}, UNCLOSED)]),
+        (
+            f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="search">\n<｜DSML｜parameter name="query"{STRING}>Ro',
+            [("search", {"query": "Ro"}, UNCLOSED)],
+        ),
+        (search() + " and more", [("search", {}, OK)]),
+        (search().replace("</｜DSML｜invoke>", ""), [("search", {}, MALFORMED)]),
+        (dsml('search">\n<｜DSML｜invoke name="b">'), [("search", {}, MALFORMED), ("b", {}, OK)]),
+        (dsml("search"), [(None, None, MALFORMED)]),
+        (dsml('">'), [(None, None, MISSING)]),
+        (dsml('search" >'), [("search", {}, OK)]),
+        (search(parameter("query", STRING, " Rome ")), [("search", {"query": " Rome "}, OK)]),
+        (search(parameter("query", STRING, "3")), [("search", {"query": "3"}, OK)]),
+        (search(parameter("a", JSON, "3"), parameter("b", JSON, " [null] ")), [("search", {"a": 3, "b": [None]}, OK)]),
+        (search(parameter("query", JSON, "Rome")), [("search", {"query": "Rome"}, INVALID)]),
+        (search(parameter("a", JSON, "x"), "junk"), [("search", {"a": "x"}, MALFORMED)]),
+        (search("junk", parameter("query", STRING, "Rome")), [("search", {"query": "Rome"}, MALFORMED)]),
+        # The flag is missing or neither true nor false: the type in the schema decides.
+        (search(parameter("query", "", "3")), [("search", {"query": "3"}, MALFORMED)]),
+        (search(parameter("x", "", "3")), [("search", {"x": 3}, MALFORMED)]),
+        (search(parameter("x", ' string="yes"', "3")), [("search", {"x": 3}, MALFORMED)]),
+        (
+            search(parameter("query", STRING, "1"), parameter("query", STRING, "2")),
+            [("search", {"query": "2"}, MALFORMED)],
+        ),
+        (
+            search(f'\n<｜DSML｜parameter name="a"{STRING}>1\n', parameter("b", STRING, "2")),
+            [("search", {"a": "1", "b": "2"}, MALFORMED)],
+        ),
+        (dsml('search"><｜DSML｜parameter name="a"\n'), [("search", {'a"': ""}, MALFORMED)]),
+        (
+            search(parameter("query", STRING, "1</｜DSML｜parameter>2")),
+            [("search", {"query": "1</｜DSML｜parameter>2"}, OK)],
+        ),
+        (search(parameter("arguments", JSON, "{}")), [("search", {}, MALFORMED)]),
+        (
+            search(parameter("input", STRING, '{"query": "Rome"}')),
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (search(parameter("input", JSON, '{"x": 1}')), [("search", {"input": {"x": 1}}, OK)]),
+        (dsml('other">' + parameter("input", JSON, "{}")), [("other", {"input": {}}, OK)]),
+        (search().replace("tool_calls", "function_calls"), [("search", {}, MALFORMED)]),
+        (search().replace("<｜DSML｜tool_calls", "<｜DSML｜tool"), [("search", {}, MALFORMED)]),
+        ("<think>Hm." + search(), [("search", {}, OK)]),
+    ],
+    "deepseek_v41": [
+        (dsml('search">'), []),
+        ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="search">\n</｜DSML｜ calls>', [("search", {}, MALFORMED)]),
     ],
     "minimax": [
         (
@@ -401,6 +503,45 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Rome"}, MALFORMED)],
         ),
         (minimax('name="get_weather"><parameter name="days">x</parameter>'), [("get_weather", {"days": "x"}, INVALID)]),
+    ],
+    **{
+        key: [
+            (opener, [(None, None, UNCLOSED)]),
+            (
+                f'{opener}[{{"name": "a"}}, {{"name": "b", "arguments": {{"x": 1}}}}]{closer}',
+                [("a", {}, OK), ("b", {"x": 1}, OK)],
+            ),
+            (f'{opener} {{"name": "a"}} {closer}', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}]<|stop|>[{{"name": "b"}}]', [("a", {}, OK)]),
+            (f'{opener}[{{"name": "a"}}, {{"name": "b", "argu', [("a", {}, OK), ("b", None, UNCLOSED)]),
+            (f'{opener}[{{"name": "a", "arguments": {{}}', [("a", None, UNCLOSED)]),
+            (f'{opener}[{{"tool_name": "a", "parameters": {{"x": 1}}}}]', [("a", {"x": 1}, OK)]),
+            (f'{opener}[{{"name": 1}}, {{"x": 1}}]{closer}', [(None, {}, MISSING), (None, {}, MISSING)]),
+            (f'{opener}[{{"name": "a", "arguments": [1]}}]{closer}', [("a", "[1]", INVALID)]),
+            (f"{opener}junk<|stop|>", [(None, None, UNCLOSED if closer else INVALID)]),
+            (f"{opener}[]{closer}<|stop|>", [(None, None, MISSING)]),
+        ]
+        for key, opener, closer in LISTS
+    },
+    "mistral": [
+        ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a", [("a", {}, UNCLOSED)]),
+        ("[TOOL_CALLS]a<|stop|>", [("a", {}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1}', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1', [("a", '{"x": 1', UNCLOSED)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1<|stop|>', [("a", '{"x": 1', INVALID)]),
+        ('[TOOL_CALLS]a{"x": 1}[TOOL_CALLS]b[ARGS]{}<|stop|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('[TOOL_CALLS]a{"x": "[ARGS]"}<|stop|>', [("a", {"x": "[ARGS]"}, OK)]),
+        ('[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": 1}<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1} and then<|stop|>', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
+        ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        (
+            '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
+            [("a", {}, OK), ("b", {}, OK)],
+        ),
+        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [(None, None, UNCLOSED)]),
     ],
     "hy3": [
         ("<tool_calls:opensource>", [(None, None, UNCLOSED)]),
@@ -556,6 +697,8 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     "kimi": lambda value: kimi(f"functions.a:0<|tool_call_argument_begin|> {value} "),
     "deepseek_v3": lambda value: deepseek(f"function<｜tool▁sep｜>a\n```json\n{value}\n```"),
     "deepseek_v31": lambda value: deepseek(f"a<｜tool▁sep｜>{value}"),
+    "mistral": lambda value: f"[TOOL_CALLS]a[ARGS]{value}<|stop|>",
+    "mistral_list": lambda value: f'[TOOL_CALLS][{{"name": "a", "arguments": {value}}}]',
     "harmony": lambda value: harmony(" to=functions.a", f" {value}\n"),
 }
 """A call with a JSON value as its arguments, in the formats with JSON arguments."""

@@ -89,6 +89,19 @@ def _deepseek_section(separator: str, bodies: Sequence[str]) -> str:
     return f"<｜tool▁calls▁begin｜>{separator.join(texts)}<｜tool▁calls▁end｜>"
 
 
+def _dsml(calls: Sequence[Call], section: str, space: str = "") -> str:
+    tag, texts = f"｜DSML｜{space}", []
+    for call in calls:
+        parameters = [
+            f'<{tag}parameter name="{key}" string="{json.dumps(isinstance(call.arguments[key], str))}">{text}'
+            f"</{tag}parameter>"
+            for key, text in _unquoted(call)
+        ]
+        lines = "\n".join(parameters)
+        texts.append(f'<{tag}invoke name="{call.name}">\n{lines}\n</{tag}invoke>')
+    return "\n".join([f"<｜DSML｜{section}>", *texts, f"</｜DSML｜{section}>"])
+
+
 def _minimax(calls: Sequence[Call]) -> str:
     texts = []
     for call in calls:
@@ -157,6 +170,36 @@ def _harmony(calls: Sequence[Call]) -> str:
     return "<|call|><|start|>assistant".join(texts) + "<|call|>"
 
 
+def _list_of(opener: str, closer: str) -> Callable[[Sequence[Call]], str]:
+    """Return a function that formats calls as a JSON list between markers."""
+
+    def format_list(calls: Sequence[Call]) -> str:
+        objects = [
+            {"name": call.name, "arguments": dict(call.arguments), **({"id": call.id} if call.id else {})}
+            for call in calls
+        ]
+        return opener + _dump(objects) + closer
+
+    return format_list
+
+
+def _mistral(calls: Sequence[Call]) -> str:
+    return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_dump(dict(call.arguments))}" for call in calls)
+
+
+def _command(calls: Sequence[Call]) -> str:
+    objects = [
+        _dump({"tool_call_id": call.id or str(number), "tool_name": call.name, "parameters": dict(call.arguments)})
+        for number, call in enumerate(calls)
+    ]
+    return "<|START_ACTION|>[\n    " + ",\n    ".join(objects) + "\n]<|END_ACTION|>"
+
+
+def _command_r(calls: Sequence[Call]) -> str:
+    objects = [_dump({"tool_name": call.name, "parameters": dict(call.arguments)}) for call in calls]
+    return "Action:\n```json\n[\n    " + ",\n    ".join(objects) + "\n]```"
+
+
 _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "hermes": _hermes,
     "qwen_xml": lambda calls: _xml(calls, ("<tool_call>", "</tool_call>"), "\n"),
@@ -167,7 +210,17 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "kimi": _kimi,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
+    "deepseek_v32": lambda calls: _dsml(calls, "function_calls"),
+    "deepseek_v4": lambda calls: _dsml(calls, "tool_calls"),
+    "deepseek_v41": lambda calls: _dsml(calls, " calls", " "),
     "minimax": _minimax,
+    "jamba": _list_of("<tool_calls>", "</tool_calls>"),
+    "mistral_list": _list_of("[TOOL_CALLS]", ""),
+    "mistral": _mistral,
+    "command": _command,
+    "command_r": _command_r,
+    "granite": _list_of("<|tool_call|>", ""),
+    "phi4_mini": _list_of("functools", ""),
     "minimax_m3": _minimax_m3,
     "step3": _step3,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),

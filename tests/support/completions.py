@@ -69,14 +69,23 @@ HUB = {
     "minimax": "MiniMaxAI/MiniMax-M2",
     "gemma": "google/gemma-4-31B-it",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
+    "mistral": "mistralai/Ministral-3-14B-Reasoning-2512",
     "harmony": "openai/gpt-oss-20b",
 }
 """A real model for each tool-call format with a vocabulary to test with."""
 
-TEMPLATE_ONLY = {"hy3": "hy3", "minimax_m3": "minimax-m3"}
+TEMPLATE_ONLY = {
+    "deepseek_v32": "deepseek-v3.2",
+    "deepseek_v4": "deepseek-v4",
+    "hy3": "hy3",
+    "minimax_m3": "minimax-m3",
+}
 """A template for each tool-call format with a template to test with, but without a vocabulary."""
 
-UNSEEN = {"hy3_plain", "step3", "functiongemma"}
+UNSEEN = {
+    *("deepseek_v41", "hy3_plain", "step3", "functiongemma"),
+    *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
+}
 """The tool-call formats without a template to test with."""
 
 ROME, SEARCH = Call("get_weather", {"city": "Rom é", "days": 3}), Call("search", {"query": "🙂 <b>\n1 < 2"})
@@ -109,10 +118,49 @@ OWN: dict[str, tuple[str, ...]] = {
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁call▁end｜>｜<｜tool▁calls▁",
         "<｜tool▁calls▁begin｜><｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁calls▁end｜>",
     ),
+    "deepseek_v32": (
+        '<｜DSML｜function_calls><｜DSML｜invoke name="a"><｜DSML｜parameter name="x">1</｜DSML｜function_calls>',
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls> é',
+        '<｜DSML｜invoke name="a"></｜DSML｜invoke>',
+    ),
+    "deepseek_v4": (
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a"><｜DSML｜invoke name="b"></｜DSML｜invoke></｜DSML｜tool>',
+        '<｜DSML｜tool><｜DSML｜invoke name="é"></｜DSML｜invoke></｜DSML｜tool_calls>',
+        "<｜DSM some text, ｜DSML｜ and <｜DSML｜tool_call>é",
+    ),
+    "deepseek_v41": (
+        '<｜DSML｜ calls>\n<｜DSML｜ invoke name="a">\n<｜DSML｜ parameter name="x" string="false">[1]</｜DSML｜',
+        "<｜DSML｜ calls></｜DSML｜ calls>",
+    ),
     "minimax": (
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',
         '<minimax:tool_call><invoke name="</invoke><invoke name="a"></invoke>',
     ),
+    "jamba": (
+        '<tool_calls>[{"name": "a"}, {"name": "b", "arguments": {"x": "]</tool_calls>"}}]</tool_calls>',
+        '<tool_calls>{"name": "a"} é {"name": "b"}; junk</tool_calls>é<tool_calls>[]</tool_calls>',
+        '<tool_calls>[{"name": "a"}, {"name": "b", "argu<|stop|>',
+        '<tool_calls>[{"name": "a"}]<|stop|>é',
+    ),
+    "mistral": (
+        '[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": "é"}[TOOL_CALLS]b{} é<|stop|>',
+        "é[TOOL_CALLS]a<|stop|>",
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b"}]',
+        "[TOOL_CALLS][TOOL_CALLS][ARGS]{é",
+    ),
+    "mistral_list": (
+        '[TOOL_CALLS] [{"name": "a", "arguments": {}, "id": "0123456ab"}, {"name": "b"}]<|stop|>',
+        'é[TOOL_CALLS][{"name": "a"}][TOOL_CALLS]{"name": "b"}',
+        '[TOOL_CALLS][{"name": "é',
+    ),
+    "command": (
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "a", "parameters": {}}\n]<|END_ACTION|>é',
+        '<|START_ACTION|>[{"tool_name": "a"}, é]<|END_ACTION|>',
+        "<|START_ACTION|>",
+    ),
+    "command_r": ('Action:\n```json\n[{"tool_name": "a"}]```\né', "Action:\n```json\n[é```", "Action:\n```jso"),
+    "granite": ('<|tool_call|> [{"name": "a"}]\n', '<tool_call> [{"name": "a"}]<|stop|>é', "<|tool_call|>é<|stop|>"),
+    "phi4_mini": ('functools[{"name": "a"}]\n', "functools[] é", 'functo é functools{"name": "a"'),
     "hy3": (
         "<tool_call:opensource>a<tool_sep:opensource></tool_call:opensource>",
         "<tool_calls:opensource>é<tool_call:opensource>a<tool_sep:opensource>b</tool_call:opensource> é",

@@ -12,6 +12,8 @@ from renderers.core.text import align_columns
 from renderers.errors import TemplateError, TokenizerLoadError, UnknownFamilyError
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY
+from renderers.parsing.evidence import Evidence, RoundTrip
+from renderers.parsing.grammar import Grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.tokenizer.loading.suggest import cached_names, did_you_mean
 
@@ -31,14 +33,14 @@ def models(name: str | None = None) -> str:
     if name in known:
         cached = set(cached_names())
         example = next((model for model in known[name].names if model in cached), None)
-        return _record(known[name], {} if example is None else {"drops": f"{_drops(example)} ({example})"})
+        return _record(known[name], {} if example is None else {**_learned(example), "learned from": example})
     if name in MODEL_RENDERER_MAP:
-        return _record(known[MODEL_RENDERER_MAP[name]], {"drops": _drops(name)})
+        return _record(known[MODEL_RENDERER_MAP[name]], _learned(name))
     if "/" not in name and name != EXAMPLE and not os.path.exists(name):
         hint = did_you_mean(name) or f" The families are {', '.join(known)}."
         raise UnknownFamilyError(f"{name!r} is neither a family nor a model.{hint}")
     renderer = create_renderer(load_model(name))
-    return _record(renderer.family_match.family, {"drops": _known_losses(renderer)})
+    return _record(renderer.family_match.family, _learned_from(renderer))
 
 
 def _table() -> str:
@@ -49,17 +51,44 @@ def _table() -> str:
     return "\n".join(align_columns([("family", *shown, "models"), *rows]))
 
 
-def _drops(model: str) -> str:
-    """Return the input that the template of a model drops."""
+def _learned(model: str) -> dict[str, str]:
+    """Return the facts that the template of a model shows when it runs."""
     try:
-        return _known_losses(create_renderer(load_model(model)))
+        return _learned_from(create_renderer(load_model(model)))
     except (TokenizerLoadError, TemplateError) as error:
-        return f"not known, because the template cannot be read ({error})"
+        return {"drops": f"not known, because the template cannot be read ({error})"}
 
 
-def _known_losses(renderer: ChatRenderer) -> str:
-    losses = renderer.resolution.known_losses
-    return ", ".join(loss.place for loss in losses) or "nothing that is known"
+def _learned_from(renderer: ChatRenderer) -> dict[str, str]:
+    resolution = renderer.resolution
+    losses = ", ".join(loss.place for loss in resolution.known_losses)
+    return {
+        "completions": describe_grammar(resolution.grammar),
+        "round trips": _round_trips(resolution.evidence),
+        "drops": losses or "nothing that is known",
+    }
+
+
+def describe_grammar(grammar: Grammar) -> str:
+    """Return the formats of reasoning and of tool calls that a grammar reads, with their markers.
+
+    >>> describe_grammar(Grammar(tools="hermes", call=("<tool_call>", "</tool_call>")))
+    'no reasoning, tool calls as hermes in <tool_call> </tool_call>'
+    """
+    reasoning = f"reasoning in {' '.join(grammar.reasoning.markers)}" if grammar.reasoning else "no reasoning"
+    if grammar.tools is None:
+        return f"{reasoning}, no tool calls"
+    markers = [*(grammar.section or ()), *(grammar.call or ())]
+    return f"{reasoning}, tool calls as {grammar.tools}" + (f" in {' '.join(markers)}" if markers else "")
+
+
+def _round_trips(evidence: Mapping[str, Evidence]) -> str:
+    by_outcome = {
+        outcome: [name for name, item in evidence.items() if item.outcome is outcome] for outcome in RoundTrip
+    }
+    exact, *others = by_outcome.items()
+    named = [f"{outcome}: {', '.join(names)}" for outcome, names in others if names]
+    return "; ".join([f"{len(exact[1])} of {len(evidence)} classes of turns are exact", *named])
 
 
 def _record(family: Family, more: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ _MISTRAL_NEMO = _mistral(
     names=("mistralai/Mistral-Nemo-Instruct-2407",),
     templates=("e4676cb56dffea77",),
     verified="template",
-    syntax="mistral",
+    syntax="mistral_list",
 )
 
 _MISTRAL_SMALL = _mistral(
@@ -41,7 +41,7 @@ _MISTRAL_SMALL = _mistral(
     """,
     names=("mistralai/Mistral-Small-3.2-24B-Instruct-2506",),
     templates=("5b8f31f111986965",),
-    syntax="mistral_args",
+    syntax="mistral",
     media=("image",),
 )
 
@@ -64,7 +64,7 @@ _MINISTRAL_3 = _mistral(
         mistralai/Ministral-3-14B-Reasoning-2512
     """),
     templates=("39f03c383413f531",),
-    syntax="mistral_args",
+    syntax="mistral",
     media=("image",),
 )
 
@@ -83,7 +83,7 @@ _DEVSTRAL = _mistral(
     names=("mistralai/Devstral-Small-2507", "unsloth/Devstral-Small-2507"),
     templates=("039a4710e2aabaa7",),
     verified="template",
-    syntax="mistral_args",
+    syntax="mistral",
 )
 
 RECORDS = (

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats import Payload, ToolFormat
 
 _LONGEST_HEAD = 1024
 """The number of bytes in which the name and the beginning of the arguments are searched for."""
 _OUTSIDE = re.compile(r'["{}]')
 _IN_STRING = re.compile(r'["\\]')
-_NO_SCHEMAS = ToolSchemas(None)
 
 
 class ObjectEnd:
@@ -90,7 +89,7 @@ class CallProgress:
         """Search for the name and for the beginning of the arguments."""
         assert self._head is not None
         self._head = text = self._head + byte_text
-        head = self._format.read_head(Payload(text, self._mark, self._decode, _NO_SCHEMAS))
+        head = self._format.read_head(Payload(text, self._mark, self._decode, NO_SCHEMAS))
         name, arguments, start = None, "", head.arguments_start
         if not self._named and head.name and head.name_end <= _LONGEST_HEAD:
             self._named, name = True, head.name

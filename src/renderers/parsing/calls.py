@@ -17,11 +17,15 @@ from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.call_progress import CallProgress
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
+from renderers.parsing.grammar import SPACES
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats import Payload
+from renderers.parsing.tool_formats import Payload, TurnLayout
 
 # Attributes of enum classes are slow in Python 3.11.
-_CALL, _OK = Region.CALL, ToolCallParseStatus.OK
+_CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
+_PREFIX = "functions."
+"""The namespace of tools, which models write before a name even in formats without it."""
+_BESIDE_CALLS = SPACES + "[],;"
 _new = tuple.__new__
 """Makes a named tuple in half the time that its own constructor takes."""
 
@@ -45,20 +49,23 @@ class CallReader:
         self._emitter = emitter
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
-        self._section_opening = ""
+        self._section_opening = self._section_closing = ""
+        self._is_other_section = False
         self.follows = False
         """True if events have the name and the arguments of calls that are not complete, which takes time."""
 
-    def begin_section(self, position: int) -> None:
+    def begin_section(self, position: int, opener: str, closer: str) -> None:
+        """Begin a section of calls with a marker at a position."""
         self.section = self._buffer.token_at(position), len(self.calls)
-        self._section_opening = self._emitter.trimmed + self._compiled.section
+        self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
+        self._is_other_section = opener in self._compiled.section_closers and opener != self._compiled.section
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
         opened, self.section = self.section, None
         if opened is not None and opened[1] == len(self.calls):
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
-            text = self._section_opening + (self._compiled.section_end if closed else "")
+            text = self._section_opening + (self._section_closing if closed else "")
             self._emit(ParsedToolCall("", status=status, text=self._compiled.marker_text.decode(text)), opened[0], end)
 
     def forget(self) -> None:
@@ -85,23 +92,61 @@ class CallReader:
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
 
-        `broken` overrides the status of a call that does not end properly. `span_end` is the end of
-        a marker that belongs to the call but is emitted as an event of its own.
+        `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
+        closing marker. `span_end` is the end of a marker that belongs to the call but is emitted as an event of its
+        own.
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
         byte_text = "".join([part for part, _ in self._captured])
-        call = tool_format.read(Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas))
-        names = self.schemas.names if tool_format.rejects_unknown_tools else None
-        if names and call.name and call.name not in names:
-            call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        payload = Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas)
+        call = self._read(payload)
+        if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is TurnLayout.MARKERS:
+            several = self._read_several(payload)
+            for call in several:
+                self._emit(call, self._first_token, end, span_end)
+            if several:
+                return
+        if broken is _UNCLOSED and call.status is _OK and tool_format.json_arguments and _ends_object(byte_text):
+            # Nothing can be missing but the closing marker.
+            broken = None
+        if broken is None and call.status is _OK and self.section and self._is_other_section:
+            broken = ToolCallParseStatus.MALFORMED_STRUCTURE
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
-            if self.section and broken is not ToolCallParseStatus.UNCLOSED_BLOCK:
-                closing += self._compiled.section_end
+            if self.section and broken is not _UNCLOSED:
+                closing += self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
+
+    def _read(self, payload: Payload) -> ParsedToolCall:
+        tool_format = self._compiled.tool_format
+        assert tool_format is not None
+        call = tool_format.read(payload)
+        name = call.name
+        if name and name.startswith(_PREFIX) and name not in self.schemas and name[len(_PREFIX) :] in self.schemas:
+            call.name = name[len(_PREFIX) :]
+        names = self.schemas.names if tool_format.rejects_unknown_tools else None
+        if names and call.name and call.name not in names:
+            call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        return call
+
+    def _read_several(self, payload: Payload) -> list[ParsedToolCall]:
+        """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them."""
+        tool_format = self._compiled.tool_format
+        found = tool_format.find(payload) if tool_format and tool_format.find else None
+        if found is None or found.broken:
+            return []
+        calls, byte_text, position = [], payload.byte_text, 0
+        for start, end in found.spans:
+            call = self._read(payload._replace(byte_text=byte_text[start:end]))
+            call.raw = payload.decode(byte_text[start:end])
+            if call.status is not _OK or byte_text[position:start].strip(_BESIDE_CALLS):
+                return []
+            calls.append(call)
+            position = end
+        return [] if byte_text[position:].strip(_BESIDE_CALLS) else calls
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
         start, last = self._emitter.advance_to(end)
@@ -120,3 +165,8 @@ class CallReader:
             name, arguments = progress.advance()
         # The number changes if the calls of the prompt are forgotten.
         return _new(ToolCallDelta, (len(self.calls), text, start, end, name, arguments))
+
+
+def _ends_object(byte_text: str) -> bool:
+    """Return True if a text ends with a JSON object, which can be between fences."""
+    return byte_text.rstrip(SPACES + "`").endswith("}")

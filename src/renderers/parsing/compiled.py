@@ -12,9 +12,9 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.emitter import Field, skipped_because
 from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
-from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
-from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
@@ -34,34 +34,62 @@ class CompiledGrammar:
         self.layout = tool_format.layout if tool_format else TurnLayout.MARKERS
         self.reasoning = grammar.reasoning or ReasoningFormat(markers=_NO_MARKERS)
         mark, stops = marker_text.mark, marker_text.stops
-        self.header = marker_text.mark_all(grammar.header)
+        self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        self.section, self.section_end = map(mark, grammar.section or _NO_MARKERS)
-        self.call, self.call_end = map(mark, grammar.call or _NO_MARKERS)
+        others = tool_format.other_sections if tool_format and grammar.section else ()
+        sections = (grammar.section, *others) if grammar.section else ()
+        self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
+        """The markers that open a section of calls, and the marker that closes each."""
+        self.section = mark(grammar.section[0]) if grammar.section else ""
+        self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.response, self.response_end = map(mark, grammar.response or _NO_MARKERS)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
-        self.starts = tuple(filter(None, (self.header, self.think, self.think_end)))
+        self.openings = tuple(map(mark, tool_format.openings)) if tool_format else ()
+        self.starts = tuple(filter(None, (self.header, self.think, self.think_end, self.response)))
         """The markers that a turn can begin with, except those of calls."""
-        # A call outside of a section is a call only if it begins with a token.
-        alone = grammar.call and (not grammar.section or marker_text.is_token(grammar.call[0]))
-        self.call_openers = frozenset({self.section, self.call if alone else ""}) - {""}
+        self.answer_starts = (*filter(None, [self.response]), *self.openings)
+        """The texts that a turn can go on with after reasoning, except for the markers of calls."""
+        pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
+        openers = [opener for opener, _ in pairs]
+        # A call outside of a section is a call only if its marker is a token or contains one.
+        alone = [opener for opener in openers if not self.section or MARKER_CHARACTERS.search(opener)]
+        self.call_openers = frozenset({*self.section_closers, *alone}) - {""}
         """The markers that begin calls outside of a section."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
-        call_ends = self.call_openers if tool_format and tool_format.ends_reasoning else ()
+        ends_reasoning = _rule(grammar.ends_reasoning, tool_format is not None and tool_format.ends_reasoning)
+        call_ends = self.call_openers if ends_reasoning else ()
         self.open_reasoning_markers = MarkerSet.of(*self.reasoning_markers.markers, *call_ends)
         """Within reasoning that a call can end."""
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers)
-        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
-        self.call_markers = MarkerSet.of(*stops, UNKNOWN, self.call_end, self.section_end)
+        response_tokens = filter(marker_text.is_token, grammar.response or ())
+        thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
+        others = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *others)
+        self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
+        """Within content that a marker opened. Only there, a marker that is not a token can close it."""
+        self.section_ends = frozenset(self.section_closers.values())
+        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
+        # The text of a list is searched as a whole, whatever ids are in it.
+        unknown = UNKNOWN if self.layout is TurnLayout.MARKERS else ""
+        next_calls = openers if tool_format and tool_format.separates_calls else []
+        self.call_ends = {
+            opener: (
+                closer,
+                MarkerSet.of(*stops, unknown, *([closer, *next_calls] if closer else openers), *self.section_ends),
+            )
+            for opener, closer in pairs
+        }
+        """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
         self.stop_markers = MarkerSet.of(*stops)
         self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
         """The beginnings of turns in the latest prompts, by their byte text."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
-        self._ends = MarkerSet.of(*stops, self.call_end, self.section_end, *inner)
+        in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
+        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, *inner)
         """The markers that can end a call or the turn."""
         texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
         plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))
@@ -69,15 +97,20 @@ class CompiledGrammar:
             ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,), plain=plain
         )
         ends = grammar.content, grammar.content_before_calls
-        plain = PlainTokens(texts, markers=self.content_markers, ends=ends)
+        plain = PlainTokens(texts, markers=self.response_markers, ends=ends)
         self.content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
         """Content without padding before it."""
-        self.plain_in_calls = PlainTokens(texts, markers=MarkerSet.of(*self.call_markers.markers, *self._ends.markers))
+        self.plain_in_calls = PlainTokens(texts, markers=self._ends)
         """The plain tokens of calls, and of all messages of a turn with several."""
         self.first_content = self.content._replace(lead=grammar.lead, left=left)
         self.answer = self.content._replace(lead=self.reasoning.after, left=left)
         self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
-        keeps_text = tool_format is not None and tool_format.keeps_text
+        self.answer_start = self.content._replace(plain=None)
+        """The beginning of content after reasoning, before it is known to be content."""
+        self.in_response = self.content._replace(lead=grammar.content.lead, left=left)
+        """Content after a marker that opens it."""
+        self.after_response = self.content._replace(left=SPACES)
+        keeps_text = _rule(grammar.keeps_text, tool_format is not None and tool_format.keeps_text)
         self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
 
     def can_end_in(self, byte_text: str) -> bool:
@@ -85,11 +118,24 @@ class CompiledGrammar:
         return self._ends.occurs_in(byte_text)
 
 
+def _rule(own: bool | None, default: bool) -> bool:
+    """Return the rule of a grammar, or else that of its tool format."""
+    return default if own is None else own
+
+
 def markers_within(grammar: Grammar) -> frozenset[str]:
     """Return all markers that occur within a turn."""
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
-    inner = TOOL_FORMATS[grammar.tools].inner if grammar.tools else ()
-    return frozenset({*reasoning, *(grammar.section or ()), *(grammar.call or ()), *inner})
+    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    inner = tool_format.inner if tool_format else ()
+    pairs = grammar.section or (), grammar.response or (), *call_markers(grammar)
+    return frozenset({*reasoning, *inner, *(marker for pair in pairs for marker in pair)}) - {""}
+
+
+def call_markers(grammar: Grammar) -> list[MarkerPair]:
+    """Return the markers around calls, those of the grammar first, and those that models write as well."""
+    variants = TOOL_FORMATS[grammar.tools].variants if grammar.tools else ()
+    return [*([grammar.call] if grammar.call else []), *(pair for pair in variants if pair != grammar.call)]
 
 
 def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:
@@ -103,8 +149,10 @@ def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iter
     compiled = _COMPILED.get(key)
     if compiled is None:
         reserved = compile_alternation(tokenizer.reserved_texts)
-        header = sorted({*reserved.findall(grammar.header)}) if reserved else []
+        within = sorted(markers_within(grammar))
+        # A header and a marker can consist of several tokens.
+        tokens = sorted({*reserved.findall("\n".join([grammar.header, *within]))}) if reserved else []
         # The markers within a turn come first: the first ones get the shortest representation.
-        marker_text = MarkerText(tokenizer, markers=[*sorted(markers_within(grammar)), *header], stops=stop_ids)
+        marker_text = MarkerText(tokenizer, markers=[*within, *tokens], stops=stop_ids)
         compiled = _COMPILED.setdefault(key, CompiledGrammar(grammar, marker_text))
     return compiled

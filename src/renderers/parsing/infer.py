@@ -12,25 +12,16 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import NamedTuple
 
-from renderers.core.channels import span_channel
-from renderers.core.completions import ParsedResponse
+from renderers.core.completions import ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
-from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, redact_probe_words
-from renderers.core.probes import TOOL
-from renderers.core.spans import Channel, Span, Trace
+from renderers.core.probe_words import PROBE_CONTENT
+from renderers.core.spans import Channel
 from renderers.core.text import LEXEME, compile_alternation
-from renderers.parsing.assembler import assemble
-from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
-from renderers.parsing.markers import MarkerText
-from renderers.parsing.parser import new_scanner
-from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
+from renderers.parsing.rendered_turns import RenderedTurn, parse_text, without_end
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, ToolFormat, TurnLayout
 from renderers.probing.turn_format import TurnFormat
-from renderers.tokenizer.encoding.byte_text import to_byte_text
 
 _THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDING = "\n ", " \n"
@@ -39,33 +30,6 @@ _CALLS: tuple[JsonObject, ...] = tuple(
     {"id": f"call0000{number}", "type": "function", "function": {"name": "f", "arguments": {"x": f"y{number}"}}}
     for number in range(2)
 )
-
-
-class _RenderedTurn(NamedTuple):
-    """An assistant's turn after a question. The trace is empty if the template rejects the turn."""
-
-    trace: Trace
-    conversation: Sequence[JsonObject]
-
-    @classmethod
-    def of(cls, turns: TurnFormat, content: str, **fields: object) -> _RenderedTurn:
-        trace, conversation = turns.render_turn({"content": content, **fields})
-        return cls(trace or Trace("", ()), conversation)
-
-    def spans(self, *channels: Channel) -> list[Span]:
-        own = [span for span in self.trace.spans if span.message == 1]
-        return [span for span in own if span_channel(span, self.conversation) in channels]
-
-    def body(self, channel: Channel) -> str | None:
-        """Return the text of a channel. None if it was not rendered."""
-        spans = self.spans(channel)
-        return "".join(self.trace.text[span.start : span.end] for span in spans) if spans else None
-
-    def text_after(self, header: str) -> str:
-        """Return the text of the turn without its header."""
-        start = next((span.start for span in self.trace.spans if span.message == 1), len(self.trace.text))
-        text = self.trace.text[start:]
-        return text.partition(header)[2] if header and header in text else text
 
 
 @functools.lru_cache(maxsize=64)
@@ -78,50 +42,30 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     prompts = [header.generation_prompt for header in turns.headers("user")]
     markers = turns.think_markers
     reasoning = _reasoning(turns, markers) if markers else _unrendered_reasoning(turns, prompts)
-    header = _header(prompts, reasoning)
-    calls = _calls(tool_turns, reasoning, header)
+    response = _response(turns)
+    header = _header(prompts, {*(reasoning.markers if reasoning else ()), *(response or ())})
+    calls = _calls(tool_turns, Grammar(reasoning=reasoning, response=response), header)
     tool_format = TOOL_FORMATS[calls.tools] if calls.tools else None
     think, think_end = reasoning.markers if reasoning else ("", "")
     opens_reasoning = bool(prompts) and prompts[0].rfind(think) > prompts[0].rfind(think_end)
     return replace(
         calls,
         header=header,
-        lead=_lead(turns, reasoning, header),
-        reasoning=reasoning,
-        content=_trimmed(_RenderedTurn.of(turns, _PADDED), Channel.CONTENT),
+        lead=_lead(turns, calls, header),
+        content=_content(turns, response),
         assumes_reasoning=opens_reasoning and tool_format is not None and tool_format.assumes_prompt,
     )
 
 
 def writes_calls(turns: TurnFormat) -> bool:
     """Return True if a template renders tool calls."""
-    return bool(_RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
-
-
-def check_round_trip(turns: TurnFormat, grammar: Grammar, ends: frozenset[str]) -> list[str]:
-    """Parse turns that the template rendered. Return a description of each difference.
-
-    `ends` are the texts of the tokens that end a turn.
-    """
-    differences, end = [], compile_alternation(ends)
-    for reasoning in ({}, {"reasoning_content": PROBE_REASONING, "thinking": PROBE_REASONING}):
-        turn = _RenderedTurn.of(turns, PROBE_CONTENT, **reasoning)
-        if turn.body(Channel.CONTENT) is None:
-            continue
-        expected = PROBE_CONTENT, PROBE_REASONING if PROBE_REASONING in turn.trace.text else ""
-        text = turn.text_after(grammar.header)
-        response = _parse_text(grammar, end.split(text, maxsplit=1)[0] if end else text)
-        actual = response.content.strip(), (response.reasoning_content or "").strip()
-        if actual != expected:
-            difference = "content {!r} and reasoning {!r} are read as {!r} and {!r}".format(*expected, *actual)
-            differences.append(redact_probe_words(difference))
-    return differences
+    return bool(RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
 
 
 def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
     around = turns.field_delimiters[Channel.REASONING]
     trail, _, after = around.after.partition(markers[1])
-    turn = _RenderedTurn.of(turns, PROBE_CONTENT, reasoning_content=_PADDED, thinking=_PADDED)
+    turn = RenderedTurn.of(turns, PROBE_CONTENT, reasoning_content=_PADDED, thinking=_PADDED)
     trimmed = _trimmed(turn, Channel.REASONING)
     after = _if_blank(after)
     return ReasoningFormat(
@@ -134,7 +78,7 @@ def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
 
 def _after_empty(turns: TurnFormat, close: str, *, default: str) -> str:
     """Return the padding after empty reasoning, as in a turn without reasoning."""
-    turn = _RenderedTurn.of(turns, PROBE_CONTENT)
+    turn = RenderedTurn.of(turns, PROBE_CONTENT)
     spans = turn.spans(Channel.CONTENT)
     if not spans:
         return default
@@ -158,29 +102,58 @@ def _unrendered_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasonin
     )
 
 
-def _header(prompts: Sequence[str], reasoning: ReasoningFormat | None) -> str:
-    """Return the common beginning of all generation prompts, in whole lexemes."""
-    pattern = compile_alternation(frozenset(reasoning.markers)) if reasoning else None
+_OPENING, _CLOSING = re.compile("start|begin|open", re.IGNORECASE), re.compile("end|close|/", re.IGNORECASE)
+_LEXEMES_OF_MARKERS = 1, 3
+"""The numbers of lexemes that a marker around content can have, as in `<answer>` and `<|open|>response<|sep|>`."""
+
+
+def _response(turns: TurnFormat) -> MarkerPair | None:
+    """Return the markers around content, if the template writes a pair that differs in a word such as `end` only."""
+    around = turns.field_delimiters.get(Channel.CONTENT)
+    before, after = (LEXEME.findall(text.strip()) for text in around) if around else ([], [])
+    for count in _LEXEMES_OF_MARKERS:
+        opener, closer = "".join(before[-count:]), "".join(after[:count])
+        is_marker = opener[:1] in ("<", "[") and len(opener) > 2 and closer not in (opener, turns.end_token)
+        if is_marker and _OPENING.sub("", opener).lower() == _CLOSING.sub("", closer).lower():
+            return opener, closer
+    return None
+
+
+def _content(turns: TurnFormat, response: MarkerPair | None) -> Edges:
+    """Return the edges of content that is the last field of a turn."""
+    trimmed = _trimmed(RenderedTurn.of(turns, _PADDED), Channel.CONTENT)
+    if response is None:
+        return trimmed
+    around = turns.field_delimiters[Channel.CONTENT]
+    lead, trail = around.before.rpartition(response[0])[2], around.after.partition(response[1])[0]
+    return replace(trimmed, lead=_if_blank(lead), trail=_if_blank(trail))
+
+
+def _header(prompts: Sequence[str], markers: set[str]) -> str:
+    """Return the common beginning of all generation prompts, in whole lexemes and before any of some markers."""
+    pattern = compile_alternation(frozenset(markers))
     headers = [pattern.split(prompt)[0] if pattern else prompt for prompt in prompts]
     columns = zip(*(LEXEME.findall(header) for header in headers), strict=False)
     return "".join(column[0] for column in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _lead(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> str:
-    """Return the padding between the header and the first field."""
+def _lead(turns: TurnFormat, grammar: Grammar, header: str) -> str:
+    """Return the padding between the header and the first field, or the marker before that field."""
     delimiters = turns.field_delimiters
     around = delimiters.get(Channel.REASONING) or delimiters.get(Channel.CONTENT)
     if around is None or header not in around.before:
         return ""
     rest = around.before.rpartition(header)[2] if header else around.before
-    return _if_blank(rest.partition(reasoning.markers[0])[0] if reasoning else rest)
+    for markers in (grammar.reasoning and grammar.reasoning.markers, grammar.response):
+        rest = rest.partition(markers[0])[0] if markers else rest
+    return _if_blank(rest)
 
 
 def _if_blank(text: str) -> str:
     return "" if text.strip() else text
 
 
-def _trimmed(turn: _RenderedTurn, channel: Channel) -> Edges:
+def _trimmed(turn: RenderedTurn, channel: Channel) -> Edges:
     """Return the characters that a template trims from a field with the value `_PADDED`."""
     before, content, after = (turn.body(channel) or "").partition(PROBE_CONTENT)
     if not content:
@@ -194,75 +167,84 @@ def _trimmed_characters(padding: str, rendered: str) -> str:
     return "\n" if " " in rendered else SPACES
 
 
-def _calls(turns: TurnFormat, reasoning: ReasoningFormat | None, header: str) -> Grammar:
-    """Return a grammar with the fields that concern tool calls."""
+def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
+    """Return a grammar with the fields of another one, and with those that concern tool calls."""
     for calls in (_CALLS, _CALLS[:1]):
-        turn = _RenderedTurn.of(turns, "", tool_calls=[*calls])
+        turn = RenderedTurn.of(turns, "", tool_calls=[*calls])
         if turn.body(Channel.TOOL_NAME) is None:
             continue
         text = turn.text_after(header)
         expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
-        for grammar in _candidates(turn):
-            markers = {*(grammar.section or ()), *(grammar.call or ())}
-            calls_text = _without_end(text, turns.key.special_tokens - markers)
-            response = _parse_text(replace(grammar, reasoning=reasoning), calls_text)
-            if [(call.name, call.arguments) for call in response.tool_calls] == expected:
+        for tool_format, section, pair in _candidates(turn, turns):
+            grammar = replace(fields, tools=tool_format.key, section=section, call=pair)
+            calls_text = without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
+            response = parse_text(grammar, calls_text)
+            # Some formats read the calls of another one as well, as malformed.
+            parsed = [
+                (call.name, call.arguments)
+                for call in response.tool_calls
+                if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+            ]
+            if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
         markers = {*(tool_format.section or ()), *(tool_format.call or ()), *tool_format.inner}
         if tool_format.section and all(map(turns.key.program.may_write, markers)):
-            return Grammar(tools=tool_format.key, section=tool_format.section, call=tool_format.call)
-    return Grammar()
+            return replace(fields, tools=tool_format.key, section=tool_format.section, call=tool_format.call)
+    return fields
 
 
-def _candidates(turn: _RenderedTurn) -> Iterator[Grammar]:
-    between = _markers_between_calls(turn)
-    for tool_format in TOOL_FORMATS.values():
-        markers = (*(tool_format.section or ()), *(tool_format.call or ()))
-        if tool_format.layout is TurnLayout.MESSAGES:
-            markers = tool_format.inner[:1]
-        if all(marker in turn.trace.text for marker in markers):
-            yield Grammar(tools=tool_format.key, section=tool_format.section, call=tool_format.call)
-        if between is not None and tool_format.call is not None and tool_format.section is None:
-            yield Grammar(tools=tool_format.key, call=between)
+def _candidates(
+    turn: RenderedTurn, turns: TurnFormat
+) -> Iterator[tuple[ToolFormat, MarkerPair | None, MarkerPair | None]]:
+    """Yield formats with the markers around all calls and around each: with their own markers first, without any last.
+
+    A format without markers around all calls can have any others.
+    """
+    text, formats = turn.trace.text, TOOL_FORMATS.values()
+    own = {
+        tool_format: (*(tool_format.section or ()), *(tool_format.call or ()))
+        or (tool_format.inner[:1] if tool_format.layout is TurnLayout.MESSAGES else ())
+        for tool_format in formats
+    }
+    for tool_format in formats:
+        if own[tool_format] and all(marker in text for marker in own[tool_format]):
+            yield tool_format, tool_format.section, tool_format.call
+    between, around = _markers_between_calls(turn), _markers_around_calls(turn, turns.end_token)
+    for tool_format in formats:
+        pair = around if tool_format.layout is TurnLayout.LISTS else between
+        if pair is not None and tool_format.call is not None and tool_format.section is None:
+            yield tool_format, None, pair
+    for tool_format in formats:
+        if not own[tool_format]:
+            yield tool_format, None, None
 
 
-def _markers_between_calls(turn: _RenderedTurn) -> MarkerPair | None:
+def _markers_between_calls(turn: RenderedTurn) -> MarkerPair | None:
     """Return the last two markers between two calls: they open the second call and close the first one."""
     bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
     first, second = ([span for span in bodies if span.path[1:2] == (number,)] for number in range(2))
     if not first or not second:
         return None
-    lexemes = LEXEME.findall(turn.trace.text[first[-1].end : second[0].start])
-    tags = [lexeme for lexeme in lexemes if len(lexeme) > 2 and lexeme[0] in "<["]
+    tags = _tags_in(turn.trace.text[first[-1].end : second[0].start])
     return (tags[-1], tags[-2]) if len(tags) > 1 else None
 
 
-def _without_end(text: str, special_tokens: frozenset[str]) -> str:
-    """Remove the special tokens at the end of a turn, and the whitespace between and after them."""
-    while True:
-        stripped = text.rstrip()
-        ends = [token for token in special_tokens if token and stripped.endswith(token)]
-        if not ends:
-            return text
-        text = stripped.removesuffix(max(ends, key=len))
+def _markers_around_calls(turn: RenderedTurn, end_token: str | None) -> MarkerPair | None:
+    """Return the marker before all calls and the one after them, which is empty if the turn ends there."""
+    bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
+    before, after = _tags_in(turn.trace.text[: bodies[0].start]), _tags_in(turn.trace.text[bodies[-1].end :])
+    return (before[-1], after[0] if after and after[0] != end_token else "") if before else None
 
 
-_NO_TOKENS = SimpleNamespace(token_texts={}, byte_texts=None, added_tokens={}, reserved_texts=frozenset())
-_TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
-"""A vocabulary without tokens: all markers are text."""
-
-
-def _parse_text(grammar: Grammar, text: str) -> ParsedResponse:
-    scanner = new_scanner(CompiledGrammar(grammar, _TEXT_ONLY), [TOOL])
-    events = scanner.close(Pieces.of([to_byte_text(text)]))
-    return assemble(events, scanner.state)
+def _tags_in(text: str) -> list[str]:
+    return [lexeme for lexeme in LEXEME.findall(text) if len(lexeme) > 2 and lexeme[0] in "<["]
 
 
 def _edges_before_calls(turns: TurnFormat, grammar: Grammar) -> Edges:
     calls = [*_CALLS[:1]]
-    right = _trimmed(_RenderedTurn.of(turns, _PADDED, tool_calls=calls), Channel.CONTENT).right
-    _, content, after = _RenderedTurn.of(turns, PROBE_CONTENT, tool_calls=calls).trace.text.rpartition(PROBE_CONTENT)
+    right = _trimmed(RenderedTurn.of(turns, _PADDED, tool_calls=calls), Channel.CONTENT).right
+    _, content, after = RenderedTurn.of(turns, PROBE_CONTENT, tool_calls=calls).trace.text.rpartition(PROBE_CONTENT)
     opener = grammar.section or grammar.call
     return Edges(trail=_if_blank(after.partition(opener[0])[0]) if content and opener else "", right=right)

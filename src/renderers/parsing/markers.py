@@ -49,6 +49,8 @@ class MarkerText:
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
         }
+        pattern = compile_alternation(frozenset(self._characters))
+        self._split = re.compile(f"({pattern.pattern})").split if pattern else lambda text: [text]
         self._marks = dict(self._characters)
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
@@ -58,17 +60,12 @@ class MarkerText:
         """The stop tokens, as characters of byte text."""
 
     def mark(self, text: str) -> str:
-        """Return a marker as it occurs in byte text. A marker can consist of a token and text."""
+        """Return a marker as it occurs in byte text. It can consist of several tokens, and of text between them."""
         mark = self._marks.get(text)
         if mark is None:
-            self._marks[text] = mark = self.mark_all(text)
+            parts = [self._characters.get(part) or to_byte_text(part) for part in self._split(text)]
+            self._marks[text] = mark = "".join(parts)
         return mark
-
-    def mark_all(self, text: str) -> str:
-        """Return a text that contains markers as it occurs in byte text."""
-        pattern = compile_alternation(frozenset(self._characters))
-        parts = re.split(f"({pattern.pattern})", text) if pattern else [text]
-        return "".join([self._characters.get(part) or to_byte_text(part) for part in parts])
 
     def is_token(self, text: str) -> bool:
         """Return True if a marker is found by its id."""

@@ -11,7 +11,7 @@ from renderers.core.token_ids import as_ids, find_invalid_id
 from renderers.parsing.assembler import assemble
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.harmony import HarmonyScanner
-from renderers.parsing.llama import BareCallScanner
+from renderers.parsing.lists import ListScanner
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner, Scanner
@@ -22,7 +22,8 @@ _FIRST_WINDOW, _WINDOW_GROWTH = 16, 8
 
 _SCANNERS: dict[TurnLayout, type[Scanner]] = {
     TurnLayout.MARKERS: MarkerScanner,
-    TurnLayout.BARE_CALLS: BareCallScanner,
+    TurnLayout.LISTS: ListScanner,
+    TurnLayout.BARE_CALLS: ListScanner,
     TurnLayout.MESSAGES: HarmonyScanner,
 }
 

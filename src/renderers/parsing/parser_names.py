@@ -36,23 +36,32 @@ class ReasoningParser:
 
 
 _TOOL_NAMES = {
+    "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
+    "deepseek_v32": ("deepseekv32",),
+    "deepseek_v4": ("deepseekv4",),
+    "deepseek_v41": ("deepseekv41",),
     "gemma": ("gemma4",),
     "glm": ("glm45", "glm47", "ling3", "poolside_v1"),
     "harmony": ("openai", "gpt-oss"),
     "hy3_plain": ("hy_v3",),
     "hermes": ("qwen3_json", "qwen3", "qwen", "qwen25", "granite4", "ernie45", "trinity"),
+    "jamba": ("hunyuan_a13b", "hunyuan"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
+    "phi4_mini": ("phi4_mini_json",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }
 """Other names of the tool formats. Their keys are names too."""
 
 _WITH_OWN_MARKERS = {
+    "granite-20b-fc": ToolParser("hermes", ("<function_call>", "")),
+    "internlm": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
+    "interns1": ToolParser("hermes", ("<|action_start|><|plugin|>", "<|action_end|>")),
     "iquest_q1": ToolParser("glm", ("<iquest_tool_call>", "</iquest_tool_call>")),
     "longcat": ToolParser("hermes", ("<longcat_tool_call>", "</longcat_tool_call>")),
 }
@@ -96,19 +105,32 @@ REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
 )
 """The reasoning parser for each name."""
 
-UNREAD_TOOL_PARSERS = frozenset(
-    "apertus apertus2509 beam cohere_command3 cohere_command4 deepseek_v32 deepseek_v4 deepseek_v41 deepseekv32 "
-    "deepseekv4 deepseekv41 dots gigachat3 gigachat35 granite granite-20b-fc hf hunyuan hunyuan_a13b hy_v4 "
-    "inkling internlm interns1 jamba k2_horizon kimi_k3 lfm2 llama4_pythonic minicpm5 mistral muse muse_glimmer "
-    "olmo3 phi4_mini_json plamo3 pythonic response_template spark25 xlam".split()
-)
-"""The tool parsers of vLLM and SGLang with formats that this package does not read."""
+_ENGINE_TOOL_PARSERS = (
+    "apertus cohere_command3 cohere_command4 deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 dots "
+    "ernie45 functiongemma gemma4 gigachat3 glm45 glm47 granite granite-20b-fc granite4 hermes hf hunyuan_a13b "
+    "hy_v3 hy_v4 inkling internlm jamba k2_horizon kimi_k2 kimi_k3 lfm2 ling3 llama3_json llama4_json "
+    "llama4_pythonic longcat mimo minicpm5 minimax_m2 minimax_m3 mistral muse_glimmer olmo3 openai phi4_mini_json "
+    "plamo3 poolside_v1 pythonic qwen3_coder qwen3_json qwen3_xml seed_oss step3 step3p5 xlam apertus2509 beam "
+    "deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 glm gpt-oss llama3 muse qwen qwen25 spark25 "
+    "minimax-m2 minimax-m3 nanbeige trinity interns1 hunyuan gigachat35 iquest_q1 response_template"
+).split()
+"""The tool parsers of vLLM 0.32 and SGLang 0.5.23."""
 
-UNREAD_REASONING_PARSERS = frozenset(
-    "beam granite hf inkling kimi_k3 minimax_m2_append_think minimax-append-think muse muse_glimmer "
-    "response_template".split()
-)
-"""The reasoning parsers of vLLM and SGLang with formats that this package does not read."""
+_ENGINE_REASONING_PARSERS = (
+    "cohere_command3 cohere_command4 deepseek_r1 deepseek_v3 deepseek_v4 deepseek_v41 ernie45 gemma4 glm45 glm47 "
+    "granite granite_thinking_parser hf holo2 hunyuan_a13b hy_v3 hy_v4 inkling k2_horizon kimi_k2 kimi_k3 ling3 "
+    "mimo minicpmv minimax_m2 minimax_m2_append_think minimax_m3 mistral muse_glimmer nemotron_v3 olmo3 "
+    "openai_gptoss plamo3 poolside_v1 qwen3 seed_oss step3 step3p5 apertus2509 beam deepseek-r1 deepseek-v3 "
+    "deepseek-v4 deepseek-v41 dots hunyuan gpt-oss kimi muse qwen3-thinking minimax minimax-append-think "
+    "minimax-m3 nanbeige nemotron_3 interns1 gigachat35 iquest_q1 response_template"
+).split()
+"""The reasoning parsers of vLLM 0.32 and SGLang 0.5.23."""
+
+UNREAD_TOOL_PARSERS = frozenset(_ENGINE_TOOL_PARSERS) - TOOL_PARSERS.keys()
+"""The tool parsers of the engines with formats that this package does not read."""
+
+UNREAD_REASONING_PARSERS = frozenset(_ENGINE_REASONING_PARSERS) - REASONING_PARSERS.keys()
+"""The reasoning parsers of the engines with formats that this package does not read."""
 
 
 def check_name(option: str, name: str, known: Mapping[str, object], unread: frozenset[str]) -> None:

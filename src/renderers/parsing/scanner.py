@@ -13,6 +13,7 @@ from typing import Any
 from renderers.core.completions import (
     CompletionState,
     ParseEvent,
+    ReasoningDelta,
     ReasoningState,
     StopToken,
     ToolCallParseStatus,
@@ -132,10 +133,15 @@ def _finished(final: bool) -> bool:  # noqa: ARG001
 class MarkerScanner(Scanner):
     """Scan a turn with markers around its reasoning and its calls."""
 
-    openings: tuple[str, ...] = ()
-    """Other texts that a turn can begin with. Such a turn is read by `in_opening`."""
     _reasoning_closes = False
     """True if the marker that closes the reasoning is known to follow, so that no call can end it."""
+    _answers_later = False
+    """True if reasoning follows content, so that the content after it is not the beginning of the answer."""
+    _in_response = False
+    """True if a marker opened the content, so that its closing marker is a marker even if it is not a token."""
+    # Set by `begin_call`.
+    closing: tuple[str, MarkerSet]
+    """The marker that closes the call, and the markers to search for in it."""
 
     def in_start(self, final: bool) -> bool:
         """Read whitespace, a header, and the marker that opens reasoning, if the turn begins with these."""
@@ -153,21 +159,42 @@ class MarkerScanner(Scanner):
                         # The prompt opened the reasoning, and it is empty.
                         self.opened_reasoning = True
                         self._begin_answer()
+                    elif marker == compiled.response:
+                        self._begin_response()
                     return True
-            if byte_text.startswith(self.openings, position):
-                self.current = self.in_opening
+            if byte_text.startswith(compiled.openings, position):
+                self.begin_bare_calls(compiled.first_content)
                 return True
             if not final:
                 rest = byte_text[position:]
-                if not rest or any(text.startswith(rest) for text in (*compiled.starts, *self.openings)):
+                if not rest or any(text.startswith(rest) for text in (*compiled.starts, *compiled.openings)):
                     return False
         if buffer.position == len(byte_text):
             return False
         self.begin_content(compiled.first_content)
         return True
 
-    def in_opening(self, final: bool) -> bool:
-        """Read a turn that begins with one of `openings`."""
+    def in_answer_start(self, final: bool) -> bool:
+        """Read whitespace after reasoning, and the marker that opens content or the beginning of bare calls."""
+        buffer, compiled = self.buffer, self.compiled
+        field = compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty
+        byte_text, position = buffer.byte_text, buffer.skip_spaces(MOST_TRIMMED)
+        if position - buffer.position < MOST_TRIMMED:
+            if compiled.response and byte_text.startswith(compiled.response, position):
+                self.emitter.read_markers_to(position + len(compiled.response))
+                self._begin_response()
+                return True
+            if byte_text.startswith(compiled.openings, position):
+                self.begin_bare_calls(field)
+                return True
+            rest = byte_text[position:]
+            if not final and any(text.startswith(rest) for text in compiled.answer_starts):
+                return False
+        self.begin_content(field)
+        return True
+
+    def begin_bare_calls(self, content: Field) -> None:
+        """Begin calls without markers. If these turn out not to be calls, they are content of a field."""
         raise NotImplementedError
 
     def _in_reasoning(self, final: bool) -> bool:
@@ -200,19 +227,31 @@ class MarkerScanner(Scanner):
 
     def _in_content(self, final: bool) -> bool:
         compiled, grammar = self.compiled, self.compiled.grammar
-        position, marker = self.next_marker(compiled.content_markers, final, grammar.content)
+        markers = compiled.response_markers if self._in_response else compiled.content_markers
+        position, marker = self.next_marker(markers, final, grammar.content)
         if not marker:
             return False
+        if marker == compiled.think:
+            self._begin_later_reasoning(position, marker)
+            return True
         if marker not in compiled.call_openers:
-            self.stop_at(marker, position, grammar.content)
+            if marker in (compiled.response, compiled.response_end):
+                self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
+                if marker == compiled.response:
+                    self._begin_response()
+                else:
+                    self._in_response = False
+                    self.begin_content(compiled.after_response)
+            else:
+                self.stop_at(marker, position, grammar.content)
             return True
         self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
-        if marker == compiled.section:
-            self.calls.begin_section(position)
+        if marker in compiled.section_closers:
+            self.calls.begin_section(position, marker, compiled.section_closers[marker])
             self.emitter.read_markers_to(position + len(marker))
             self._begin_section()
         else:
-            self._begin_call(position, marker)
+            self.begin_call(position, marker)
         return True
 
     def _in_section(self, final: bool) -> bool:
@@ -224,8 +263,8 @@ class MarkerScanner(Scanner):
             return False
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call:
-            self._begin_call(position, marker)
-        elif marker == compiled.section_end:
+            self.begin_call(position, marker)
+        elif marker in compiled.section_ends:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
             self.begin_content(compiled.after_calls)
@@ -236,34 +275,63 @@ class MarkerScanner(Scanner):
 
     def _in_call(self, final: bool) -> bool:
         compiled, calls = self.compiled, self.calls
-        position, marker = self.next_marker(compiled.call_markers, final)
+        closer, markers = self.closing
+        position, marker = self.next_marker(markers, final)
         if not marker:
             if final:
                 calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
         self.emitter.emit_text_to(position, closed=NO_EDGES)
-        if marker == compiled.call_end:
+        if marker == closer:
             calls.end(position + len(marker))
             self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
-        elif marker == compiled.section_end:
+        elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
+            # The marker belongs to the section: it ends it, or begins another call.
             self._begin_section()
-        else:
+        elif closer:
             calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             self.stop_at(marker, position)
+        else:
+            # The next call or the stop token ends the call.
+            calls.end(position)
+            self.begin_content(compiled.after_calls)
         return True
 
     def begin_content(self, field: Field) -> None:
         self.begin(self._in_content, field)
 
+    def _begin_later_reasoning(self, position: int, marker: str) -> None:
+        """Begin reasoning after content. A line break separates it from earlier reasoning."""
+        self.emitter.emit_text_to(position, closed=NO_EDGES, marker=marker)
+        self.opened_reasoning, self._reasoning_closes, self._answers_later = True, False, True
+        separator = ["\n"] if self.emitter.has_reasoning else []
+
+        def make_event(text: str, start: int, end: int) -> ParseEvent:
+            return ReasoningDelta(separator.pop() + text if separator else text, start, end)
+
+        self.begin(self._in_reasoning, self.compiled.reasoning_field._replace(make_event=make_event))
+
     def _begin_answer(self) -> None:
         """Begin the content after reasoning."""
         compiled = self.compiled
-        self.begin_content(compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty)
+        if self._answers_later:
+            self.begin_content(compiled.content)
+        elif compiled.answer_starts:
+            self.begin(self.in_answer_start, compiled.answer_start)
+        else:
+            self.begin_content(compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty)
+
+    def _begin_response(self) -> None:
+        """Begin content after the marker that opens it."""
+        self._in_response = True
+        self.begin_content(self.compiled.in_response)
 
     def _begin_section(self) -> None:
         self.begin(self._in_section, TEXT_IN_SECTION)
 
-    def _begin_call(self, position: int, marker: str) -> None:
+    def begin_call(self, position: int, marker: str) -> None:
+        """Begin a call, or several, after the marker that opens them."""
+        self.closing = self.compiled.call_ends[marker]
         self.calls.begin(position, position + len(marker))
         self.current = self._in_call

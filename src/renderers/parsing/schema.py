@@ -148,6 +148,10 @@ class ToolSchemas:
                     self._parsed.setdefault(name, _mapping(function.get("parameters")))
         return self._parsed
 
+    def properties(self, tool: str) -> Set[str]:
+        """Return the names of the parameters of a tool. Empty if the tool or its parameters are unknown."""
+        return _mapping(self._roots.get(tool, {}).get("properties")).keys()
+
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
         root = self._roots.get(tool)
@@ -163,6 +167,9 @@ def _member(source: Mapping[str, Any], root: Mapping[str, Any], name: str) -> Sc
     named = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
     others = [part["additionalProperties"] for part in parts if _mapping(part.get("additionalProperties"))]
     return Schema.parse({"anyOf": named or others}, root=root)
+
+
+NO_SCHEMAS = ToolSchemas(None)
 
 
 def read_value(text: str, schema: Schema | None) -> tuple[Any, bool]:

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
-from renderers.parsing.lenient_json import JsonError, member_text, read_json
+from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
 MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
+
+NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
+"""The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
@@ -64,13 +67,22 @@ def head_before(payload: Payload, marker: str, *, to_name: Callable[[str], str] 
     return CallHead() if text is None else CallHead(to_name(text.strip()), start, start)
 
 
+class FoundCalls(NamedTuple):
+    """The spans of calls in a text. `broken` is True if the last one is broken or cut off."""
+
+    spans: Sequence[tuple[int, int]]
+    broken: bool = False
+
+
 class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 
     MARKERS = "markers"
-    """Markers enclose the reasoning and the calls."""
+    """Markers enclose the reasoning and each call."""
+    LISTS = "lists"
+    """As `MARKERS`, but the text between two markers can hold several calls."""
     BARE_CALLS = "bare_calls"
-    """As `MARKERS`, but calls have no markers: a whole turn is one call or several."""
+    """As `LISTS`, and calls can have no markers: a whole turn, or all of it after the reasoning, is calls."""
     MESSAGES = "messages"
     """A turn is several messages, and a call is one of them."""
 
@@ -81,14 +93,25 @@ class ToolFormat:
 
     key: str
     call: MarkerPair | None
-    """The markers around each call. None if calls have no markers."""
+    """The markers around each call, or around all calls of a list. None if calls have no markers.
+
+    A call with an empty closing marker ends at the next opening marker, at a stop token, or with the completion.
+    """
     section: MarkerPair | None = None
     """The markers around all calls of a turn."""
+    other_sections: tuple[MarkerPair, ...] = ()
+    """Markers that models write instead of those of a section. Calls between them are malformed."""
+    variants: tuple[MarkerPair, ...] = ()
+    """Other markers around calls, which models write as well."""
     inner: tuple[str, ...] = ()
-    """Other markers, within a call."""
+    """Other markers, within a call or within another marker."""
+    openings: tuple[str, ...] = ()
+    """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""
+    separates_calls: bool = False
+    """The opening marker of a call within another call begins the next call. The call before it is malformed."""
     keeps_text: bool = False
     """Text after a call is content. Otherwise it is skipped."""
     rejects_unknown_tools: bool = False
@@ -101,15 +124,39 @@ class ToolFormat:
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
     read_head: Callable[[Payload], CallHead]
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
+    find: Callable[[Payload], FoundCalls | None] | None = None
+    """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
+
+
+def list_calls_in(payload: Payload) -> FoundCalls | None:
+    """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
+
+    >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
+    FoundCalls(spans=[(1, 14), (16, 28)], broken=True)
+    """
+    byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
+    shallow = is_shallow(byte_text)
+    while (start := byte_text.find("{", position)) >= 0:
+        try:
+            _, position = read_json_prefix(byte_text, start, shallow=shallow)
+        except JsonError:
+            return FoundCalls([*spans, (start, len(byte_text))], broken=True)
+        spans.append((start, position))
+    return FoundCalls(spans) if spans else None
 
 
 def name_of(value: Any) -> str | None:
     """Return the name in a JSON object that describes a call. None if it has none."""
-    name = value.get("name") if isinstance(value, dict) else None
+    name = first_member(value, NAMES) if isinstance(value, dict) else None
     return name if isinstance(name, str) and name else None
 
 
-def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ParsedToolCall:
+def first_member(value: dict[str, Any], keys: Sequence[str]) -> Any:
+    """Return the value of the first key that is present. None if there is none."""
+    return next((value[key] for key in keys if key in value), None)
+
+
+def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "parameters")) -> ParsedToolCall:
     """Return the call that a JSON object with a name and arguments describes.
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
@@ -121,7 +168,19 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str]) -> ParsedToolCal
     parsed, status = value[present[0]] if present else {}, OK
     if not isinstance(parsed, dict):
         parsed, status = read_arguments(member_text(text, present[0]))
-    return named_call(name_of(value), parsed, status)
+    call_id = first_member(value, IDS)
+    return named_call(name_of(value), parsed, status, call_id if isinstance(call_id, str) and call_id else None)
+
+
+def read_json_call(payload: Payload) -> ParsedToolCall:
+    """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
+    text = payload.text()
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1] if fenced else text
+    try:
+        return call_of(read_json(text), text)
+    except JsonError:
+        return failed_call(INVALID, read_json_head(payload).name)
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:
@@ -153,7 +212,11 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallPars
     return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
 
 
-_HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*', re.DOTALL)
+_FENCED = re.compile(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_HEAD = re.compile(
+    rf'\s*\{{\s*(?:"(?:tool_call_)?id"\s*:\s*{_STRING}\s*,\s*)?"(?:tool_)?name"\s*:\s*({_STRING})\s*', re.DOTALL
+)
 _ARGUMENTS = re.compile(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
 
 
@@ -197,11 +260,15 @@ class Tags(NamedTuple):
     """Optional padding around a value. It is removed once."""
     unnamed: ToolCallParseStatus = MALFORMED
     """The status of a call with an empty name."""
+    quotes: MarkerPair | None = None
+    """Optional markup around a value that contains other markup."""
 
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed = self
-        return Tags(mark(function), mark(key_open), mark(key_end), mark(close), mark(end), mark(padding), unnamed)
+        function, key_open, key_end, close, end, padding, unnamed, quotes = self
+        marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
+        function, key_open, key_end, close, end, padding = map(mark, (function, key_open, key_end, close, end, padding))
+        return Tags(function, key_open, key_end, close, end, padding, unnamed, marked_quotes)
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -228,19 +295,38 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
         if key is None:
             well_formed = False
             break
-        opening = byte_text.find(marks.open, key.end)
-        bound = opening if opening >= 0 else len(byte_text)
-        closing = _find_closing(byte_text, key.end, bound, marks)
-        if closing < 0:
-            ended = byte_text.find(marks.end, key.end, bound) if marks.end else -1
-            value_end = start = ended if ended >= 0 else bound
-        else:
-            value_end, start = closing, closing + len(marks.close)
-        value = decode(byte_text[key.end : value_end]).removeprefix(tags.padding).removesuffix(tags.padding)
-        pairs.append((decode(key.text).strip(), value))
-        well_formed = well_formed and key.closed and closing >= 0
+        value, start, opening, closed = _read_tagged_value(byte_text, key.end, marks)
+        pairs.append((decode(key.text).strip(), decode(value)))
+        well_formed = well_formed and key.closed and closed
     outside.append(byte_text[start:].replace(marks.end, "", 1))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
+
+
+def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
+    """Read the value from `start` on.
+
+    Return the value, the position after it, the position of the next value (-1 if there is none), and True if the value
+    is closed.
+    """
+    value_start = quoted_end = start
+    if marks.quotes and byte_text.startswith(marks.quotes[0], start):
+        value_start += len(marks.quotes[0])
+        quoted_end = byte_text.find(marks.quotes[1], value_start)
+        if quoted_end < 0:
+            return byte_text[value_start:], len(byte_text), -1, False
+    opening = byte_text.find(marks.open, quoted_end)
+    bound = opening if opening >= 0 else len(byte_text)
+    closing = _find_closing(byte_text, quoted_end, bound, marks)
+    end, after = closing, closing + len(marks.close)
+    if closing < 0:
+        ended = byte_text.find(marks.end, quoted_end, bound) if marks.end else -1
+        end = after = ended if ended >= 0 else bound
+    if quoted_end > start:
+        assert marks.quotes is not None
+        beside = byte_text[quoted_end + len(marks.quotes[1]) : end]
+        return byte_text[value_start:quoted_end], after, opening, closing >= 0 and not beside.strip()
+    value = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
+    return value, after, opening, closing >= 0
 
 
 def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:

@@ -1,13 +1,15 @@
-"""A turn that is nothing but JSON objects is scanned as calls."""
+"""Lists of calls are scanned call by call, and a turn that is nothing but calls needs no markers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from renderers import Region, ToolCallParseStatus, create_renderer, load_tokenizer
-from renderers.parsing.tool_formats.llama import find_calls
+from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.tool_formats import TOOL_FORMATS, FoundCalls, Payload
 from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
 from tests.support.completions import read as read_chunks
 from tests.support.responses import OK, ROME, TOOLS, said
@@ -75,19 +77,55 @@ def test_a_tool_may_have_any_name(hub: object) -> None:
     assert said(renderer.parse_response(ids, tools=tools)) == ("", None, [ROME])
 
 
+def find_calls(text: str, tools: Sequence[str] = ()) -> FoundCalls | None:
+    find = TOOL_FORMATS["llama"].find
+    assert find is not None
+    return find(Payload(text, str, str, ToolSchemas([{"name": name} for name in tools])))
+
+
 def test_a_turn_is_calls_only_if_all_of_it_is() -> None:
     call = '{"name": "a", "parameters": {}}'
     assert find_calls(f" {call};{call}\n") == ([(1, 32), (33, 64)], False)
     assert find_calls(f"{call} {call}") is find_calls(f"{call}, more") is find_calls("[1]") is find_calls("") is None
-    assert find_calls("null", {"a"}) is find_calls('{"name": null, "parameters": {}}') is None
+    assert find_calls("null", ["a"]) is find_calls('{"name": null, "parameters": {}}') is None
 
 
 def test_a_broken_call_has_a_name_if_the_name_is_valid() -> None:
-    assert find_calls('{"name": "a", "parameters": {', {"a"}) == ([(0, 29)], True)
-    assert find_calls(r'{"name": "\ud800", "parameters": {', {"a"}) is find_calls('{"name": "b', {"b"}) is None
+    assert find_calls('{"name": "a", "parameters": {', ["a"]) == ([(0, 29)], True)
+    assert find_calls(r'{"name": "\ud800", "parameters": {', ["a"]) is find_calls('{"name": "b', ["b"]) is None
 
 
 def test_a_marker_before_a_bare_call_may_arrive_in_pieces() -> None:
     reader = reader_of_bytes(grammar_of("llama"), marks=False)
     ids = reader.encode('<|python_tag|>{"name": "a", "parameters": {}}')
     assert [call.name for call in read_chunks(reader, one_by_one(ids)).response.tool_calls] == ["a"]
+
+
+def test_each_call_of_a_list_has_its_own_text_and_tokens() -> None:
+    reader = reader_of_bytes(grammar_of("jamba"), marks=True)
+    text = 'Look:\n<tool_calls>[{"name": "a"}, {"name": "b", "arguments": 1}]</tool_calls><|stop|>'
+    response = read_chunks(reader, [reader.encode(text)]).response
+    assert [(call.raw, call.status) for call in response.tool_calls] == [
+        ('{"name": "a"}', OK),
+        ('{"name": "b", "arguments": 1}', BROKEN),
+    ]
+    assert [call.token_span for call in response.tool_calls] == [(8, 21), (23, 52)]
+    assert response.tool_calls[1].text == '\n<tool_calls>{"name": "b", "arguments": 1}</tool_calls>'
+    assert (response.content, response.skipped) == ("Look:", ())
+
+
+def test_text_beside_the_calls_of_a_list_is_skipped() -> None:
+    reader = reader_of_bytes(grammar_of("jamba"), marks=True)
+    text = '<tool_calls>First {"name": "a"}, then\n```json\n[{"name": "b"}]\n```</tool_calls>'
+    response = read_chunks(reader, [reader.encode(text)]).response
+    assert [call.name for call in response.tool_calls] == ["a", "b"]
+    assert [skipped.text.strip(" \n`") for skipped in response.skipped] == ["First", ", then\n```json\n["]
+
+
+def test_calls_without_markers_can_follow_reasoning() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), marks=True)
+    ids = reader.encode('<think>\nHm.\n</think>\n\n{"name": "a", "parameters": {}}<|stop|>')
+    for chunks in ([ids], one_by_one(ids)):
+        response = read_chunks(reader, chunks).response
+        assert (response.reasoning_content, response.content) == ("Hm.", "")
+        assert [call.name for call in response.tool_calls] == ["a"]

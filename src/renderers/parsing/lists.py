@@ -1,0 +1,128 @@
+"""Scan turns with several calls between two markers, or with calls without markers.
+
+The tokens of such calls are deferred until they are complete: only then it is known where each call ends, and
+whether a text without markers is a call at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from renderers.core.completions import ToolCallParseStatus
+from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
+from renderers.parsing.emitter import Field
+from renderers.parsing.grammar import NO_EDGES, SPACES
+from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.scanner import MarkerScanner
+from renderers.parsing.tool_formats import FoundCalls, Payload
+from renderers.tokenizer.encoding.byte_text import UNKNOWN
+
+_BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
+"""The punctuation of a list, and the code fences around it."""
+
+
+class ListScanner(MarkerScanner):
+    """Scan a turn in which the text between two markers can hold several calls, or calls can have no markers."""
+
+    _content: Field
+    """The field of a text without markers, if it turns out not to be calls."""
+
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
+        super().__init__(compiled, tools, prefill=prefill)
+        markers = sorted(map(compiled.marker_text.mark, markers_within(compiled.grammar)), key=len, reverse=True)
+        self._is_padding = re.compile(f"(?:{'|'.join([*map(re.escape, markers), _BETWEEN_CALLS])})*").fullmatch
+
+    def begin_call(self, position: int, marker: str) -> None:
+        """Begin a list of calls after the marker that opens it."""
+        self.closing = self.compiled.call_ends[marker]
+        self.calls.begin_section(position, marker, self.closing[0])
+        self.emitter.read_markers_to(position + len(marker))
+        self.begin(self._in_list, TEXT_IN_SECTION)
+
+    def begin_bare_calls(self, content: Field) -> None:
+        self._content = content
+        self.current = self._in_bare_calls
+
+    def _in_list(self, final: bool) -> bool:
+        """Read all calls between two markers."""
+        buffer, calls, compiled = self.buffer, self.calls, self.compiled
+        closer, markers = self.closing
+        match = buffer.find(markers)
+        if match is None and not final:
+            buffer.defer(markers)
+            return False
+        end, marker = match or (len(buffer.byte_text), "")
+        closed = marker == closer if closer else bool(marker)
+        # Text without any call is a call that failed.
+        found = self._find(buffer.position, end) or FoundCalls([(0, end - buffer.position)], broken=True)
+        self._read_calls(found, end, cut_off=None if closed else ToolCallParseStatus.UNCLOSED_BLOCK)
+        if found.broken and not marker:
+            return False
+        closing_end = end + len(closer) if closed else end
+        calls.end_section(closing_end, closed=closed)
+        self.emitter.read_markers_to(closing_end)
+        if marker or not closer:
+            self.begin_content(compiled.after_calls)
+        return bool(marker)
+
+    def _in_bare_calls(self, final: bool) -> bool:
+        """Read calls without markers, which are all of the turn from here on."""
+        buffer, compiled = self.buffer, self.compiled
+        stop = buffer.find(compiled.stop_markers)
+        if stop is None and not final:
+            buffer.defer(compiled.stop_markers)
+            return False
+        end = stop[0] if stop else len(buffer.byte_text)
+        found = self._find(buffer.position, end)
+        if found is None:
+            self.begin_content(self._content)
+            return True
+        self._read_calls(found, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
+        if found.broken and not stop:
+            return False
+        self.begin_content(compiled.after_calls)
+        return True
+
+    def _find(self, start: int, end: int) -> FoundCalls | None:
+        tool_format, marker_text = self.compiled.tool_format, self.compiled.marker_text
+        assert tool_format is not None
+        assert tool_format.find is not None
+        # An id that is not a token can be anywhere, and is not part of the text.
+        text = self.buffer.byte_text[start:end].replace(UNKNOWN, " ")
+        return tool_format.find(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
+
+    def _read_calls(self, found: FoundCalls, end: int, *, cut_off: ToolCallParseStatus | None) -> None:
+        """Read the calls that were found, and the text between them up to `end`.
+
+        `cut_off` is the status of a last call that is broken. None keeps the status of its own.
+        """
+        buffer, calls = self.buffer, self.calls
+        start = buffer.position
+        for number, (first, last) in enumerate(found.spans, 1):
+            self._skip_to(start + first)
+            calls.begin(start + first, start + first)
+            while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
+                self.skip_unknown_token(unknown)
+            self.emitter.emit_text_to(start + last, closed=NO_EDGES)
+            broken = found.broken and number == len(found.spans)
+            calls.end(start + last, broken=cut_off if broken else None)
+        if not found.broken or cut_off is None:
+            self._skip_to(end)
+
+    def _skip_to(self, end: int) -> None:
+        """Skip the text beside calls up to a position. The punctuation of a list is not text."""
+        buffer = self.buffer
+        while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, end)) >= 0:
+            self._skip_text(unknown)
+            self.skip_unknown_token(unknown)
+        self._skip_text(end)
+
+    def _skip_text(self, end: int) -> None:
+        buffer = self.buffer
+        if self._is_padding(buffer.byte_text, buffer.position, end):
+            self.emitter.read_markers_to(end)
+        else:
+            self.emitter.enter_field(TEXT_IN_SECTION)
+            self.emitter.emit_text_to(end, closed=NO_EDGES)
