@@ -31,7 +31,7 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
 
 WITHOUT_QUOTES = {
     *("qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "minicpm", "dots"),
-    *("gemma", "functiongemma"),
+    *("gemma", "functiongemma", "atem"),
 }
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
@@ -145,6 +145,22 @@ def xml(body: str) -> str:
 
 def seed(body: str) -> str:
     return f"<seed:tool_call><function=search>{body}</function></seed:tool_call>"
+
+
+def kimi_k3(body: str) -> str:
+    return f"<|open|>tools<|sep|><|open|>call{body}<|close|>call<|sep|><|close|>tools<|sep|>"
+
+
+def k3_argument(value: str, kind: str = "number") -> str:
+    return f' tool="a" index="1"<|sep|><|open|>argument key="x" type="{kind}"<|sep|>{value}<|close|>argument<|sep|>'
+
+
+def inkling(body: str) -> str:
+    return f"a<|content_invoke_tool_json|>{body}<|end_message|>"
+
+
+def atem(body: str, *, to: str = "search") -> str:
+    return f" to={to}<|message|><atem:function_calls>\n{body}\n</atem:function_calls><|eom|>"
 
 
 def glm(body: str) -> str:
@@ -410,6 +426,54 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
         (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
+    ],
+    "kimi_k3": [
+        ("<|open|>tools<|sep|>", [(None, None, UNCLOSED)]),
+        (kimi_k3(k3_argument("1")), [("a", {"x": 1}, OK)]),
+        (kimi_k3(k3_argument("1", "string")), [("a", {"x": "1"}, OK)]),
+        (kimi_k3(k3_argument("{")), [("a", {"x": "{"}, INVALID)]),
+        (kimi_k3(' tool="a" index="1"'), [("a", None, MALFORMED)]),
+        (kimi_k3(' tool="a" index="1"<|sep|>'), [("a", {}, OK)]),
+        (kimi_k3(' index="1"<|sep|>'), [(None, {}, MISSING)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument type="null"<|sep|>null'), [("a", {}, MALFORMED)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument key="x" type="number"<|sep|>1'), [("a", {"x": 1}, MALFORMED)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument key="x"'), [("a", {"x": ""}, MALFORMED)]),
+        (
+            kimi_k3(' tool="a"<|sep|><|open|>json type="object"<|sep|>{"x": 1}<|close|>json<|sep|>'),
+            [("a", {"x": 1}, OK)],
+        ),
+        (kimi_k3(' tool="a"<|sep|><|open|>json type="object"<|sep|>{"x": 1'), [("a", '{"x": 1', MALFORMED)]),
+        (kimi_k3(k3_argument("1"))[: -len("<|close|>tools<|sep|>")], [("a", {"x": 1}, OK)]),
+        ("<|open|>tools<|sep|><|open|>call" + k3_argument("1"), [("a", {"x": 1}, UNCLOSED)]),
+    ],
+    "inkling": [
+        (inkling('{"name":"b","args":{"x":1}}'), [("b", {"x": 1}, OK)]),
+        (inkling('{"args":{"x":1}}'), [("a", {"x": 1}, OK)]),
+        (inkling('{"name":"b"}'), [("b", {}, OK)]),
+        (inkling("{}"), [("a", {}, OK)]),
+        (inkling("[]"), [(None, None, MISSING)]),
+        (inkling('{"name":"b","args":{"x":'), [("b", '{"x":', INVALID)]),
+        (inkling("x"), [("a", None, INVALID)]),
+        (inkling('{"name":"b","args":{}}').removesuffix("<|end_message|>"), [("b", {}, OK)]),
+        (inkling('{"name":"b","args":{').removesuffix("<|end_message|>"), [("b", "{", UNCLOSED)]),
+        (inkling('{"name":"b","args":{}}<|message_model|>'), [("b", {}, MALFORMED)]),
+        ("<|content_invoke_tool_text|>x<|end_message|>", []),
+    ],
+    "atem": [
+        (atem('<atem:invoke name="search">\n</atem:invoke>'), [("search", {}, OK)]),
+        (
+            atem('<atem:invoke name="search">\n<atem:parameter name="query">a<b</atem:parameter>\n</atem:invoke>'),
+            [("search", {"query": "a<b"}, OK)],
+        ),
+        (
+            atem('<atem:invoke name="search">\n<atem:parameter name="query">a'),
+            [("search", {"query": "a\n"}, MALFORMED)],
+        ),
+        (atem('<atem:invoke name="search'), [("search", {}, MALFORMED)]),
+        (atem(""), [("search", None, MALFORMED)]),
+        (" to=search<|message|>", [("search", None, UNCLOSED)]),
+        (" to=self<|message|><atem:invoke>", []),
+        (atem('<atem:invoke name="search.search">\n</atem:invoke>', to="search.search"), [("search", {}, OK)]),
     ],
     "deepseek_v3": [
         (

@@ -124,6 +124,21 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|tool_calls_section_begin|> \n <|tool_call_begin|>a:1<|tool_calls_section_end|>Then.",
         "<|tool_calls_section_begin|>é<|tool_call_begin|>a<|tool_call_end|> é <|tool_calls_section_end|>",
     ),
+    "kimi_k3": (
+        '<|open|>tools<|sep|><|open|>call tool="a" index="1"<|sep|><|open|>argument key="é" type="null"<|sep|>null',
+        "<|open|>tools<|sep|><|open|>call<|close|>call<|sep|>é<|close|>tools<|sep|>é",
+        '<|open|>call tool="a"<|sep|><|close|>call<|sep|>',
+    ),
+    "inkling": (
+        "é<|end_message|>é<|content_text|>a<|content_thinking|>é",
+        '<|content_thinking|>é<|content_invoke_tool_json|>{"name":"a<|message_model|>',
+        "<|message_model|><|message_model|><|end_message|><|stop|>é",
+    ),
+    "atem": (
+        " to=self<|message|>é<|start|>tool x<|message|>é<|eom|>",
+        '<|start|>assistant to=a<|message|><atem:function_calls><atem:invoke name="a"><|stop|>é',
+        " to=a<|message|><|message|><|eom|><|start|>",
+    ),
     "deepseek_v3": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{}\n```<｜tool▁calls▁end｜>",
         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁call▁end｜>",
@@ -230,6 +245,14 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
         messages = [("analysis", reasoning), ("final", content)]
         blocks = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
         return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
+    if key == "inkling":
+        segments = [("thinking", reasoning), ("text", content)]
+        blocks = [f"<|content_{kind}|>{text}<|end_message|>" for kind, text in segments if text]
+        return "<|message_model|>".join([*blocks, *([calls] if calls else [])])
+    if key == "atem":
+        messages = [("self", reasoning), ("user", content)]
+        blocks = [f" to={recipient}<|message|>{text}<|eom|>" for recipient, text in messages if text]
+        return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
     return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
 
 
@@ -314,7 +337,7 @@ def grammar_of(key: str, *, trims: bool = False) -> Grammar:
     return Grammar(
         header="<|turn|>assistant\n",
         lead="\n",
-        reasoning=None if key == "harmony" else reasoning,
+        reasoning=None if key in ("harmony", "inkling", "atem") else reasoning,
         content=Edges(left=trimmed, right=trimmed),
         content_before_calls=Edges(trail="\n", left=trimmed, right=trimmed),
         tools=key,

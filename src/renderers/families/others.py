@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from renderers.core.completion_variants import CompletionVariants
 from renderers.families.family import TEXT_AFTER_CALLS, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
@@ -33,6 +34,7 @@ _COMMAND_A = Family(
         flag("enable_thinking", False),
     ),
     syntax="command",
+    variants=CompletionVariants(reasoning=("<|START_THINKING|>", "<|END_THINKING|>")),
 )
 
 _COMMAND_R = Family(

@@ -36,6 +36,7 @@ class ReasoningParser:
 
 
 _TOOL_NAMES = {
+    "atem": ("muse_glimmer", "muse"),
     "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
@@ -92,9 +93,10 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"): ("plamo3",),
     ("<ifm|think>", "</ifm|think>"): ("k2_horizon",),
     ("◁think▷", "◁/think▷"): ("kimi",),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"): ("kimi_k3",),
 }
 
-_MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss")}
+_MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss"), "inkling": ("inkling",), "atem": ("muse_glimmer", "muse")}
 """The names for formats in which reasoning is a message of the turn, by tool format."""
 
 REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(

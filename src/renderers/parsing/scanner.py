@@ -247,7 +247,7 @@ class MarkerScanner(Scanner):
             self._begin_later_reasoning(position, marker)
             return True
         if marker not in compiled.call_openers:
-            if marker in (compiled.response, compiled.response_end):
+            if marker in (compiled.response, compiled.response_end, compiled.turn_end):
                 self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
                 if marker == compiled.response:
                     self._begin_response()

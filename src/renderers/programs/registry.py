@@ -61,16 +61,11 @@ def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
     return dataclasses.replace(build_template_program(request), sorts_tools=True)
 
 
-def build_harmony_program(_: ProgramRequest) -> HarmonyProgram:
-    """Build the program of Harmony, which depends on no option."""
-    return HarmonyProgram()
-
-
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
     {
         "template": build_template_program,
         "sorted_tools": build_sorting_program,
-        "harmony": build_harmony_program,
+        "harmony": lambda _: HarmonyProgram(),
         "deepseek-r1": lambda _: DeepSeekR1Program(),
         "deepseek-v3.2": lambda _: DeepSeekV32Program(),
         "deepseek-v4": lambda _: DeepSeekV4Program(),

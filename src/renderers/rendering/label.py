@@ -10,10 +10,10 @@ import bisect
 import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.channels import span_channel
+from renderers.core.channels import RESULT_ROLES, field_channel
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.options import SamplingConventions
@@ -77,14 +77,17 @@ class _Spans(NamedTuple):
 def _index_spans(trace: Trace, messages: Sequence[JsonObject]) -> _Spans:
     spans = _Spans([], {}, {})
     channels, first, content_starts = spans
-    for number, span in enumerate(trace.spans):
-        start, end, message, path = span
-        channel = span_channel(span, messages) if path else Channel.SCAFFOLD
+    # The last entry, for message -1, is that of the arguments.
+    is_result = [*[message["role"] in RESULT_ROLES for message in messages], None]
+    scaffold, content, last = Channel.SCAFFOLD, Channel.CONTENT, None
+    for number, (start, end, message, path) in enumerate(trace.spans):
+        channel = field_channel(path, is_result[message]) if path else scaffold
         channels.append(channel)
-        if message not in first:
-            first[message] = number
-        if channel is Channel.CONTENT and start < end and message not in content_starts:
-            content_starts[message] = start
+        if message != last:
+            first.setdefault(message, number)
+            last = message
+        if channel is content and start < end:
+            content_starts.setdefault(message, start)
     return spans
 
 
@@ -108,7 +111,7 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
     if conventions.prompted is not None:
         matches = re.finditer(conventions.prompted, text[turn.start : turn.end])
         prompted = tuple((turn.start + match.start(), turn.start + match.end()) for match in matches)
-        turn = turn._replace(prompted=prompted)
+        turn = turn._replace(prompted=turn.prompted + prompted)
     return turn
 
 
@@ -124,20 +127,23 @@ def _label_spans(
     borders = [*sorted(set(itertools.chain.from_iterable(pairs))), _NO_BORDER]
     ends = {turn.end: index for index, turn in turns.items()}
     # Faster than the constructor of a named tuple, which runs Python code.
-    new = tuple.__new__
+    new, content_channel = tuple.__new__, Channel.CONTENT
     labels: list[LabelledSpan] = []
     next_border = 0
     for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
         while borders[next_border] <= span_start:
             next_border += 1
         turn = turns.get(owner)
-        region = regions.get(owner) if channel is Channel.CONTENT else None
-        placeholder = None if path else media.get(owner)
+        region = regions.get(owner) if channel is content_channel else None
+        placeholder = None if path or not media else media.get(owner)
         if region is not None or placeholder is not None or borders[next_border] < span_end:
             parts = _split_span((span_start, span_end, channel), trace.text, borders, region, placeholder)
         elif turn is None and span_end not in ends:
             content = bool(path) and channel in _CONTENT
             labels.append(new(LabelledSpan, (span_start, span_end, owner, path, channel, False, content)))
+            continue
+        elif turn is not None and turn.start <= span_start < span_end <= turn.end and not turn.prompted:
+            labels.append(new(LabelledSpan, (span_start, span_end, owner, path, channel, True, True)))
             continue
         else:
             parts = [(span_start, span_end, channel)]
@@ -253,7 +259,15 @@ class _TurnFinder:
         place = TurnPlace(self._last_body_end(first), own_start, body, own_end, role)
         header = header_end(self._text, place, headers)
         last = header if last_body is None else max(last_body, header)
-        return _Turn(own_start, header, self._end(last, max(own_end, last), last_own + 1))
+        end = self._end(last, max(own_end, last), last_own + 1)
+        return _Turn(own_start, header, end, tuple(self._inner_prompts(header, end, headers)))
+
+    def _inner_prompts(self, start: int, end: int, headers: tuple[TurnHeader, ...]) -> Iterator[tuple[int, int]]:
+        """Yield the generation prompts after stop tokens within a turn, as between two calls of gpt-oss."""
+        prompt = headers[0].generation_prompt if headers else ""
+        pattern = compile_alternation(frozenset(token + prompt for token in self._stop_tokens)) if prompt else None
+        for match in pattern.finditer(self._text, start, end) if pattern else ():
+            yield match.end() - len(prompt), match.end()
 
     def _last_body_end(self, before: int) -> int:
         for number in range(before - 1, -1, -1):

@@ -89,6 +89,34 @@ class TurnLayout(enum.StrEnum):
     """As `LISTS`, and calls can have no markers: a whole turn, or all of it after the reasoning, is calls."""
     MESSAGES = "messages"
     """A turn is several messages, and a call is one of them."""
+    SEGMENTS = "segments"
+    """As `MESSAGES`, with markers and fields that the format defines."""
+
+
+class SegmentKind(enum.Enum):
+    """The field that a segment of a turn belongs to."""
+
+    REASONING = enum.auto()
+    CONTENT = enum.auto()
+    CALL = enum.auto()
+    OTHER = enum.auto()
+    """A segment of another role, which is skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The markers of the segments of a turn, in the layout `SEGMENTS`."""
+
+    starts: tuple[str, ...]
+    """The markers that begin a segment, and its header. They are optional."""
+    bodies: tuple[str, ...]
+    """The markers between the header and the body."""
+    ends: tuple[str, ...]
+    """The markers that end a segment. A stop token does too."""
+    kind_of: Callable[[str, str], SegmentKind]
+    """Return the field of a segment, by its header and the marker after it."""
+    separator: str = ""
+    """The text between the texts of two segments of the same field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +161,8 @@ class ToolFormat:
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
     read_head: Callable[[Payload], CallHead]
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
+    segments: Segments | None = None
+    """The segments of a turn, in the layout `SEGMENTS`."""
     find: Callable[[Payload], FoundCalls | None] | None = None
     """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
 
