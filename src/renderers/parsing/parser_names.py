@@ -49,7 +49,9 @@ _TOOL_NAMES = {
     "llama": ("llama3_json", "llama4_json", "llama3"),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
+    "olmo": ("olmo3",),
     "phi4_mini": ("phi4_mini_json",),
+    "pythonic": ("llama4_pythonic",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }

@@ -16,6 +16,7 @@ from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minimax import MINIMAX
 from renderers.parsing.tool_formats.minimax_m3 import MINIMAX_M3
 from renderers.parsing.tool_formats.mistral import MISTRAL
+from renderers.parsing.tool_formats.pythonic import LFM_2, OLMO, PYTHONIC
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 from renderers.parsing.tool_formats.step3 import STEP_3
 
@@ -26,7 +27,7 @@ _FORMATS = (
     *(HERMES, SEED_XML, QWEN_XML, GLM, HY3, HY3_PLAIN, KIMI, DEEPSEEK_V3, DEEPSEEK_V31),
     *(MINIMAX, MINIMAX_M3, STEP_3, GEMMA, FUNCTION_GEMMA),
     *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI),
-    *(LLAMA, HARMONY),
+    *(LFM_2, OLMO, LLAMA, PYTHONIC, HARMONY),
 )
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})
 SYNTAXES = TOOL_FORMATS
