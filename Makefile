@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist format clean
+.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -67,7 +67,7 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  stress loading of damaged files (SECONDS=60), encoding (TEXTS=5000000), templates (CHATS=2000000), parsing (CASES=10000000), bridging (BRIDGES=1000000), losses (LOSSES=500000) and training samples (SAMPLES=1500)
+# make stress  stress loading of damaged files (SECONDS=60), encoding (TEXTS=5000000), templates (CHATS=2000000), parsing (CASES=10000000), bridging (BRIDGES=1000000), losses (LOSSES=500000), training samples (SAMPLES=1500) and declarations of tools (TOOLS=20000)
 stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 	$(REAL) $(BIN)/python -m tests.stress_encoding --cases $(or $(TEXTS),5000000)
@@ -76,6 +76,7 @@ stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
 	$(REAL) $(BIN)/python -m tests.stress_losses --cases $(or $(LOSSES),500000)
 	$(REAL) $(BIN)/python -m tests.stress_training --cases $(or $(SAMPLES),1500)
+	$(REAL) $(BIN)/python -m tests.stress_declarations --cases $(or $(TOOLS),20000)
 	$(REAL) $(BIN)/python -m scripts.training_rows
 
 # make bench   benchmark against peers, and write docs/benchmarks.md, its tables and its plot
@@ -97,6 +98,10 @@ ledger: $(VENV)/.test
 # make inverse render, parse and render again, and list the losses of each template
 inverse: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.inverse
+
+# make parse-table  render and parse turns of several classes with every template, and write docs/tables/parse.md
+parse-table: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.parse_table --write
 
 # make parser-table  compare our parsers with vLLM's on recorded completions, and write docs/tables/parsers.md
 parser-table: $(VENV)/.test

@@ -38,6 +38,7 @@ from renderers.core.tokens import RenderedTokens
 from renderers.programs.adapt import InputAdapter
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import one_model_per_template, unpack_hub
+from tests.support.reference import lists_can_change, prepare_tools
 from tests.support.settings import with_settings
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
@@ -119,15 +120,19 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     """Return the ids of the text that transformers renders, encoded at once; None if the template fails."""
     template = renderer.template(tools=tools is not None)
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
+    prepared = prepare_tools(
+        template.source, InputAdapter(template, tokens).tools(tools), sort=renderer.program == "sorted_tools"
+    )
     try:
-        text = _compile_jinja_template(template.source).render(
-            messages=InputAdapter(template, tokens).messages(normalise_messages(messages)),
-            tools=InputAdapter(template, tokens).tools(tools),
-            documents=None,
-            strftime_now=NOW.strftime,
-            **dict(tokens),
-            **arguments,
-        )
+        with lists_can_change():
+            text = _compile_jinja_template(template.source).render(
+                messages=InputAdapter(template, tokens).messages(normalise_messages(messages)),
+                documents=None,
+                strftime_now=NOW.strftime,
+                **dict(tokens),
+                **prepared,
+                **arguments,
+            )
     except Exception:
         return None
     return renderer.tokenizer.encode(text, add_special_tokens=False)

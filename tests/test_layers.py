@@ -134,7 +134,7 @@ def test_a_package_imports_only_allowed_packages(name: str) -> None:
 
 def test_only_grammar_inference_uses_probing_to_parse() -> None:
     users = {entry.module for entry in INSIDE if package(entry.module) == "parsing" and "probing" in entry.target}
-    assert users == {"parsing.infer", "parsing.evidence"}
+    assert users == {"parsing.infer", "parsing.evidence", "parsing.rendered_turns"}
 
 
 def test_modules_below_the_command_line_do_not_import_the_package_itself() -> None:

@@ -9,7 +9,17 @@ from tests.support.parser_agreement import CASES_AT_HAND, cases, compare
 from tests.support.parser_reasons import REASONS
 from tests.support.parser_subjects import SUBJECTS
 
-FORMATS = ("hermes", "qwen3_hermes", "deepseek_v31", "glm45", "glm47", "minimax_m3")
+FORMATS = (
+    "hermes",
+    "qwen3_hermes",
+    "deepseek_v3",
+    "deepseek_v31",
+    "deepseek_v32",
+    "deepseek_v4",
+    "glm45",
+    "glm47",
+    "minimax_m3",
+)
 """Formats that are read as vLLM reads them. The table of `make parser-table` has all."""
 
 pytestmark = pytest.mark.skipif(not (CASES_AT_HAND and HUB_AT_HAND), reason="needs the recorded completions")

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, find_missing
+from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
 from renderers.bridging.prior import Prior
 from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
@@ -569,6 +570,7 @@ class ChatRenderer:
             messages = normalise_messages(messages)
             parsed = self._make_parser(tool_list, prompt, {}, follows_calls=False).close(completion)
             prior = Prior(prompt, completion, parsed)
+            messages = with_call_ids(messages, parsed.state.calls)
             if process_multimodal:
                 _reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)

@@ -17,7 +17,7 @@ from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
-from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides
+from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
 from renderers.parsing.infer import infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
@@ -123,7 +123,7 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(infer_grammar(turns, tool_turns), parsers)
+        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, DefaultRendererConfig, create_renderer, load_tokenizer
-from renderers.parsing.grammar import MOST_TRIMMED, SPACES, Edges
+from renderers.core.completion_variants import CompletionVariants
+from renderers.parsing.grammar import MOST_TRIMMED, SPACES, Edges, Grammar, apply_variants
 
 EDGES = st.builds(Edges, trail=st.sampled_from(["", "\n", "\n\n", " \n"]), right=st.sampled_from(["", "\n", SPACES]))
 
@@ -63,3 +64,22 @@ def test_naming_the_format_of_the_template_changes_nothing() -> None:
 def test_an_unknown_parser_is_rejected_at_creation(option: str) -> None:
     with pytest.raises(ValueError, match=rf"there is no {option} 'nope'\. .*'Parser names' lists all names"):
         create_renderer(load_tokenizer(EMBEDDED), DefaultRendererConfig(**{option: "nope"}))
+
+
+def test_variants_add_the_markers_of_reasoning_that_no_template_writes() -> None:
+    variants = CompletionVariants(reasoning=("<a>", "</a>"), reasoning_lead="thought\n")
+    reasoning = apply_variants(Grammar(), variants).reasoning
+    assert reasoning is not None
+    assert (reasoning.markers, reasoning.edges.lead) == (("<a>", "</a>"), "thought\n")
+    assert (
+        apply_variants(Grammar(reasoning=reasoning), CompletionVariants(reasoning=("<b>", "</b>"))).reasoning
+        == reasoning
+    )
+
+
+@pytest.mark.parametrize("model", ["google/gemma-4-31B-it", "google/gemma-4-E4B-it"])
+def test_reasoning_of_gemma_4_is_read_whether_its_template_writes_it_or_not(model: str, hub: object) -> None:
+    renderer = create_renderer(load_tokenizer(model))
+    text = "<|channel>thought\nHm.\n<channel|>Yes.<|channel>thought\nWait.<channel|> No.<turn|>"
+    parsed = renderer.parse_response(renderer.tokenizer.encode(text, add_special_tokens=False))
+    assert (parsed.content, parsed.reasoning_content) == ("Yes. No.", "Hm.\nWait.")

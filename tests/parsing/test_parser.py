@@ -160,7 +160,9 @@ REAL = [
     ("zai-org/GLM-5", None, "A</think>B<|user|>", ("B", "A", [])),
     ("zai-org/GLM-5", "<|assistant|></think>", "A</think>B", ("A</think>B", None, [])),
     ("deepseek-ai/DeepSeek-V3", "<｜Assistant｜><think>\n", f"A\n</think>\n\nB{DEEPSEEK}", ("B", "A", [ROME])),
-    ("deepseek-ai/DeepSeek-V3", "<｜Assistant｜><think>\n", f"A{DEEPSEEK}", ("", f"A{DEEPSEEK}", [])),
+    # A call ends the reasoning, unless </think> follows.
+    ("deepseek-ai/DeepSeek-V3", "<｜Assistant｜><think>\n", f"A{DEEPSEEK}", ("", "A", [ROME])),
+    ("deepseek-ai/DeepSeek-V3", "<｜Assistant｜><think>\n", f"A{DEEPSEEK}</think>B", ("B", f"A{DEEPSEEK}", [])),
     (
         "openai/gpt-oss-20b",
         None,

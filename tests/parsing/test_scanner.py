@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from renderers import EMBEDDED, Region, create_renderer, load_tokenizer
+from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ContentDelta
-from renderers.parsing.grammar import Edges, Grammar
+from renderers.parsing.grammar import Edges, Grammar, apply_variants
 from renderers.parsing.parser import new_scanner
 from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
 from tests.support.completions import read as read_chunks
@@ -145,3 +146,33 @@ def test_a_marker_around_content_can_have_several_tokens() -> None:
     ids = reader.encode("<think></think><|turn|>response<|turn|>Hi<|turn|>/response<|turn|><|stop|>")
     for chunks in ([ids], one_by_one(ids)):
         assert read_chunks(reader, chunks).response.content == "Hi"
+
+
+def read_with(variants: CompletionVariants, text: str) -> Any:
+    reader = reader_of_bytes(apply_variants(grammar_of("qwen_xml"), variants), marks=True)
+    parsed = read_chunks(reader, [reader.encode(text)]).response
+    return parsed.content, parsed.reasoning_content, [call.name for call in parsed.tool_calls]
+
+
+CALL_A = "<tool_call><function=a></function></tool_call>"
+
+
+def test_reasoning_can_follow_content_if_the_variants_of_a_family_allow_it() -> None:
+    text = f"<think>A</think>\n\nB <think>\nC</think> D{CALL_A}<think>E</think>F"
+    anywhere = CompletionVariants(reasoning_anywhere=True, keeps_text=True)
+    assert read_with(anywhere, text) == ("B  DF", "A\nC\nE", ["a"])
+    once = CompletionVariants(keeps_text=True)
+    assert read_with(once, text) == ("B <think>\nC</think> D<think>E</think>F", "A", ["a"])
+
+
+def test_a_call_ends_later_reasoning_unless_it_is_closed() -> None:
+    anywhere = CompletionVariants(reasoning_anywhere=True)
+    assert read_with(anywhere, f"<think>A{CALL_A}</think>B<think>C{CALL_A}") == ("B", f"A{CALL_A}\nC", ["a"])
+    assert read_with(anywhere, f"<think>A</think>B<think>C{CALL_A}</think>D") == ("BD", f"A\nC{CALL_A}", [])
+
+
+def test_the_variants_of_a_family_decide_about_text_after_calls_and_calls_in_reasoning() -> None:
+    text = f"<think>A{CALL_A} B"
+    assert read_with(CompletionVariants(), text) == ("", "A", ["a"])
+    assert read_with(CompletionVariants(keeps_text=True), text) == ("B", "A", ["a"])
+    assert read_with(CompletionVariants(ends_reasoning=False), text) == ("", f"A{CALL_A} B", [])

@@ -156,6 +156,21 @@ def deepseek(body: str) -> str:
     return f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{body}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 
+def dsml(body: str) -> str:
+    return f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="{body}</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
+
+
+def parameter(key: str, flag: str, value: str) -> str:
+    return f'<｜DSML｜parameter name="{key}"{flag}>{value}</｜DSML｜parameter>'
+
+
+def search(*parts: str) -> str:
+    return dsml('search">' + "".join(parts))
+
+
+STRING, JSON = ' string="true"', ' string="false"'
+
+
 def minimax(body: str) -> str:
     return f"<minimax:tool_call>\n<invoke {body}</invoke>\n</minimax:tool_call>"
 
@@ -357,7 +372,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁calls▁end｜>",
             [("a", {}, MALFORMED)],
         ),
-        (deepseek("a\n```json\n{}\n```"), [(None, None, MALFORMED)]),
+        (deepseek("a\n```json\n{}\n```"), [("a", {}, MALFORMED)]),
+        (deepseek("a"), [(None, None, MALFORMED)]),
+        (deepseek("a\nb"), [(None, None, MALFORMED)]),
+        # As V3.1 writes calls.
+        (deepseek('a<｜tool▁sep｜>{"x": 1}'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek('a<｜tool▁sep｜>\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek('function<｜tool▁sep｜>a{"x": 1}'), [("a", {"x": 1}, OK)]),
+        (deepseek('function<｜tool▁sep｜>a\n```\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
+        (
+            deepseek("function<｜tool▁sep｜>a\n{}<｜tool▁call▁begin｜>function<｜tool▁sep｜>b\n{}"),
+            [("a", {}, MALFORMED), ("b", {}, OK)],
+        ),
+        ("<think>Hm." + deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
         (deepseek("function<｜tool▁sep｜>"), [(None, {}, MISSING)]),
         (deepseek("function<｜tool▁sep｜>\n```json\n{}\n```"), [(None, {}, MISSING)]),
         (deepseek("function<｜tool▁sep｜>a"), [("a", {}, OK)]),
@@ -375,13 +402,75 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
             [("a", {}, OK)],
         ),
-        (deepseek("a{}"), [(None, None, MALFORMED)]),
+        (deepseek("a{}"), [("a", {}, MALFORMED)]),
+        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek("function<｜tool▁sep｜>{}"), [("function", {}, OK)]),
+        (deepseek("function<｜tool▁sep｜>"), [("function", {}, OK)]),
+        (deepseek('a<｜tool▁sep｜>```json\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
+        (deepseek("a<｜tool▁sep｜>{}<｜tool▁call▁begin｜>b<｜tool▁sep｜>{}"), [("a", {}, MALFORMED), ("b", {}, OK)]),
         (deepseek(""), [(None, None, MALFORMED)]),
         (deepseek("<｜tool▁sep｜>{}"), [(None, {}, MISSING)]),
         (deepseek("a<｜tool▁sep｜>"), [("a", {}, OK)]),
         (deepseek("a<｜tool▁sep｜>[]"), [("a", "[]", INVALID)]),
         (deepseek("a<｜tool▁sep｜>{} junk"), [("a", "{} junk", INVALID)]),
         (deepseek('a<｜tool▁sep｜>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
+    ],
+    "deepseek_v32": [
+        (dsml('search">\n\n').replace("tool_calls", "function_calls"), [("search", {}, OK)]),
+        (dsml('search">\n\n'), [("search", {}, MALFORMED)]),
+    ],
+    "deepseek_v4": [
+        ("<｜DSML｜tool_calls>", [(None, None, UNCLOSED)]),
+        ("<｜DSML｜tool_calls>\n</｜DSML｜tool_calls>", [(None, None, MALFORMED)]),
+        ('<｜DSML｜tool_calls>\n<｜DSML｜invoke name="sea', [(None, None, UNCLOSED)]),
+        (search()[: -len("</｜DSML｜invoke>\n</｜DSML｜tool_calls>")], [("search", {}, UNCLOSED)]),
+        (
+            f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="search">\n<｜DSML｜parameter name="query"{STRING}>Ro',
+            [("search", {"query": "Ro"}, UNCLOSED)],
+        ),
+        (search() + " and more", [("search", {}, OK)]),
+        (search().replace("</｜DSML｜invoke>", ""), [("search", {}, MALFORMED)]),
+        (dsml('search">\n<｜DSML｜invoke name="b">'), [("search", {}, MALFORMED), ("b", {}, OK)]),
+        (dsml("search"), [(None, None, MALFORMED)]),
+        (dsml('">'), [(None, None, MISSING)]),
+        (dsml('search" >'), [("search", {}, OK)]),
+        (search(parameter("query", STRING, " Rome ")), [("search", {"query": " Rome "}, OK)]),
+        (search(parameter("query", STRING, "3")), [("search", {"query": "3"}, OK)]),
+        (search(parameter("a", JSON, "3"), parameter("b", JSON, " [null] ")), [("search", {"a": 3, "b": [None]}, OK)]),
+        (search(parameter("query", JSON, "Rome")), [("search", {"query": "Rome"}, INVALID)]),
+        (search(parameter("a", JSON, "x"), "junk"), [("search", {"a": "x"}, MALFORMED)]),
+        (search("junk", parameter("query", STRING, "Rome")), [("search", {"query": "Rome"}, MALFORMED)]),
+        # The flag is missing or neither true nor false: the type in the schema decides.
+        (search(parameter("query", "", "3")), [("search", {"query": "3"}, MALFORMED)]),
+        (search(parameter("x", "", "3")), [("search", {"x": 3}, MALFORMED)]),
+        (search(parameter("x", ' string="yes"', "3")), [("search", {"x": 3}, MALFORMED)]),
+        (
+            search(parameter("query", STRING, "1"), parameter("query", STRING, "2")),
+            [("search", {"query": "2"}, MALFORMED)],
+        ),
+        (
+            search(f'\n<｜DSML｜parameter name="a"{STRING}>1\n', parameter("b", STRING, "2")),
+            [("search", {"a": "1", "b": "2"}, MALFORMED)],
+        ),
+        (dsml('search"><｜DSML｜parameter name="a"\n'), [("search", {'a"': ""}, MALFORMED)]),
+        (
+            search(parameter("query", STRING, "1</｜DSML｜parameter>2")),
+            [("search", {"query": "1</｜DSML｜parameter>2"}, OK)],
+        ),
+        (search(parameter("arguments", JSON, "{}")), [("search", {}, MALFORMED)]),
+        (
+            search(parameter("input", STRING, '{"query": "Rome"}')),
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (search(parameter("input", JSON, '{"x": 1}')), [("search", {"input": {"x": 1}}, OK)]),
+        (dsml('other">' + parameter("input", JSON, "{}")), [("other", {"input": {}}, OK)]),
+        (search().replace("tool_calls", "function_calls"), [("search", {}, MALFORMED)]),
+        (search().replace("<｜DSML｜tool_calls", "<｜DSML｜tool"), [("search", {}, MALFORMED)]),
+        ("<think>Hm." + search(), [("search", {}, OK)]),
+    ],
+    "deepseek_v41": [
+        (dsml('search">'), []),
+        ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="search">\n</｜DSML｜ calls>', [("search", {}, MALFORMED)]),
     ],
     "minimax": [
         (

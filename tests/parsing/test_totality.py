@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
+from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
 from renderers.parsing.compiled import markers_within
+from renderers.parsing.grammar import apply_variants
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.core.test_token_ids import NO_INTS
 from tests.stress_parsing import problem_of
@@ -89,7 +91,13 @@ def test_any_completion_of_a_real_model_is_parsed(name: str, hub: object) -> Non
 def test_markers_in_any_order_are_parsed_the_same_in_any_chunks(key: str) -> None:
     chance = random.Random(key)
     for marks in (True, False):
-        reader = reader_of_bytes(grammar_of(key, trims=chance.random() < 0.5), marks=marks)
+        variants = CompletionVariants(
+            reasoning_anywhere=chance.random() < 0.5,
+            ends_reasoning=chance.choice([None, True, False]),
+            keeps_text=chance.choice([None, True, False]),
+        )
+        grammar = apply_variants(grammar_of(key, trims=chance.random() < 0.5), variants)
+        reader = reader_of_bytes(grammar, marks=marks)
         words = [
             *markers_within(grammar_of(key)),
             "<|stop|>",

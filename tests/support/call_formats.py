@@ -89,6 +89,19 @@ def _deepseek_section(separator: str, bodies: Sequence[str]) -> str:
     return f"<｜tool▁calls▁begin｜>{separator.join(texts)}<｜tool▁calls▁end｜>"
 
 
+def _dsml(calls: Sequence[Call], section: str, space: str = "") -> str:
+    tag, texts = f"｜DSML｜{space}", []
+    for call in calls:
+        parameters = [
+            f'<{tag}parameter name="{key}" string="{json.dumps(isinstance(call.arguments[key], str))}">{text}'
+            f"</{tag}parameter>"
+            for key, text in _unquoted(call)
+        ]
+        lines = "\n".join(parameters)
+        texts.append(f'<{tag}invoke name="{call.name}">\n{lines}\n</{tag}invoke>')
+    return "\n".join([f"<｜DSML｜{section}>", *texts, f"</｜DSML｜{section}>"])
+
+
 def _minimax(calls: Sequence[Call]) -> str:
     texts = []
     for call in calls:
@@ -197,6 +210,9 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "kimi": _kimi,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
+    "deepseek_v32": lambda calls: _dsml(calls, "function_calls"),
+    "deepseek_v4": lambda calls: _dsml(calls, "tool_calls"),
+    "deepseek_v41": lambda calls: _dsml(calls, " calls", " "),
     "minimax": _minimax,
     "jamba": _list_of("<tool_calls>", "</tool_calls>"),
     "mistral_list": _list_of("[TOOL_CALLS]", ""),

@@ -74,11 +74,16 @@ HUB = {
 }
 """A real model for each tool-call format with a vocabulary to test with."""
 
-TEMPLATE_ONLY = {"hy3": "hy3", "minimax_m3": "minimax-m3"}
+TEMPLATE_ONLY = {
+    "deepseek_v32": "deepseek-v3.2",
+    "deepseek_v4": "deepseek-v4",
+    "hy3": "hy3",
+    "minimax_m3": "minimax-m3",
+}
 """A template for each tool-call format with a template to test with, but without a vocabulary."""
 
 UNSEEN = {
-    *("hy3_plain", "step3", "functiongemma"),
+    *("deepseek_v41", "hy3_plain", "step3", "functiongemma"),
     *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
 }
 """The tool-call formats without a template to test with."""
@@ -112,6 +117,20 @@ OWN: dict[str, tuple[str, ...]] = {
     "deepseek_v31": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁call▁end｜>｜<｜tool▁calls▁",
         "<｜tool▁calls▁begin｜><｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁calls▁end｜>",
+    ),
+    "deepseek_v32": (
+        '<｜DSML｜function_calls><｜DSML｜invoke name="a"><｜DSML｜parameter name="x">1</｜DSML｜function_calls>',
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls> é',
+        '<｜DSML｜invoke name="a"></｜DSML｜invoke>',
+    ),
+    "deepseek_v4": (
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="a"><｜DSML｜invoke name="b"></｜DSML｜invoke></｜DSML｜tool>',
+        '<｜DSML｜tool><｜DSML｜invoke name="é"></｜DSML｜invoke></｜DSML｜tool_calls>',
+        "<｜DSM some text, ｜DSML｜ and <｜DSML｜tool_call>é",
+    ),
+    "deepseek_v41": (
+        '<｜DSML｜ calls>\n<｜DSML｜ invoke name="a">\n<｜DSML｜ parameter name="x" string="false">[1]</｜DSML｜',
+        "<｜DSML｜ calls></｜DSML｜ calls>",
     ),
     "minimax": (
         '<minimax:tool_call><invoke name="a"><parameter name="x">1</parameter></minimax:tool_call>',

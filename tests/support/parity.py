@@ -28,6 +28,7 @@ from renderers.programs.adapt import InputAdapter
 from renderers.templating import ChatTemplate
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import SHARED, hub_models
+from tests.support.reference import lists_can_change
 
 __all__ = [
     "CORPUS",
@@ -134,11 +135,12 @@ def rotated(*, turns: int, switches: Iterable[Data] = SWITCHES) -> Iterator[tupl
 
 
 def run_reference(source: str, messages: list[Data], **arguments: Any) -> str | Exception:
-    """Return the text that transformers renders, or the exception."""
+    """Return the text that transformers renders, or the exception. The template can append to lists."""
     try:
-        text: str = _compile_jinja_template(source).render(
-            messages=messages, **{"documents": None, "strftime_now": NOW.strftime, **arguments}
-        )
+        with lists_can_change():
+            text: str = _compile_jinja_template(source).render(
+                messages=messages, **{"documents": None, "strftime_now": NOW.strftime, **arguments}
+            )
     except Exception as error:
         return error
     return text

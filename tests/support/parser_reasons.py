@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tests.support.normalise import AssistantTurn
     from tests.support.parser_agreement import Outcome
 
 __all__ = ["REASONS", "Reason"]
@@ -32,5 +33,57 @@ class Reason:
         return (not self.formats or outcome.case.format in self.formats) and self.holds(outcome)
 
 
-REASONS: tuple[Reason, ...] = ()
+def _skips_text_after_calls(outcome: Outcome) -> bool:
+    expected = outcome.expected
+    skipped = "".join(text.text for text in outcome.parsed.skipped).strip()
+    return bool(skipped) and skipped == expected.content and outcome.actual.tool_calls == expected.tool_calls
+
+
+def _reads_more_calls(outcome: Outcome) -> bool:
+    return not outcome.expected.tool_calls and all(call.name for call in outcome.parsed.tool_calls)
+
+
+def _differs_in_types(outcome: Outcome) -> bool:
+    (actual, expected) = outcome.actual, outcome.expected
+    return (actual.content, _keys(actual)) == (expected.content, _keys(expected))
+
+
+def _keys(turn: AssistantTurn) -> list[tuple[str, list[str]]]:
+    return [(name, sorted(arguments)) for name, arguments in turn.tool_calls]
+
+
+REASONS: tuple[Reason, ...] = (
+    Reason(
+        key="dsml cut off",
+        text="A parameter with its closing tag is complete. vLLM's stream leaves its JSON open.",
+        holds=lambda outcome: any(isinstance(arguments, str) for _, arguments in outcome.expected.tool_calls),
+        formats=("deepseek_v32",),
+    ),
+    Reason(
+        key="dsml flags",
+        text="The model marks each value as a string or as JSON, as quotes do in JSON. The schema of the tool does "
+        "not override the mark, and numbers keep their form: the parsed call renders to the same tokens.",
+        holds=_differs_in_types,
+        formats=("deepseek_v32",),
+    ),
+    Reason(
+        key="dsml section",
+        text="Calls in a section with the name of another model are read, as malformed. vLLM leaves them in the "
+        "content.",
+        holds=_reads_more_calls,
+        formats=("deepseek_v4",),
+    ),
+    Reason(
+        key="deepseek text after calls",
+        text="Text after calls is in `skipped`: the format has no place for it.",
+        holds=_skips_text_after_calls,
+        formats=("deepseek_v4",),
+    ),
+    Reason(
+        key="deepseek section without calls",
+        text="A section without the markers of a call is a broken call. Its text is in `skipped`.",
+        holds=lambda outcome: [call.name for call in outcome.parsed.tool_calls] == [None],
+        formats=("deepseek_v3",),
+    ),
+)
 """All reasons. The first one that applies counts."""

@@ -48,7 +48,7 @@ SUBJECTS: dict[str, Subject] = {
     "deepseek_r1": Subject(model="deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
     "deepseek_v3": Subject(model="deepseek-ai/DeepSeek-V3"),
     "deepseek_v31": Subject(model="deepseek-ai/DeepSeek-V3.1"),
-    "deepseek_v32": Subject(model="deepseek-ai/DeepSeek-V3.1", template="llamacpp__deepseek-ai-DeepSeek-V3.2"),
+    "deepseek_v32": Subject(template="llamacpp__deepseek-ai-DeepSeek-V3.2"),
     "deepseek_v4": Subject(
         model="deepseek-ai/DeepSeek-V4-Flash-0731", template="llamacpp__deepseek-ai-DeepSeek-V4-Flash-0731"
     ),

@@ -13,12 +13,23 @@ from typing import Any
 from unittest import mock
 
 import tiktoken
+from jinja2.sandbox import modifies_known_mutable
 from transformers import AutoTokenizer
 from transformers.utils import chat_template_utils
 
+from renderers.programs.typescript_tools import declare_tools
 from tests.support.models import KIMI_PATTERN, hub_models, snapshot_of
 
-__all__ = ["Reference", "apply_chat_template", "automatic", "reference_of", "reference_with", "time_is"]
+__all__ = [
+    "Reference",
+    "apply_chat_template",
+    "automatic",
+    "lists_can_change",
+    "prepare_tools",
+    "reference_of",
+    "reference_with",
+    "time_is",
+]
 
 Data = dict[str, Any]
 
@@ -76,8 +87,23 @@ def apply_chat_template(
     return tokenizer(texts[0], add_special_tokens=False)["input_ids"] if tokenize else texts[0]
 
 
+def prepare_tools(source: str, tools: list[Data] | None, *, sort: bool) -> Data:
+    """Return the arguments of a template for tools, as the tokenizer code of Kimi prepares them.
+
+    It sorts the keys, and that of K2.5 also declares the tools. The declarations have tests of their own.
+    """
+    declares = bool(tools) and "tools_ts_str" in source
+    prepared: Data = {"tools": json.loads(json.dumps(tools, sort_keys=True)) if sort or declares else tools}
+    if tools and declares:
+        prepared["tools_ts_str"] = str(declare_tools(tools).declarations)
+    return prepared
+
+
 def kimi_reference(name: str) -> Reference:
-    """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text."""
+    """Return the reference for a Kimi model: transformers runs the template, tiktoken encodes the text.
+
+    A caller that passes `tools_ts_str` gets the tools with sorted keys too.
+    """
     snapshot = snapshot_of(name)
     template = (snapshot / "chat_template.jinja").read_text(encoding="utf-8")
     config = json.loads((snapshot / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -90,13 +116,24 @@ def kimi_reference(name: str) -> Reference:
     )
     tokens = {key: value for key, value in config.items() if key.endswith("_token")}
 
-    def reference(messages: list[Data], **arguments: Any) -> list[int]:
-        texts, _ = chat_template_utils.render_jinja_template(
-            [messages], chat_template=template, **{**tokens, **arguments}
-        )
+    def reference(messages: list[Data], *, tools: list[Data] | None = None, **arguments: Any) -> list[int]:
+        given = {**tokens, **prepare_tools(template, tools, sort=True), **arguments}
+        with lists_can_change():
+            texts, _ = chat_template_utils.render_jinja_template([messages], chat_template=template, **given)
         return encoding.encode(texts[0], allowed_special="all")
 
     return reference
+
+
+@contextlib.contextmanager
+def lists_can_change() -> Iterator[None]:
+    """Let templates append to lists. The template of Kimi K2 does, and the sandbox of transformers refuses it."""
+
+    def changes(value: object, name: str) -> bool:
+        return modifies_known_mutable(value, name) and not (type(value) is list and name in ("append", "pop"))
+
+    with mock.patch("jinja2.sandbox.modifies_known_mutable", changes):
+        yield
 
 
 @contextlib.contextmanager

@@ -143,7 +143,7 @@ CASES = {
         "{% set ns = namespace() %}{% set ns.c %}c{% endset %}{{ ns.c }}"
     ),
     "the end of a line after a block is removed": "  {% if true %}\n  x\n  {% endif %}\n  {{- ' y ' -}}  z\n",
-    "lists cannot be changed": "{% set a = [1] %}{{ a.append(2) }}",
+    "lists cannot be sorted": "{% set a = [2, 1] %}{{ a.sort() }}",
     "data cannot be changed": "{{ messages[0].update({'a': 1}) }}",
     "private names of a namespace are refused": "{{ namespace(_a=1) }}",
     "the class of a value cannot be used": "{{ ''.__class__.__mro__ }}",

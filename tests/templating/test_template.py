@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from renderers.core.spans import Span, Trace
-from renderers.templating import ChatTemplate
+from renderers.errors import TemplateLimitError, TemplateRunError
+from renderers.templating import ChatTemplate, TemplateLimits
 from tests.support.conversations import CONVERSATIONS, assistant, user
 from tests.support.parity import (
     EACH_ONCE,
@@ -152,3 +153,38 @@ def test_text_that_loses_its_field_is_counted(source: str) -> None:
     ownership = ownership_of(source)
     assert ownership.strays == {"content attributed to no field": ownership.characters}
     assert ownership.characters > 0
+
+
+# ==================
+# Lists of a template
+# ==================
+
+
+@pytest.mark.parametrize("source", ["{{ messages.append(1) }}", "{{ messages[0].content.pop() }}", "{{ tools.pop() }}"])
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_template_cannot_change_a_list_of_the_caller(source: str, verify: bool) -> None:
+    messages, tools = [{"role": "user", "content": [1, 2]}], [{"name": "f"}]
+    with pytest.raises(TemplateRunError, match="may not change a list"):
+        ChatTemplate(source, verify=verify).run(messages, tools=tools)
+    assert (messages, tools) == ([{"role": "user", "content": [1, 2]}], [{"name": "f"}])
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_text_that_a_template_queues_keeps_its_owner(verify: bool) -> None:
+    source = (
+        "{% set queue = [] %}{% for m in messages %}{% if m.name %}{% set _ = queue.append(m.name) %}"
+        "{% else %}{{ queue.pop(0) }}:{{ m.content }}{% endif %}{% endfor %}"
+    )
+    messages = [{"role": "assistant", "name": "search", "content": ""}, {"role": "tool", "content": "x"}]
+    trace = ChatTemplate(source, verify=verify).run(messages)
+    assert trace.text == "search:x"
+    assert (trace.spans[0].message, trace.spans[0].path) == (0, ("name",))
+
+
+def test_a_list_that_grows_without_end_exceeds_the_limits() -> None:
+    source = "{% set a = [1] %}{% for x in a %}{% set _ = a.append(x) %}{% endfor %}{{ a | length }}"
+    try:
+        text = ChatTemplate(source, verify=False, limits=TemplateLimits(seconds=5)).run([]).text
+    except TemplateLimitError:
+        return
+    assert int(text) < 10

@@ -171,7 +171,7 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
         message |= reasoning_fields(PROBE_REASONING if turn.reasoning is ReasoningState.SOME else "")
     results = [other for other in new if other["role"] == "tool"]
     made = [*turn.calls, *[CalledTool(None, None)] * (len(results) - len(turn.calls))]
-    matched = _matched_results(made, results)
+    matched = match_results(made, results)
     open_calls = [call for call in range(len(made)) if call not in matched]
     left = [result for index, result in enumerate(results) if index not in matched.values()]
     first: list[JsonObject] | None = None
@@ -191,7 +191,7 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
         first = calls
 
 
-def _matched_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
+def match_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
     """Return the positions of the results that belong to a call by its id or name, by the position of the call."""
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):

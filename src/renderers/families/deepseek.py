@@ -95,7 +95,7 @@ _DEEPSEEK_V32 = _deepseek(
     verified="template",
     switches=_THINKING,
     retains=(RetentionRule("thinking", False, "all"), WITHOUT_THINKING),
-    syntax="dsml",
+    syntax="deepseek_v32",
 )
 
 _DEEPSEEK_V4 = _deepseek(
@@ -121,7 +121,7 @@ _DEEPSEEK_V4 = _deepseek(
         TemplateSwitch("reasoning_effort", ("low", "high", "max"), "low"),
     ),
     retains=(*keeps_all_if("drop_thinking", False), WITHOUT_THINKING),
-    syntax="dsml",
+    syntax="deepseek_v4",
     program="deepseek-v4",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from renderers.core.completion_variants import AS_TEMPLATE, CompletionVariants
 from renderers.core.options import SamplingConventions, ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
@@ -59,6 +60,9 @@ def keeps_all_if(switch: str, value: bool) -> tuple[RetentionRule, RetentionRule
     return RetentionRule(switch, value, "all"), RetentionRule(switch, not value, "tool_cycle")
 
 
+TEXT_AFTER_CALLS = CompletionVariants(keeps_text=True)
+"""Text after a call is content."""
+
 WITHOUT_THINKING = RetentionRule("enable_thinking", False, "all")
 
 
@@ -98,6 +102,8 @@ class Family:
     """How much past reasoning a bridge keeps by default, where that differs from the template."""
     syntax: str | None = None
     """The key of its tool-call format. None if its template writes no calls."""
+    variants: CompletionVariants = AS_TEMPLATE
+    """How completions differ from the turns that the templates write."""
     program: str | None = None
     """The key of the program that replaces the template. None if the template is correct."""
     normalisations: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from renderers.core.completion_variants import CompletionVariants
 from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if, words
 
 _GEMMA_3 = Family(
@@ -45,6 +46,10 @@ _GEMMA_4 = Family(
     switches=(flag("enable_thinking", False), flag("preserve_thinking", False)),
     retains=(*keeps_all_if("preserve_thinking", True), WITHOUT_THINKING),
     syntax="gemma",
+    # Some templates write no reasoning at all.
+    variants=CompletionVariants(
+        reasoning=("<|channel>", "<channel|>"), reasoning_lead="thought\n", reasoning_anywhere=True
+    ),
     normalisations=("trims_content", "drops_reasoning_without_calls"),
     media=("image", "video", "audio"),
 )

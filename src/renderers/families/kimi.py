@@ -9,13 +9,15 @@ from renderers.families.family import Family, RetentionRule, TemplateSwitch, fla
 _THINKING = flag("thinking", True)
 
 _kimi_k2 = partial(Family, stop_tokens=("<|im_end|>",), syntax="kimi", verified="tokens")
+_kimi_with_json_tools = partial(_kimi_k2, program="sorted_tools", version=2)
 
-_KIMI_K2 = _kimi_k2(
+_KIMI_K2 = _kimi_with_json_tools(
     key="kimi-k2",
     class_name="KimiK2",
     format="""
     <|im_{role}|>{name or role}<|im_middle|>{content}<|im_end|>, the role one of user, assistant and system
-    system     the tools first, as JSON in a message of tool_declare; a default system message if there is none
+    system     the tools first, as JSON with sorted keys in a message of tool_declare; a default system message if
+               there is none
     call       <|tool_calls_section_begin|>, for each <|tool_call_begin|>{id}<|tool_call_argument_begin|>{JSON}
                <|tool_call_end|> with ids like functions.{name}:{n}, <|tool_calls_section_end|>
     result     <|im_system|>{name or tool}<|im_middle|>## Return of {id}\\n{content}<|im_end|>
@@ -26,7 +28,7 @@ _KIMI_K2 = _kimi_k2(
     normalisations=("drops_reasoning",),
 )
 
-_KIMI_K2_THINKING = _kimi_k2(
+_KIMI_K2_THINKING = _kimi_with_json_tools(
     key="kimi-k2-thinking",
     class_name="KimiK2Thinking",
     format="""
@@ -42,9 +44,11 @@ _KIMI_K2_THINKING = _kimi_k2(
 _KIMI_K25 = _kimi_k2(
     key="kimi-k2.5",
     class_name="KimiK25",
-    version=2,
+    version=3,
     format="""
     As kimi-k2 without a default system message, with the call ids of the messages.
+    system     the tools first, as TypeScript declarations in a message of tool_declare; as JSON with sorted keys
+               if a schema has no declaration
     reasoning  <think>{reasoning}</think>, empty up to the last turn without calls
     image      <|media_begin|>image<|media_content|><|media_pad|><|media_end|>\\n
     video      <|kimi_k25_video_placeholder|>\\n
@@ -52,7 +56,8 @@ _KIMI_K25 = _kimi_k2(
     """,
     names=("moonshotai/Kimi-K2.5", "moonshotai/Kimi-K2.6"),
     templates=("82dc16c314f46cef",),
-    switches=(_THINKING,),
+    # By default, the declarations are made from the tools. An empty text gives the tools as JSON.
+    switches=(_THINKING, TemplateSwitch("tools_ts_str", str)),
     retains=(RetentionRule("thinking", False, "all"),),
     normalisations=("drops_reasoning_without_calls",),
     media=("image", "video"),

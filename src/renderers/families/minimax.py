@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import Family, TemplateSwitch, unpassed
+from renderers.families.family import TEXT_AFTER_CALLS, Family, TemplateSwitch, unpassed
 
 _STOPS = ("[e~[",)
 
@@ -27,6 +27,7 @@ _MINIMAX_M2 = Family(
     # Each release has its own default.
     switches=(TemplateSwitch("model_identity", str),),
     syntax="minimax",
+    variants=TEXT_AFTER_CALLS,
     conventions=SamplingConventions(sampled_from="<think>", prompted=r"\A\n"),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import WITHOUT_THINKING, Family, flag, keeps_all_if
+from renderers.families.family import TEXT_AFTER_CALLS, WITHOUT_THINKING, Family, flag, keeps_all_if
 
 _THINKING = flag("enable_thinking", True)
 _TRUNCATE = flag("truncate_history_thinking", True)
@@ -16,6 +16,7 @@ _nemotron = partial(
     stop_tokens=("<|im_end|>",),
     retains=(*keeps_all_if("truncate_history_thinking", False), WITHOUT_THINKING),
     syntax="qwen_xml",
+    variants=TEXT_AFTER_CALLS,
     normalisations=("drops_blank_reasoning", "trims_end_of_content"),
     conventions=SamplingConventions(sampled_from="<think>"),
 )

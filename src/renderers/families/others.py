@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
+from renderers.families.family import TEXT_AFTER_CALLS, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 
@@ -230,6 +230,7 @@ _SEED_OSS = Family(
     stop_tokens=("<seed:eos>",),
     switches=unpassed(TemplateSwitch("thinking_budget", int, -1), flag("use_json_tooldef", False)),
     syntax="seed_xml",
+    variants=TEXT_AFTER_CALLS,
     normalisations=("trims_content", "trims_reasoning"),
 )
 
@@ -270,6 +271,7 @@ _STEP_35 = Family(
     verified="template",
     stop_tokens=("<|im_end|>",),
     syntax="qwen_xml",
+    variants=TEXT_AFTER_CALLS,
 )
 
 RECORDS = (

@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from renderers.core.options import SamplingConventions
-from renderers.families.family import WITHOUT_THINKING, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
+from renderers.families.family import (
+    TEXT_AFTER_CALLS,
+    WITHOUT_THINKING,
+    Family,
+    TemplateSwitch,
+    flag,
+    keeps_all_if,
+    unpassed,
+    words,
+)
 
 _THINKING = flag("enable_thinking", True)
 _IGNORED = flag("enable_thinking")
@@ -110,6 +119,7 @@ _QWEN3_CODER = _qwen(
     """),
     templates=("d287fb2edf144207",),
     syntax="qwen_xml",
+    variants=TEXT_AFTER_CALLS,
     normalisations=("drops_reasoning", "trims_content_before_calls"),
 )
 
@@ -139,6 +149,7 @@ _QWEN3_VL = _qwen(
 _qwen35 = partial(
     _qwen,
     syntax="qwen_xml",
+    variants=TEXT_AFTER_CALLS,
     normalisations=("trims_content", "trims_reasoning"),
     conventions=_PREFILLED_THINK,
     media=("image", "video"),
@@ -212,6 +223,7 @@ _PRIME_QWEN3 = _qwen(
     """,
     names=("PrimeIntellect/Qwen3-0.6B", "PrimeIntellect/Qwen3-1.7B"),
     syntax="qwen_xml",
+    variants=TEXT_AFTER_CALLS,
     verified="none",
 )
 

@@ -50,6 +50,7 @@ class CallReader:
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
         self._section_opening = self._section_closing = ""
+        self._is_other_section = False
         self.follows = False
         """True if events have the name and the arguments of calls that are not complete, which takes time."""
 
@@ -57,6 +58,7 @@ class CallReader:
         """Begin a section of calls with a marker at a position."""
         self.section = self._buffer.token_at(position), len(self.calls)
         self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
+        self._is_other_section = opener in self._compiled.section_closers and opener != self._compiled.section
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
@@ -108,6 +110,8 @@ class CallReader:
         if broken is _UNCLOSED and call.status is _OK and tool_format.json_arguments and _ends_object(byte_text):
             # Nothing can be missing but the closing marker.
             broken = None
+        if broken is None and call.status is _OK and self.section and self._is_other_section:
+            broken = ToolCallParseStatus.MALFORMED_STRUCTURE
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]

@@ -12,7 +12,7 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.emitter import Field, skipped_because
 from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
-from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
@@ -36,7 +36,11 @@ class CompiledGrammar:
         mark, stops = marker_text.mark, marker_text.stops
         self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        self.section, self.section_end = map(mark, grammar.section or _NO_MARKERS)
+        others = tool_format.other_sections if tool_format and grammar.section else ()
+        sections = (grammar.section, *others) if grammar.section else ()
+        self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
+        """The markers that open a section of calls, and the marker that closes each."""
+        self.section = mark(grammar.section[0]) if grammar.section else ""
         self.call = mark(grammar.call[0]) if grammar.call else ""
         self.response, self.response_end = map(mark, grammar.response or _NO_MARKERS)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
@@ -47,26 +51,34 @@ class CompiledGrammar:
         """The texts that a turn can go on with after reasoning, except for the markers of calls."""
         pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
         openers = [opener for opener, _ in pairs]
-        # A call outside of a section is a call only if it begins with a token.
-        alone = [self.section, *(opener for opener in openers if not self.section or len(opener) == 1)]
-        self.call_openers = frozenset(alone) - {""}
+        # A call outside of a section is a call only if its marker is a token or contains one.
+        alone = [opener for opener in openers if not self.section or MARKER_CHARACTERS.search(opener)]
+        self.call_openers = frozenset({*self.section_closers, *alone}) - {""}
         """The markers that begin calls outside of a section."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
-        call_ends = self.call_openers if tool_format and tool_format.ends_reasoning else ()
+        ends_reasoning = _rule(grammar.ends_reasoning, tool_format is not None and tool_format.ends_reasoning)
+        call_ends = self.call_openers if ends_reasoning else ()
         self.open_reasoning_markers = MarkerSet.of(*self.reasoning_markers.markers, *call_ends)
         """Within reasoning that a call can end."""
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *map(mark, response_tokens))
+        thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
+        others = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *others)
         self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
-        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, self.section_end)
+        self.section_ends = frozenset(self.section_closers.values())
+        self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
         # The text of a list is searched as a whole, whatever ids are in it.
         unknown = UNKNOWN if self.layout is TurnLayout.MARKERS else ""
+        next_calls = openers if tool_format and tool_format.separates_calls else []
         self.call_ends = {
-            opener: (closer, MarkerSet.of(*stops, unknown, *([closer] if closer else openers), self.section_end))
+            opener: (
+                closer,
+                MarkerSet.of(*stops, unknown, *([closer, *next_calls] if closer else openers), *self.section_ends),
+            )
             for opener, closer in pairs
         }
         """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
@@ -77,7 +89,7 @@ class CompiledGrammar:
         """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
         in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
-        self._ends = MarkerSet.of(*stops, *in_calls, self.section_end, *inner)
+        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, *inner)
         """The markers that can end a call or the turn."""
         texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
         plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))
@@ -98,12 +110,17 @@ class CompiledGrammar:
         self.in_response = self.content._replace(lead=grammar.content.lead, left=left)
         """Content after a marker that opens it."""
         self.after_response = self.content._replace(left=SPACES)
-        keeps_text = tool_format is not None and tool_format.keeps_text
+        keeps_text = _rule(grammar.keeps_text, tool_format is not None and tool_format.keeps_text)
         self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
 
     def can_end_in(self, byte_text: str) -> bool:
         """Return True if a call or the turn may end within a text."""
         return self._ends.occurs_in(byte_text)
+
+
+def _rule(own: bool | None, default: bool) -> bool:
+    """Return the rule of a grammar, or else that of its tool format."""
+    return default if own is None else own
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:

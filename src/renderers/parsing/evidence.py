@@ -19,8 +19,7 @@ from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import Grammar
-from renderers.parsing.infer import _parse_text as parse_text
-from renderers.parsing.infer import _RenderedTurn as RenderedTurn
+from renderers.parsing.rendered_turns import RenderedTurn, parse_text
 from renderers.probing.turn_format import TurnFormat
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from renderers.core.completion_variants import CompletionVariants
 from renderers.parsing.parser_names import (
     REASONING_PARSERS,
     TOOL_PARSERS,
@@ -101,6 +102,12 @@ class Grammar:
     """The markers around each call."""
     assumes_reasoning: bool = False
     """Without a prompt, a completion is assumed to begin within reasoning."""
+    reasoning_anywhere: bool = False
+    """Reasoning can also follow content and calls, if its opening marker is a token."""
+    ends_reasoning: bool | None = None
+    """A call within reasoning ends it, unless the closing marker follows later. None for the rule of the format."""
+    keeps_text: bool | None = None
+    """Text after a call is content. Otherwise it is skipped. None for the rule of the format."""
 
 
 class ParserOverrides(NamedTuple):
@@ -123,6 +130,22 @@ class ParserOverrides(NamedTuple):
 
 NO_OVERRIDES = ParserOverrides()
 """Parse completions in the format that the template shows."""
+
+
+def apply_variants(grammar: Grammar, variants: CompletionVariants) -> Grammar:
+    """Return a grammar of completions that differ from the turns of a template.
+
+    >>> apply_variants(Grammar(), CompletionVariants(keeps_text=True)).keeps_text
+    True
+    """
+    if variants.reasoning is not None and grammar.reasoning is None:
+        grammar = _with_reasoning(grammar, variants.reasoning, lead=variants.reasoning_lead)
+    return replace(
+        grammar,
+        reasoning_anywhere=variants.reasoning_anywhere,
+        ends_reasoning=variants.ends_reasoning,
+        keeps_text=variants.keeps_text,
+    )
 
 
 def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:

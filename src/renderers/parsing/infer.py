@@ -12,25 +12,16 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import NamedTuple
 
-from renderers.core.channels import span_channel
-from renderers.core.completions import ParsedResponse
+from renderers.core.completions import ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import PROBE_CONTENT
-from renderers.core.probes import TOOL
-from renderers.core.spans import Channel, Span, Trace
+from renderers.core.spans import Channel
 from renderers.core.text import LEXEME, compile_alternation
-from renderers.parsing.assembler import assemble
-from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
-from renderers.parsing.markers import MarkerText
-from renderers.parsing.parser import new_scanner
-from renderers.parsing.pieces import Pieces
+from renderers.parsing.rendered_turns import RenderedTurn, parse_text, without_end
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, ToolFormat, TurnLayout
 from renderers.probing.turn_format import TurnFormat
-from renderers.tokenizer.encoding.byte_text import to_byte_text
 
 _THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDING = "\n ", " \n"
@@ -39,33 +30,6 @@ _CALLS: tuple[JsonObject, ...] = tuple(
     {"id": f"call0000{number}", "type": "function", "function": {"name": "f", "arguments": {"x": f"y{number}"}}}
     for number in range(2)
 )
-
-
-class _RenderedTurn(NamedTuple):
-    """An assistant's turn after a question. The trace is empty if the template rejects the turn."""
-
-    trace: Trace
-    conversation: Sequence[JsonObject]
-
-    @classmethod
-    def of(cls, turns: TurnFormat, content: str, **fields: object) -> _RenderedTurn:
-        trace, conversation = turns.render_turn({"content": content, **fields})
-        return cls(trace or Trace("", ()), conversation)
-
-    def spans(self, *channels: Channel) -> list[Span]:
-        own = [span for span in self.trace.spans if span.message == 1]
-        return [span for span in own if span_channel(span, self.conversation) in channels]
-
-    def body(self, channel: Channel) -> str | None:
-        """Return the text of a channel. None if it was not rendered."""
-        spans = self.spans(channel)
-        return "".join(self.trace.text[span.start : span.end] for span in spans) if spans else None
-
-    def text_after(self, header: str) -> str:
-        """Return the text of the turn without its header."""
-        start = next((span.start for span in self.trace.spans if span.message == 1), len(self.trace.text))
-        text = self.trace.text[start:]
-        return text.partition(header)[2] if header and header in text else text
 
 
 @functools.lru_cache(maxsize=64)
@@ -95,13 +59,13 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
 
 def writes_calls(turns: TurnFormat) -> bool:
     """Return True if a template renders tool calls."""
-    return bool(_RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
+    return bool(RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
 
 
 def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
     around = turns.field_delimiters[Channel.REASONING]
     trail, _, after = around.after.partition(markers[1])
-    turn = _RenderedTurn.of(turns, PROBE_CONTENT, reasoning_content=_PADDED, thinking=_PADDED)
+    turn = RenderedTurn.of(turns, PROBE_CONTENT, reasoning_content=_PADDED, thinking=_PADDED)
     trimmed = _trimmed(turn, Channel.REASONING)
     after = _if_blank(after)
     return ReasoningFormat(
@@ -114,7 +78,7 @@ def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
 
 def _after_empty(turns: TurnFormat, close: str, *, default: str) -> str:
     """Return the padding after empty reasoning, as in a turn without reasoning."""
-    turn = _RenderedTurn.of(turns, PROBE_CONTENT)
+    turn = RenderedTurn.of(turns, PROBE_CONTENT)
     spans = turn.spans(Channel.CONTENT)
     if not spans:
         return default
@@ -157,7 +121,7 @@ def _response(turns: TurnFormat) -> MarkerPair | None:
 
 def _content(turns: TurnFormat, response: MarkerPair | None) -> Edges:
     """Return the edges of content that is the last field of a turn."""
-    trimmed = _trimmed(_RenderedTurn.of(turns, _PADDED), Channel.CONTENT)
+    trimmed = _trimmed(RenderedTurn.of(turns, _PADDED), Channel.CONTENT)
     if response is None:
         return trimmed
     around = turns.field_delimiters[Channel.CONTENT]
@@ -189,7 +153,7 @@ def _if_blank(text: str) -> str:
     return "" if text.strip() else text
 
 
-def _trimmed(turn: _RenderedTurn, channel: Channel) -> Edges:
+def _trimmed(turn: RenderedTurn, channel: Channel) -> Edges:
     """Return the characters that a template trims from a field with the value `_PADDED`."""
     before, content, after = (turn.body(channel) or "").partition(PROBE_CONTENT)
     if not content:
@@ -206,16 +170,22 @@ def _trimmed_characters(padding: str, rendered: str) -> str:
 def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
     """Return a grammar with the fields of another one, and with those that concern tool calls."""
     for calls in (_CALLS, _CALLS[:1]):
-        turn = _RenderedTurn.of(turns, "", tool_calls=[*calls])
+        turn = RenderedTurn.of(turns, "", tool_calls=[*calls])
         if turn.body(Channel.TOOL_NAME) is None:
             continue
         text = turn.text_after(header)
         expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
         for tool_format, section, pair in _candidates(turn, turns):
             grammar = replace(fields, tools=tool_format.key, section=section, call=pair)
-            calls_text = _without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
-            response = _parse_text(grammar, calls_text)
-            if [(call.name, call.arguments) for call in response.tool_calls] == expected:
+            calls_text = without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
+            response = parse_text(grammar, calls_text)
+            # Some formats read the calls of another one as well, as malformed.
+            parsed = [
+                (call.name, call.arguments)
+                for call in response.tool_calls
+                if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+            ]
+            if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
@@ -226,7 +196,7 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
 
 
 def _candidates(
-    turn: _RenderedTurn, turns: TurnFormat
+    turn: RenderedTurn, turns: TurnFormat
 ) -> Iterator[tuple[ToolFormat, MarkerPair | None, MarkerPair | None]]:
     """Yield formats with the markers around all calls and around each: with their own markers first, without any last.
 
@@ -251,7 +221,7 @@ def _candidates(
             yield tool_format, None, None
 
 
-def _markers_between_calls(turn: _RenderedTurn) -> MarkerPair | None:
+def _markers_between_calls(turn: RenderedTurn) -> MarkerPair | None:
     """Return the last two markers between two calls: they open the second call and close the first one."""
     bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
     first, second = ([span for span in bodies if span.path[1:2] == (number,)] for number in range(2))
@@ -261,7 +231,7 @@ def _markers_between_calls(turn: _RenderedTurn) -> MarkerPair | None:
     return (tags[-1], tags[-2]) if len(tags) > 1 else None
 
 
-def _markers_around_calls(turn: _RenderedTurn, end_token: str | None) -> MarkerPair | None:
+def _markers_around_calls(turn: RenderedTurn, end_token: str | None) -> MarkerPair | None:
     """Return the marker before all calls and the one after them, which is empty if the turn ends there."""
     bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
     before, after = _tags_in(turn.trace.text[: bodies[0].start]), _tags_in(turn.trace.text[bodies[-1].end :])
@@ -272,30 +242,9 @@ def _tags_in(text: str) -> list[str]:
     return [lexeme for lexeme in LEXEME.findall(text) if len(lexeme) > 2 and lexeme[0] in "<["]
 
 
-def _without_end(text: str, special_tokens: frozenset[str]) -> str:
-    """Remove the special tokens at the end of a turn, and the whitespace between and after them."""
-    while True:
-        stripped = text.rstrip()
-        ends = [token for token in special_tokens if token and stripped.endswith(token)]
-        if not ends:
-            return text
-        text = stripped.removesuffix(max(ends, key=len))
-
-
-_NO_TOKENS = SimpleNamespace(token_texts={}, byte_texts=None, added_tokens={}, reserved_texts=frozenset())
-_TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
-"""A vocabulary without tokens: all markers are text."""
-
-
-def _parse_text(grammar: Grammar, text: str, *, tools: Sequence[JsonObject] = (TOOL,)) -> ParsedResponse:
-    scanner = new_scanner(CompiledGrammar(grammar, _TEXT_ONLY), tools)
-    events = scanner.close(Pieces.of([to_byte_text(text)]))
-    return assemble(events, scanner.state)
-
-
 def _edges_before_calls(turns: TurnFormat, grammar: Grammar) -> Edges:
     calls = [*_CALLS[:1]]
-    right = _trimmed(_RenderedTurn.of(turns, _PADDED, tool_calls=calls), Channel.CONTENT).right
-    _, content, after = _RenderedTurn.of(turns, PROBE_CONTENT, tool_calls=calls).trace.text.rpartition(PROBE_CONTENT)
+    right = _trimmed(RenderedTurn.of(turns, _PADDED, tool_calls=calls), Channel.CONTENT).right
+    _, content, after = RenderedTurn.of(turns, PROBE_CONTENT, tool_calls=calls).trace.text.rpartition(PROBE_CONTENT)
     opener = grammar.section or grammar.call
     return Edges(trail=_if_blank(after.partition(opener[0])[0]) if content and opener else "", right=right)

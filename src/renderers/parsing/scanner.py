@@ -13,6 +13,7 @@ from typing import Any
 from renderers.core.completions import (
     CompletionState,
     ParseEvent,
+    ReasoningDelta,
     ReasoningState,
     StopToken,
     ToolCallParseStatus,
@@ -134,6 +135,8 @@ class MarkerScanner(Scanner):
 
     _reasoning_closes = False
     """True if the marker that closes the reasoning is known to follow, so that no call can end it."""
+    _answers_later = False
+    """True if reasoning follows content, so that the content after it is not the beginning of the answer."""
     _in_response = False
     """True if a marker opened the content, so that its closing marker is a marker even if it is not a token."""
     # Set by `begin_call`.
@@ -228,6 +231,9 @@ class MarkerScanner(Scanner):
         position, marker = self.next_marker(markers, final, grammar.content)
         if not marker:
             return False
+        if marker == compiled.think:
+            self._begin_later_reasoning(position, marker)
+            return True
         if marker not in compiled.call_openers:
             if marker in (compiled.response, compiled.response_end):
                 self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
@@ -240,8 +246,8 @@ class MarkerScanner(Scanner):
                 self.stop_at(marker, position, grammar.content)
             return True
         self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
-        if marker == compiled.section:
-            self.calls.begin_section(position, marker, compiled.section_end)
+        if marker in compiled.section_closers:
+            self.calls.begin_section(position, marker, compiled.section_closers[marker])
             self.emitter.read_markers_to(position + len(marker))
             self._begin_section()
         else:
@@ -258,7 +264,7 @@ class MarkerScanner(Scanner):
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == compiled.call:
             self.begin_call(position, marker)
-        elif marker == compiled.section_end:
+        elif marker in compiled.section_ends:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
             self.begin_content(compiled.after_calls)
@@ -279,8 +285,9 @@ class MarkerScanner(Scanner):
         if marker == closer:
             calls.end(position + len(marker))
             self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
-        elif marker == compiled.section_end:
+        elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
+            # The marker belongs to the section: it ends it, or begins another call.
             self._begin_section()
         elif closer:
             calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
@@ -294,10 +301,23 @@ class MarkerScanner(Scanner):
     def begin_content(self, field: Field) -> None:
         self.begin(self._in_content, field)
 
+    def _begin_later_reasoning(self, position: int, marker: str) -> None:
+        """Begin reasoning after content. A line break separates it from earlier reasoning."""
+        self.emitter.emit_text_to(position, closed=NO_EDGES, marker=marker)
+        self.opened_reasoning, self._reasoning_closes, self._answers_later = True, False, True
+        separator = ["\n"] if self.emitter.has_reasoning else []
+
+        def make_event(text: str, start: int, end: int) -> ParseEvent:
+            return ReasoningDelta(separator.pop() + text if separator else text, start, end)
+
+        self.begin(self._in_reasoning, self.compiled.reasoning_field._replace(make_event=make_event))
+
     def _begin_answer(self) -> None:
         """Begin the content after reasoning."""
         compiled = self.compiled
-        if compiled.answer_starts:
+        if self._answers_later:
+            self.begin_content(compiled.content)
+        elif compiled.answer_starts:
             self.begin(self.in_answer_start, compiled.answer_start)
         else:
             self.begin_content(compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty)

@@ -148,6 +148,10 @@ class ToolSchemas:
                     self._parsed.setdefault(name, _mapping(function.get("parameters")))
         return self._parsed
 
+    def properties(self, tool: str) -> Set[str]:
+        """Return the names of the parameters of a tool. Empty if the tool or its parameters are unknown."""
+        return _mapping(self._roots.get(tool, {}).get("properties")).keys()
+
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
         root = self._roots.get(tool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -51,4 +52,11 @@ def build_template_program(request: ProgramRequest) -> TemplateProgram:
     return TemplateProgram(template, tuple(tokenizer.special_tokens_map.items()), request.none_content)
 
 
-PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType({"template": build_template_program})
+def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
+    """Build the program of a chat template for a tokenizer that sorts the keys of tools."""
+    return dataclasses.replace(build_template_program(request), sorts_tools=True)
+
+
+PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
+    {"template": build_template_program, "sorted_tools": build_sorting_program}
+)

@@ -19,6 +19,7 @@ from renderers.programs.adapt import InputAdapter
 from renderers.programs.base import REJECTIONS, ProgramRun
 from renderers.programs.input_formats import probe_arguments, probe_time
 from renderers.programs.lone_system import run_lone_system
+from renderers.programs.typescript_tools import DECLARATIONS, declare_tools, sort_tools
 from renderers.templating import ChatTemplate
 from renderers.templating.chat import run_chat
 from renderers.templating.field_reads import readable_fields
@@ -38,6 +39,8 @@ class TemplateProgram:
     special_tokens: tuple[tuple[str, str], ...]
     none_content: NoneContent = "omitted"
     """How a value of None is passed to a template that would write it as a word."""
+    sorts_tools: bool = False
+    """True if the keys of tools are sorted, as the tokenizer code of some models does."""
 
     @property
     def digest(self) -> str:
@@ -55,13 +58,18 @@ class TemplateProgram:
     ) -> ProgramRun:
         """Convert messages and tools to formats that the template accepts, and run it."""
         adapter = self._adapter(arguments)
-        adapted = adapter.messages(messages)
+        adapted, given_tools = adapter.messages(messages), adapter.tools(tools)
+        declared: dict[str, str] = {}
+        if given_tools and self._reads_declarations and DECLARATIONS not in arguments:
+            given_tools, declared[DECLARATIONS] = declare_tools(given_tools)
+        elif given_tools and self.sorts_tools:
+            given_tools = sort_tools(given_tools)
         options: dict[str, Any] = {
-            "tools": adapter.tools(tools),
+            "tools": given_tools,
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": continue_final_message,
             "now": now,
-            "arguments": {**dict(self.special_tokens), **arguments},
+            "arguments": {**dict(self.special_tokens), **declared, **arguments},
         }
         try:
             trace = run_chat(self.template, adapted, **options)
@@ -73,6 +81,10 @@ class TemplateProgram:
                 raise
             return ProgramRun(alone.text, adapted, lambda: alone, functools.partial(written_fields, alone))
         return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields, trace.writes_all)
+
+    @lazy
+    def _reads_declarations(self) -> bool:
+        return DECLARATIONS in self.template.arguments
 
     def _adapter(self, arguments: Mapping[str, Any]) -> InputAdapter:
         """Return the adapter for some arguments. Lists and objects are never probed."""

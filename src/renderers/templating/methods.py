@@ -1,4 +1,4 @@
-"""The methods of values that a template can call. Methods that change a value are refused, as transformers does."""
+"""The methods of values that a template can call. Methods that change data of the caller are refused."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from renderers.templating.operators import (
     weighed,
     without_owners,
 )
+from renderers.templating.sandbox import LIST_CHANGES
 from renderers.templating.scopes import Scope, collect
 from renderers.templating.sizes import ITEM, LARGE, size_of_format, size_of_method, size_of_replacing, size_of_text
 from renderers.templating.values import (
@@ -390,7 +391,10 @@ def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwarg
         if name in METHOD_NAMES[str] or (receiver.__class__ is SafeText and name in {"striptags", "unescape"}):
             return _text_method(budget, receiver, name, args, kwargs)
     elif isinstance(receiver, dict | list) and name in MUTATORS and name in METHOD_NAMES[type_of(receiver)]:
-        raise SecurityError(f"a chat template may not change a {type_name(receiver)}: {name}")
+        if receiver.__class__ is not list or name not in LIST_CHANGES:
+            raise SecurityError(f"a chat template may not change a {type_name(receiver)}: {name}")
+        budget.charge(ITEM)
+        return getattr(receiver, name)(*args, **kwargs)
     elif isinstance(receiver, dict):
         if name in METHOD_NAMES[dict]:
             return _dict_method(budget, receiver, name, args, kwargs)

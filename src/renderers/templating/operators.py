@@ -37,6 +37,7 @@ from renderers.templating.values import (
     LazyList,
     LoopValue,
     MacroValue,
+    MessageList,
     MethodValue,
     MixedText,
     NamespaceValue,
@@ -55,7 +56,7 @@ from renderers.templating.values import (
 )
 
 MUTATORS = frozenset("append clear extend insert pop popitem remove reverse setdefault sort update".split())
-"""Methods that change their receiver. The sandbox of transformers refuses them too."""
+"""Methods that change their receiver. The sandbox of transformers refuses all of them."""
 _BYTES = {"encode", "from_bytes", "to_bytes"}
 _NUMBER_FIELDS = frozenset({"denominator", "imag", "numerator", "real"})
 METHOD_NAMES: dict[type, frozenset[str]] = {
@@ -202,7 +203,7 @@ def own_attribute(value: Any, name: str, undefined: Undefined) -> Any:
 def item(value: Any, key: Any, undefined: Undefined) -> Any:
     """Return `value[key]`: an item if there is one, else a method or attribute."""
     kind = value.__class__
-    if (kind is DataList or kind is list) and key.__class__ is int:
+    if (kind is DataList or kind is list or kind is MessageList) and key.__class__ is int:
         return value[key] if -len(value) <= key < len(value) else undefined
     if isinstance(value, str):
         if isinstance(key, int):
@@ -277,7 +278,7 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
 def iterate(budget: Budget, value: Any) -> Sequence[Any]:
     """Return the items of a value that a loop or a filter iterates over."""
     kind = value.__class__
-    if kind is DataList or kind is list or kind is tuple or kind is range:
+    if kind is DataList or kind is list or kind is MessageList or kind is tuple or kind is range:
         items: Sequence[Any] = value
         return items
     if kind is LazyList:

@@ -13,6 +13,9 @@ from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
+LIST_CHANGES = frozenset({"append", "pop"})
+"""The methods that change a list and that a template can call on its own lists. Kimi K2 queues the ids of calls so."""
+
 
 class RaisedByTemplateError(TemplateError):
     """Raised by `raise_exception`, which templates call to reject a conversation."""
@@ -74,8 +77,26 @@ def values_in(namespace: TemplateNamespace) -> dict[str, Any]:
     return values
 
 
+class GivenList(list[Any]):
+    """A list of the caller, which a template cannot change."""
+
+
+def protect(value: Any) -> Any:
+    """Return JSON data with all of its lists protected from changes.
+
+    >>> type(protect({"a": [1]})["a"]).__name__
+    'GivenList'
+    """
+    if isinstance(value, dict):
+        return {key: protect(item) for key, item in value.items()}
+    return GivenList(map(protect, value)) if isinstance(value, list) else value
+
+
 class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """The environment of transformers: the same settings, extensions and globals, and no others."""
+    """The environment of transformers: the same settings, extensions and globals, and no others.
+
+    Unlike there, a template can append to the lists that it makes.
+    """
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols])
@@ -85,6 +106,9 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             "namespace": TemplateNamespace,
             "raise_exception": _raise_exception,
         }
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return (type(obj) is list and attr in LIST_CHANGES) or super().is_safe_attribute(obj, attr, value)
 
 
 def _tojson(

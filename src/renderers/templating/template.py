@@ -29,16 +29,26 @@ from renderers.errors import (
 from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
-from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError
+from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError, protect
 from renderers.templating.scopes import pieces_before, root_scope, settle_spans, writes_all, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
-from renderers.templating.values import DataDict, FunctionValue, field_text, plain, wrap, wrap_message
+from renderers.templating.values import (
+    DataDict,
+    FieldText,
+    FunctionValue,
+    MessageList,
+    MixedText,
+    field_text,
+    plain,
+    wrap,
+    wrap_message,
+)
 
 _PLAIN_TYPES = {
     **dict.fromkeys(("FieldText", "MixedText"), "str"),
     **dict.fromkeys(("DataDict", "LazyDict"), "dict"),
-    **dict.fromkeys(("DataList", "LazyList"), "list"),
+    **dict.fromkeys(("DataList", "LazyList", "MessageList"), "list"),
     "SafeText": "Markup",
     "FieldInt": "int",
     "FieldFloat": "float",
@@ -178,7 +188,8 @@ class ChatTemplate:
         if not self.verify:
             return self._traced(variables)
         assert now is not None
-        plain_variables = {**fixed, "strftime_now": now.strftime, "messages": messages, "tools": tools, **switches}
+        given = protect({**fixed, "messages": list(messages), "tools": tools and list(tools), **switches})
+        plain_variables = {**given, "strftime_now": now.strftime}
         return self._verified(variables, plain_variables)
 
     def _traced(self, variables: dict[str, Any]) -> TemplateRun:
@@ -269,7 +280,7 @@ def _wrapped_messages(messages: Any) -> list[DataDict]:
     is_list = messages.__class__ is list
     if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
-    wrapped: list[DataDict] = []
+    wrapped = MessageList()
     try:
         for message in messages:
             if not isinstance(message, dict):
@@ -288,6 +299,9 @@ def _wrapped_tools(tools: Any) -> Any:
 
 
 def _switch(name: str, value: Any) -> Any:
+    if isinstance(value, FieldText | MixedText):
+        # A program that makes a text from other arguments has recorded its owners.
+        return value
     if isinstance(value, str):
         return plain(value) if name.endswith("_token") else field_text(plain(value), (-1, (name,)))
     try:

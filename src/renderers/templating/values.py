@@ -86,6 +86,12 @@ class DataList(list[Any]):
     _sections: dict[object, list[str]]
 
 
+class MessageList(list[DataDict]):
+    """The messages of the caller. Unlike a list of its own, a template cannot change it."""
+
+    __slots__ = ()
+
+
 class LazyList(DataList):
     """A `DataList` with raw items."""
 

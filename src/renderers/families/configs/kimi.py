@@ -27,6 +27,9 @@ class KimiK25RendererConfig(CachedImagesConfig, family="kimi-k2.5"):
 
     name: Literal["kimi-k2.5"] = "kimi-k2.5"
     thinking: bool = option(True, "False adds an empty reasoning block to the prompt.")
+    tools_ts_str: str | None = option(
+        None, "The declarations of the tools. None declares the given tools, an empty text writes them as JSON."
+    )
 
 
 class KimiK3RendererConfig(BaseRendererConfig, family="kimi-k3"):

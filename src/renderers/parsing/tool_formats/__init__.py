@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from renderers.parsing.tool_formats.base import FoundCalls, MarkerPair, Payload, ToolFormat, TurnLayout
 from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
+from renderers.parsing.tool_formats.dsml import DEEPSEEK_V4, DEEPSEEK_V32, DEEPSEEK_V41
 from renderers.parsing.tool_formats.gemma import FUNCTION_GEMMA, GEMMA
 from renderers.parsing.tool_formats.glm import GLM, HY3, HY3_PLAIN
 from renderers.parsing.tool_formats.harmony import HARMONY
@@ -25,6 +26,7 @@ __all__ = ["SYNTAXES", "TOOL_FORMATS", "FoundCalls", "MarkerPair", "Payload", "T
 # The order matters: a template's calls are attributed to the first format that parses them.
 _FORMATS = (
     *(HERMES, SEED_XML, QWEN_XML, GLM, HY3, HY3_PLAIN, KIMI, DEEPSEEK_V3, DEEPSEEK_V31),
+    *(DEEPSEEK_V32, DEEPSEEK_V4, DEEPSEEK_V41),
     *(MINIMAX, MINIMAX_M3, STEP_3, GEMMA, FUNCTION_GEMMA),
     *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI),
     *(LFM_2, OLMO, LLAMA, PYTHONIC, HARMONY),

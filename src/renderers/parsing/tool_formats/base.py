@@ -99,15 +99,19 @@ class ToolFormat:
     """
     section: MarkerPair | None = None
     """The markers around all calls of a turn."""
+    other_sections: tuple[MarkerPair, ...] = ()
+    """Markers that models write instead of those of a section. Calls between them are malformed."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
     inner: tuple[str, ...] = ()
-    """Other markers, within a call."""
+    """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
     """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""
+    separates_calls: bool = False
+    """The opening marker of a call within another call begins the next call. The call before it is malformed."""
     keeps_text: bool = False
     """Text after a call is content. Otherwise it is skipped."""
     rejects_unknown_tools: bool = False
@@ -256,11 +260,15 @@ class Tags(NamedTuple):
     """Optional padding around a value. It is removed once."""
     unnamed: ToolCallParseStatus = MALFORMED
     """The status of a call with an empty name."""
+    quotes: MarkerPair | None = None
+    """Optional markup around a value that contains other markup."""
 
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed = self
-        return Tags(mark(function), mark(key_open), mark(key_end), mark(close), mark(end), mark(padding), unnamed)
+        function, key_open, key_end, close, end, padding, unnamed, quotes = self
+        marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
+        function, key_open, key_end, close, end, padding = map(mark, (function, key_open, key_end, close, end, padding))
+        return Tags(function, key_open, key_end, close, end, padding, unnamed, marked_quotes)
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -287,19 +295,38 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
         if key is None:
             well_formed = False
             break
-        opening = byte_text.find(marks.open, key.end)
-        bound = opening if opening >= 0 else len(byte_text)
-        closing = _find_closing(byte_text, key.end, bound, marks)
-        if closing < 0:
-            ended = byte_text.find(marks.end, key.end, bound) if marks.end else -1
-            value_end = start = ended if ended >= 0 else bound
-        else:
-            value_end, start = closing, closing + len(marks.close)
-        value = decode(byte_text[key.end : value_end]).removeprefix(tags.padding).removesuffix(tags.padding)
-        pairs.append((decode(key.text).strip(), value))
-        well_formed = well_formed and key.closed and closing >= 0
+        value, start, opening, closed = _read_tagged_value(byte_text, key.end, marks)
+        pairs.append((decode(key.text).strip(), decode(value)))
+        well_formed = well_formed and key.closed and closed
     outside.append(byte_text[start:].replace(marks.end, "", 1))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
+
+
+def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
+    """Read the value from `start` on.
+
+    Return the value, the position after it, the position of the next value (-1 if there is none), and True if the value
+    is closed.
+    """
+    value_start = quoted_end = start
+    if marks.quotes and byte_text.startswith(marks.quotes[0], start):
+        value_start += len(marks.quotes[0])
+        quoted_end = byte_text.find(marks.quotes[1], value_start)
+        if quoted_end < 0:
+            return byte_text[value_start:], len(byte_text), -1, False
+    opening = byte_text.find(marks.open, quoted_end)
+    bound = opening if opening >= 0 else len(byte_text)
+    closing = _find_closing(byte_text, quoted_end, bound, marks)
+    end, after = closing, closing + len(marks.close)
+    if closing < 0:
+        ended = byte_text.find(marks.end, quoted_end, bound) if marks.end else -1
+        end = after = ended if ended >= 0 else bound
+    if quoted_end > start:
+        assert marks.quotes is not None
+        beside = byte_text[quoted_end + len(marks.quotes[1]) : end]
+        return byte_text[value_start:quoted_end], after, opening, closing >= 0 and not beside.strip()
+    value = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
+    return value, after, opening, closing >= 0
 
 
 def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:

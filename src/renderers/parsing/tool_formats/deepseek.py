@@ -1,4 +1,4 @@
-"""Calls of DeepSeek: a name and a JSON object around a separator, in a section.
+"""Calls of DeepSeek up to V3.1: a name and a JSON object around a separator, in a section.
 
 V3 and R1 write the word `function` before the separator, and the object between fences:
 
@@ -10,21 +10,24 @@ V3 and R1 write the word `function` before the separator, and the object between
 V3.1 writes the name before it, and the object without fences:
 
     <｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Rome"}<｜tool▁call▁end｜>
+
+Models of either kind write calls of the other one as well, and leave out the separator. Such calls have their name and
+arguments, and the status `MALFORMED_STRUCTURE`.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import re
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
+    OK,
     CallHead,
     Payload,
     ToolFormat,
     failed_call,
-    head_before,
     named_call,
     read_arguments,
 )
@@ -32,45 +35,90 @@ from renderers.parsing.tool_formats.base import (
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
-_FENCED = re.compile(r"([^\n]*)\n\s*(?:```json)?\s*(?=\{)")
+_TYPE = "function"
+"""The type of a call, which V3 writes before the separator."""
+_BODY_START = re.compile(r"\s*(?:\{|```)")
+_NAME_LINE = re.compile(r"([^\n{`]*)(?:\n|(?=[{`]))")
+_FENCES = re.compile(r"\s*(?:```(?:json)?)?\s*(?=\{)")
 
 
-def _read_fenced(payload: Payload) -> ParsedToolCall:
-    """Parse a call of V3. The fences are optional."""
-    parts = payload.partition(_SEPARATOR)
-    if parts is None:
-        return failed_call(MALFORMED)
-    name, _, body = parts[1].partition("\n")
-    return named_call(name.strip(), *read_arguments(body.strip().removeprefix("```json").removesuffix("```")))
+def _has_name_after(kind: str, byte_text: str, start: int, *, fenced: bool) -> bool | None:
+    """Return True if the name of a call is after the separator, before an object. None if more text decides.
+
+    `kind` is the text before the separator. `fenced` is True in the format of V3.
+    """
+    body = _BODY_START.match(byte_text, start)
+    if fenced:
+        # Without a name there, the text before the separator is the name of a call of V3.1.
+        return not (body and kind and kind != _TYPE)
+    if kind != _TYPE:
+        return False
+    return body is None if byte_text[start:].strip(" \t\n\r`") else None
 
 
-def _read_fenced_head(payload: Payload) -> CallHead:
+def _read(payload: Payload, *, fenced: bool) -> ParsedToolCall:
+    byte_text = payload.byte_text
     kind, start = payload.head(_SEPARATOR)
-    end = payload.byte_text.find("\n", start)
-    if kind is None or end < 0:
+    if kind is None:
+        return _read_unseparated(payload.text())
+    kind, after = kind.strip(), payload.decode(byte_text[start:])
+    named_after = bool(_has_name_after(kind, byte_text, start, fenced=fenced))
+    name, body = _split_name(after) if named_after else (kind, after)
+    call = named_call(name, *read_arguments(_without_fences(body)))
+    if call.status is OK and named_after is not fenced:
+        call.status = MALFORMED
+    return call
+
+
+def _split_name(text: str) -> tuple[str, str]:
+    """Return the name at the beginning of a text, up to the end of its line or to an object, and the text after it."""
+    match = _NAME_LINE.match(text)
+    return (match[1].strip(), text[match.end() :]) if match else (text.strip(), "")
+
+
+def _without_fences(text: str) -> str:
+    text = text.strip()
+    return text.removeprefix("```json").removeprefix("```").removesuffix("```")
+
+
+def _read_unseparated(text: str) -> ParsedToolCall:
+    """Parse a call without a separator. Return its name and arguments only if the arguments are an object."""
+    name, body = _split_name(text)
+    arguments, _ = read_arguments(_without_fences(body))
+    if name and body.strip() and isinstance(arguments, dict):
+        return named_call(name, arguments, MALFORMED)
+    return failed_call(MALFORMED)
+
+
+def _read_head(payload: Payload, *, fenced: bool) -> CallHead:
+    byte_text = payload.byte_text
+    kind, start = payload.head(_SEPARATOR)
+    if kind is None:
         return CallHead()
-    fenced = _FENCED.match(payload.byte_text, start)
-    return CallHead(payload.decode(payload.byte_text[start:end]).strip(), end, fenced.end() if fenced else None)
+    name, name_end = kind.strip(), start
+    named_after = _has_name_after(name, byte_text, start, fenced=fenced)
+    if named_after:
+        match = _NAME_LINE.match(byte_text, start)
+        name, name_end = (payload.decode(match[1]).strip(), match.end()) if match else ("", start)
+    if named_after is None or not name:
+        return CallHead()
+    body = _FENCES.match(byte_text, name_end)
+    return CallHead(name, name_end, body.end() if body else None)
 
 
-def _read_bare_head(payload: Payload) -> CallHead:
-    return head_before(payload, _SEPARATOR)
+def _deepseek(key: str, *, fenced: bool) -> ToolFormat:
+    return ToolFormat(
+        key=key,
+        section=_SECTION,
+        call=_CALL,
+        inner=(_SEPARATOR,),
+        ends_reasoning=True,
+        separates_calls=True,
+        json_arguments=True,
+        read=functools.partial(_read, fenced=fenced),
+        read_head=functools.partial(_read_head, fenced=fenced),
+    )
 
 
-def _read_bare(payload: Payload) -> ParsedToolCall:
-    parts = payload.partition(_SEPARATOR)
-    if parts is None:
-        return failed_call(MALFORMED)
-    return named_call(parts[0].strip(), *read_arguments(parts[1]))
-
-
-DEEPSEEK_V3 = ToolFormat(
-    key="deepseek_v3",
-    section=_SECTION,
-    call=_CALL,
-    inner=(_SEPARATOR,),
-    json_arguments=True,
-    read=_read_fenced,
-    read_head=_read_fenced_head,
-)
-DEEPSEEK_V31 = dataclasses.replace(DEEPSEEK_V3, key="deepseek_v31", read=_read_bare, read_head=_read_bare_head)
+DEEPSEEK_V3 = _deepseek("deepseek_v3", fenced=True)
+DEEPSEEK_V31 = _deepseek("deepseek_v31", fenced=False)

@@ -1,0 +1,153 @@
+"""Calls of DeepSeek V3.2, V4 and V4.1 in DSML: elements with a flag for strings, in a section.
+
+    <｜DSML｜tool_calls>
+    <｜DSML｜invoke name="get_weather">
+    <｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>
+    <｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>
+    </｜DSML｜invoke>
+    </｜DSML｜tool_calls>
+
+A value with `string="true"` is text without quotes, any other value is JSON. V3.2 names the section `function_calls`,
+V4 names it `tool_calls`. V4.1 writes a space before each name, and names the section ` calls`.
+
+Models leave out the flag, closing tags, or the name of the section. They also write all arguments as one parameter
+with the name `arguments` or `input`. These calls have their name and arguments, and the status `MALFORMED_STRUCTURE`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.lenient_json import JsonError, read_json
+from renderers.parsing.schema import ToolSchemas, read_value
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    MALFORMED,
+    MISSING_NAME,
+    OK,
+    CallHead,
+    MarkerPair,
+    Payload,
+    ToolFormat,
+    failed_call,
+    named_call,
+)
+
+_DSML = "｜DSML｜"
+_NAME = re.compile(r'([^"\n]*)"\s*>')
+_KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
+"""A key can contain quotes, as far as no text after one looks like the end of the tag."""
+_WRAPPERS = frozenset({"arguments", "input"})
+"""The names that models give to a single parameter with all arguments in it."""
+
+
+class _Parameter(NamedTuple):
+    """A parameter as byte text. `flag` is None without the attribute `string`."""
+
+    key: str
+    flag: str | None
+    value: str
+    well_formed: bool
+    """True if the parameter has its closing tag, and nothing else is between it and the next one."""
+
+
+def _pair(name: str) -> MarkerPair:
+    return f"<{_DSML}{name}>", f"</{_DSML}{name}>"
+
+
+def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
+    name_match = _NAME.match(payload.byte_text)
+    if name_match is None:
+        return failed_call(MALFORMED)
+    name = payload.decode(name_match[1]).strip()
+    if not name:
+        return failed_call(MISSING_NAME)
+    values: dict[str, Any] = {}
+    status, first, marks = OK, name_match.end(), (payload.mark(opener), payload.mark(closer))
+    parameters = list(_parameters(payload.byte_text, first, *marks))
+    before_all = payload.byte_text[first:].partition(marks[0])[0]
+    well_formed = not before_all.strip() and all(parameter.well_formed for parameter in parameters)
+    for byte_key, flag, byte_value, _ in parameters:
+        key, text = payload.decode(byte_key), payload.decode(byte_value)
+        well_formed = well_formed and flag in ("true", "false") and key not in values
+        if flag == "true":
+            values[key] = text
+        elif flag == "false":
+            values[key], is_json = _json_or_text(text)
+            status = status if is_json else INVALID
+        else:
+            values[key], _ = read_value(text, payload.schemas.parameter(name, key))
+    arguments = _unwrapped(values, name, payload.schemas)
+    if not well_formed or arguments is not values:
+        status = MALFORMED
+    return named_call(name, arguments, status)
+
+
+def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterator[_Parameter]:
+    """Yield the parameters from a position on.
+
+    A value ends at the last closing tag before the next parameter, so it can contain the text of that tag.
+    """
+    opening = byte_text.find(opener, start)
+    while opening >= 0:
+        key_start = opening + len(opener)
+        opening = byte_text.find(opener, key_start)
+        bound = opening if opening >= 0 else len(byte_text)
+        key = _KEY.match(byte_text, key_start, bound)
+        if key is None:
+            yield _Parameter(byte_text[key_start:bound].rstrip(), None, "", well_formed=False)
+            continue
+        closing = byte_text.rfind(closer, key.end(), bound)
+        if closing < 0:
+            value = byte_text[key.end() : bound].removesuffix("\n")
+            yield _Parameter(key[1], key[2], value, well_formed=False)
+        else:
+            after = byte_text[closing + len(closer) : bound]
+            yield _Parameter(key[1], key[2], byte_text[key.end() : closing], well_formed=not after.strip())
+
+
+def _json_or_text(text: str) -> tuple[Any, bool]:
+    """Return the value of a JSON text and True, or the text and False."""
+    try:
+        return read_json(text), True
+    except JsonError:
+        return text, False
+
+
+def _unwrapped(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
+    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
+    properties = schemas.properties(name)
+    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
+        return values
+    (inner,) = values.values()
+    if isinstance(inner, str):
+        inner, _ = _json_or_text(inner)
+    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
+
+
+def _read_head(payload: Payload) -> CallHead:
+    match = _NAME.match(payload.byte_text)
+    return CallHead() if match is None else CallHead(payload.decode(match[1]).strip(), match.end())
+
+
+def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space: str = "") -> ToolFormat:
+    return ToolFormat(
+        key=key,
+        section=_pair(section),
+        other_sections=tuple(map(_pair, other_sections)),
+        call=(f'<{_DSML}{space}invoke name="', f"</{_DSML}{space}invoke>"),
+        inner=(_DSML,),
+        ends_reasoning=True,
+        separates_calls=True,
+        read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),
+        read_head=_read_head,
+    )
+
+
+DEEPSEEK_V32 = _dsml("deepseek_v32", section="function_calls", other_sections=("tool_calls",))
+DEEPSEEK_V4 = _dsml("deepseek_v4", section="tool_calls", other_sections=("function_calls", "toolcalls", "tool"))
+DEEPSEEK_V41 = _dsml("deepseek_v41", section=" calls", space=" ")

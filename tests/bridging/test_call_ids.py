@@ -1,0 +1,91 @@
+"""Tool results without an id get the id of their call in the completion, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers import Bridge, create_renderer, load_tokenizer
+from renderers.bridging.call_ids import with_call_ids
+from renderers.core.completions import CalledTool
+from tests.support.models import HUB_AT_HAND, unpack_hub
+
+needs_hub = pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")
+
+FIRST, SECOND = CalledTool("functions.search:0", "search"), CalledTool("functions.read:1", "read")
+USER = {"role": "user", "content": "Hi"}
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    return {"role": "tool", "content": "x", **fields}
+
+
+def ids_of(new: list[dict[str, Any]], *calls: CalledTool) -> list[str | None]:
+    return [message.get("tool_call_id") for message in with_call_ids(new, calls)]
+
+
+def test_results_belong_to_the_calls_in_order() -> None:
+    assert ids_of([result(), USER, result()], FIRST, SECOND) == [FIRST.id, None, SECOND.id]
+
+
+def test_a_name_takes_precedence_over_the_order() -> None:
+    assert ids_of([result(name="read"), result()], FIRST, SECOND) == [SECOND.id, FIRST.id]
+
+
+def test_ids_of_the_caller_are_kept() -> None:
+    assert ids_of([result(tool_call_id="c7"), result(tool_call_id=SECOND.id)], FIRST, SECOND) == ["c7", SECOND.id]
+    assert ids_of([result(tool_call_id=SECOND.id), result()], FIRST, SECOND) == [SECOND.id, FIRST.id]
+
+
+def test_no_id_is_made_up() -> None:
+    assert ids_of([result()], FIRST, SECOND) == [None]
+    assert ids_of([result(), result()], FIRST) == [None, None]
+    assert ids_of([result()], CalledTool(None, "search")) == [None]
+    assert ids_of([result()]) == [None]
+
+
+def test_messages_of_the_caller_are_unchanged() -> None:
+    new = [result()]
+    with_call_ids(new, [FIRST])
+    assert new == [result()]
+
+
+CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+TOOLS = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}]
+
+
+@needs_hub
+@pytest.mark.parametrize(
+    ("model", "thought"),
+    [
+        ("moonshotai/Kimi-K2-Instruct", ""),
+        ("moonshotai/Kimi-K2-Thinking", "<think>Hm.</think>"),
+        ("moonshotai/Kimi-K2.5", "Hm.</think>"),
+    ],
+)
+def test_a_bridge_of_kimi_writes_the_ids_of_the_completion(model: str, thought: str) -> None:
+    unpack_hub()
+    tokenizer = load_tokenizer(model)
+    renderer = create_renderer(tokenizer)
+    prompt = renderer.render_ids([USER], tools=TOOLS, add_generation_prompt=True)
+    calls = "".join(map(CALL.format, ("functions.search:0", "functions.search:1")))
+    completion = tokenizer.encode(
+        f"{thought}<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|><|im_end|>", add_special_tokens=False
+    )
+    bridge = renderer.bridge(prompt, completion, [result(), result()], tools=TOOLS)
+    assert isinstance(bridge, Bridge)
+    added = tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+    assert "## Return of functions.search:0\nx<|im_end|>" in added
+    assert "## Return of functions.search:1\nx<|im_end|>" in added
+    turn = renderer.parse_response(completion, prompt_ids=prompt, tools=TOOLS)
+    ids = [call.id for call in turn.tool_calls]
+    parsed = {
+        "role": "assistant",
+        "content": turn.content,
+        "reasoning_content": turn.reasoning_content,
+        "tool_calls": [{"id": id_, "function": {"name": "search", "arguments": {}}} for id_ in ids],
+    }
+    results = [result(tool_call_id=id_) for id_ in ids]
+    again = renderer.render_ids([USER, parsed, *results], tools=TOOLS, add_generation_prompt=True)
+    assert again == bridge.tokens.token_ids
