@@ -123,7 +123,8 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
+        grammar = infer_grammar(turns, tool_turns)
+        grammar = apply_overrides(apply_variants(grammar, family.variants, tools=family.syntax), parsers)
         end_text = turns.end_token
         unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:

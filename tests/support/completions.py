@@ -75,6 +75,7 @@ HUB = {
 """A real model for each tool-call format with a vocabulary to test with."""
 
 TEMPLATE_ONLY = {
+    "lfm2": "lfm2",
     "deepseek_v32": "deepseek-v3.2",
     "deepseek_v4": "deepseek-v4",
     "hy3": "hy3",
@@ -85,6 +86,7 @@ TEMPLATE_ONLY = {
 UNSEEN = {
     *("deepseek_v41", "hy3_plain", "step3", "functiongemma"),
     *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
+    *("apertus", "gigachat", "olmo", "pythonic", "xlam"),
 }
 """The tool-call formats without a template to test with."""
 
@@ -181,6 +183,39 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>",
     ),
     "functiongemma": ("<start_function_call>call:a{x:<escape>1<escape>}<end_function_call>é<start_function_call>",),
+    "apertus": (
+        '<|tools_prefix|>[{"a": {"x": 1}}, {"b": "é"}]<|tools_suffix|>é',
+        '<|tools_prefix|>[{"a": {}, "b": {}}, {"é": {<|stop|>',
+    ),
+    "gigachat": (
+        '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>é',
+        '<|function_call|>{"name": "a"} é<|function_call|>{"name": "é',
+        "<|message_sep|>\n\nfunction é",
+    ),
+    "lfm2": (
+        "<|tool_call_start|>[a(x='it's', y='é'), b()]<|tool_call_end|>\né",
+        '<|tool_call_start|>[{"name": "a"}]<|tool_call_end|><|tool_call_start|>[]<|tool_call_end|>',
+        "<|tool_call_start|>[a(x=1), b(x='é<|stop|>",
+        "<|tool_call_start|> a é b(x=[1, 2]) é<|tool_call_end|>",
+    ),
+    "olmo": ("<function_calls>\na(x=1)\nb(y=null)\n</function_calls>é", "<function_calls>a(x=é, y=2)</function_calls>"),
+    "pythonic": (
+        "[a(x=1), b(y='é')] ",
+        "<|python_start|>[a(x=1)]<|python_end|><|stop|>",
+        "Look: <|python_start|>[a(x=1)]<|python_end|>é",
+        "[a(x=1)] and more",
+        "[search(query='é",
+        "[é]",
+        "[",
+    ),
+    "xlam": (
+        '```json\n[{"name": "a", "arguments": {}}]\n```<|stop|>',
+        '[TOOL_CALLS][{"name": "a", "arguments": {"x": "é"}}]',
+        'é<tool_call>[{"name": "a", "arguments": {}}]</tool_call>é',
+        '[{"name": "search", "argu',
+        "[1, 2] é",
+        "```python\né```",
+    ),
     "llama": (
         '<|python_tag|>{"name": "a", "parameters": {}}',
         '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',

@@ -65,8 +65,8 @@ class CompiledGrammar:
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
         thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
-        others = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *others)
+        in_content = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *in_content)
         self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
         self.section_ends = frozenset(self.section_closers.values())
@@ -134,8 +134,11 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
 
 def call_markers(grammar: Grammar) -> list[MarkerPair]:
     """Return the markers around calls, those of the grammar first, and those that models write as well."""
-    variants = TOOL_FORMATS[grammar.tools].variants if grammar.tools else ()
-    return [*([grammar.call] if grammar.call else []), *(pair for pair in variants if pair != grammar.call)]
+    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    variants = tool_format.variants if tool_format else ()
+    own = [tool_format.call] if tool_format and tool_format.call and grammar.call in variants else []
+    pairs = [*([grammar.call] if grammar.call else []), *own, *variants]
+    return list(dict.fromkeys(pairs))
 
 
 def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:

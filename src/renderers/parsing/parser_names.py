@@ -33,9 +33,12 @@ class ReasoningParser:
     tools: str | None = None
     lead: str = ""
     """The text after the opening marker that is not reasoning. It is optional."""
+    response: MarkerPair | None = None
+    """The markers around the content after the reasoning."""
 
 
 _TOOL_NAMES = {
+    "apertus": ("apertus2509",),
     "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
@@ -43,6 +46,7 @@ _TOOL_NAMES = {
     "deepseek_v4": ("deepseekv4",),
     "deepseek_v41": ("deepseekv41",),
     "gemma": ("gemma4",),
+    "gigachat": ("gigachat3", "gigachat35"),
     "glm": ("glm45", "glm47", "ling3", "poolside_v1"),
     "harmony": ("openai", "gpt-oss"),
     "hy3_plain": ("hy_v3",),
@@ -88,6 +92,7 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|START_THINKING|>", "<|END_THINKING|>"): ("cohere_command3", "cohere_command4"),
     ("<|inner_prefix|>", "<|inner_suffix|>"): ("apertus2509",),
     ("[THINK]", "[/THINK]"): ("mistral",),
+    ("Here is my thought process:", "Here is my response:"): ("granite",),
     ("<mm:think>", "</mm:think>"): ("minimax_m3", "minimax-m3"),
     ("<seed:think>", "</seed:think>"): ("seed_oss",),
     ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"): ("plamo3",),
@@ -95,12 +100,19 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("◁think▷", "◁/think▷"): ("kimi",),
 }
 
+_RESPONSES = dict.fromkeys(("hunyuan_a13b", "hunyuan"), ("<answer>", "</answer>"))
+"""The markers around content, by the names of reasoning parsers."""
+
 _MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss")}
 """The names for formats in which reasoning is a message of the turn, by tool format."""
 
 REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
     {
-        **{name: ReasoningParser(markers=markers) for markers, names in _REASONING_NAMES.items() for name in names},
+        **{
+            name: ReasoningParser(markers=markers, response=_RESPONSES.get(name))
+            for markers, names in _REASONING_NAMES.items()
+            for name in names
+        },
         **{name: ReasoningParser(tools=key) for key, names in _MESSAGE_NAMES.items() for name in names},
         "gemma4": ReasoningParser(markers=("<|channel>", "<channel|>"), lead="thought\n"),
     }

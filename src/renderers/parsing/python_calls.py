@@ -15,16 +15,16 @@ from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import unescape_python
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# Any character beyond ASCII is a letter: the text can be bytes.
-_LETTER, _LETTERS = r"[A-Za-z_\x80-\U0010ffff]", r"[A-Za-z_\x80-\U0010ffff0-9]"
-CALL_START = re.compile(rf"[ \t\n\r]*({_LETTER}[A-Za-z_\x80-\U0010ffff0-9.\-]*)[ \t]*\(")
+# Any character beyond ASCII can be part of a name: the text can be bytes.
+_NAME = r"[A-Za-z0-9_.\-\x80-\U0010ffff]"
+CALL_START = re.compile(rf"[ \t\n\r]*({_NAME}+)[ \t]*\(")
 """The name of a call and its opening parenthesis."""
-_KEY = re.compile(rf"({_LETTER}{_LETTERS}*)[ \t\n\r]*=(?!=)[ \t\n\r]*")
+_KEY = re.compile(rf"({_NAME}+)[ \t\n\r]*=(?!=)[ \t\n\r]*")
 _STRING = {quote: re.compile(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}", re.DOTALL) for quote in ("'", '"')}
 _SIMPLE = re.compile(r"(?:True|False|None|true|false|null|[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 # Bounded, because they are tried at many positions.
-_FEW_SPACES, _SHORT_KEY = r"[ \t\n\r]{0,16}", rf"{_LETTER}{_LETTERS}{{0,64}}"
+_FEW_SPACES, _SHORT_KEY = r"[ \t\n\r]{0,16}", rf"{_NAME}{{1,64}}"
 _AFTER_ARGUMENT = (
     rf"{_FEW_SPACES}(?:,{_FEW_SPACES}{_SHORT_KEY}{_FEW_SPACES}=|,?{_FEW_SPACES}\)[ \t]{{0,16}}(?:[\],;\n]|\Z))"
 )

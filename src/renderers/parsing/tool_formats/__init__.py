@@ -8,10 +8,20 @@ from renderers.parsing.tool_formats.base import FoundCalls, MarkerPair, Payload,
 from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from renderers.parsing.tool_formats.dsml import DEEPSEEK_V4, DEEPSEEK_V32, DEEPSEEK_V41
 from renderers.parsing.tool_formats.gemma import FUNCTION_GEMMA, GEMMA
+from renderers.parsing.tool_formats.gigachat import GIGACHAT
 from renderers.parsing.tool_formats.glm import GLM, HY3, HY3_PLAIN
 from renderers.parsing.tool_formats.harmony import HARMONY
 from renderers.parsing.tool_formats.hermes import HERMES
-from renderers.parsing.tool_formats.json_lists import COMMAND, COMMAND_R, GRANITE, JAMBA, MISTRAL_LIST, PHI_4_MINI
+from renderers.parsing.tool_formats.json_lists import (
+    APERTUS,
+    COMMAND,
+    COMMAND_R,
+    GRANITE,
+    JAMBA,
+    MISTRAL_LIST,
+    PHI_4_MINI,
+    XLAM,
+)
 from renderers.parsing.tool_formats.kimi import KIMI
 from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minimax import MINIMAX
@@ -28,8 +38,8 @@ _FORMATS = (
     *(HERMES, SEED_XML, QWEN_XML, GLM, HY3, HY3_PLAIN, KIMI, DEEPSEEK_V3, DEEPSEEK_V31),
     *(DEEPSEEK_V32, DEEPSEEK_V4, DEEPSEEK_V41),
     *(MINIMAX, MINIMAX_M3, STEP_3, GEMMA, FUNCTION_GEMMA),
-    *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI),
-    *(LFM_2, OLMO, LLAMA, PYTHONIC, HARMONY),
+    *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI, APERTUS, GIGACHAT),
+    *(LFM_2, OLMO, LLAMA, XLAM, PYTHONIC, HARMONY),
 )
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})
 SYNTAXES = TOOL_FORMATS
