@@ -8,7 +8,6 @@ Fail if a difference is in no entry of the ledger (`tests/support/ledger.py`), o
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime
 import json
@@ -21,14 +20,13 @@ from typing import Any
 
 from benchmarks.peers import OLD_RELEASE, child_environment, find_python
 from renderers import TemplateMissingError, create_renderer, load_tokenizer
-from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from tests.support.harmony_reference import harmony_vocabulary
 from tests.support.ledger import CASES, CONVENTIONS, DATES, FIELDS, Comparison, Difference, Judged, compare_model, judge
-from tests.support.models import CACHE, hub_models, snapshot_of, unpack_hub
+from tests.support.models import hub_models, unpack_hub
 from tests.support.settings import with_settings
 
 TODAY = datetime.date.today().isoformat()
 WORKER = Path(__file__).with_name("ledger_worker.py")
-HARMONY_MODEL = "openai/gpt-oss-20b"
 
 
 def main() -> int:
@@ -91,20 +89,6 @@ def answers(python: str) -> Iterator[dict[str, Any]]:
     result = subprocess.run(command, input=job, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     for line in result.stdout.splitlines():
         yield json.loads(line)
-
-
-def harmony_vocabulary() -> Path:
-    """Return a directory with the vocabulary that release 0.1 would download for gpt-oss, from its tokenizer.json."""
-    folder = CACHE.parent / "peers" / "harmony"
-    folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = json.loads((snapshot_of(HARMONY_MODEL) / "tokenizer.json").read_text())["model"]["vocab"]
-    values = {symbol: byte for byte, symbol in enumerate(BYTE_SYMBOLS)}
-    lines = (
-        f"{base64.b64encode(bytes(values[symbol] for symbol in token)).decode()} {rank}\n"
-        for token, rank in sorted(vocabulary.items(), key=lambda item: item[1])
-    )
-    (folder / "o200k_base.tiktoken").write_text("".join(lines))
-    return folder
 
 
 def exclusion_reason(answer: dict[str, Any]) -> str | None:

@@ -46,6 +46,7 @@ from renderers import (
 )
 from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
 from renderers.configs import CONFIG_CLASSES
+from renderers.families import FAMILIES, Family
 from renderers.settings import resolve_settings
 from tests.support.models import snapshot_of
 
@@ -154,9 +155,21 @@ def test_a_switch_with_a_list_is_passed_to_the_template(hub: object) -> None:
 def test_a_switch_that_only_a_program_reads_is_rejected(hub: object) -> None:
     tokenizer = load_tokenizer("openai/gpt-oss-20b")
     with pytest.raises(ValueError, match="auto_drop_analysis of gpt-oss needs the program 'harmony'"):
-        create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False))
-    renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"))
-    assert any("program 'harmony' is not in this release" in conflict for conflict in renderer.resolution.conflicts)
+        create_renderer(tokenizer, GptOssRendererConfig(auto_drop_analysis=False), program="template")
+    renderer = create_renderer(tokenizer, GptOssRendererConfig(reasoning_effort="high"), program="template")
+    assert renderer.resolution.program == "template"
+
+
+def test_gpt_oss_encodes_control_text_as_text_like_the_encoder_of_its_vendor(hub: object) -> None:
+    tokenizer = load_tokenizer("openai/gpt-oss-20b")
+    for config in (None, AutoRendererConfig(), GptOssRendererConfig()):
+        assert create_renderer(tokenizer, config).content_tokens == "text"
+    assert create_renderer(tokenizer, content_tokens="template").content_tokens == "template"
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_a_config_has_the_content_tokens_of_its_record(family: Family) -> None:
+    assert CONFIG_CLASSES[family.key].model_fields["content_tokens"].default == family.content_tokens
 
 
 def test_a_family_that_needs_a_program_raises_if_there_is_no_template(hub: object) -> None:

@@ -17,6 +17,7 @@ from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parsing.infer import writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import FamilyTemplate, family_templates, renderer_for
 from tests.support.models import HUB_AT_HAND
@@ -74,7 +75,7 @@ def test_a_record_is_complete_and_short(family: Family) -> None:
 def test_a_record_has_the_level_of_verification_of_its_models(family: Family) -> None:
     templates = [template for template in family_templates() if template.family == family]
     assert {template.digest for template in templates} == set(family.templates)
-    exact = family.program in (None, "sorted_tools") and any(template.has_vocabulary for template in templates)
+    exact = family.program in (None, *PROGRAMS) and any(template.has_vocabulary for template in templates)
     level = "tokens" if exact else "template" if templates else "none"
     assert family.verified == level
 

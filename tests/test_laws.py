@@ -39,7 +39,7 @@ from renderers.programs.adapt import InputAdapter
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.models import one_model_per_template, unpack_hub
 from tests.support.reference import lists_can_change, prepare_tools
-from tests.support.settings import with_settings
+from tests.support.settings import template_renderer, with_settings
 
 NOW = datetime.datetime(2026, 11, 15, 12, 30)
 MODELS = [str(EMBEDDED), *one_model_per_template()]
@@ -141,7 +141,9 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
 @pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_those_of_the_reference_tokenizer_and_template(name: str) -> None:
-    renderer = renderer_of(name)
+    if name != str(EMBEDDED):
+        unpack_hub()
+    renderer = template_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(conversations(), st.booleans(), st.booleans(), st.sampled_from([{}, {"enable_thinking": False}]))

@@ -29,6 +29,7 @@ from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system,
 from tests.support.models import one_model_per_template
 from tests.support.parity import CORPUS, DOCUMENTS, LARGE, OF_MODELS, PLAIN_TOOL, Data, rotated
 from tests.support.reference import Reference, apply_chat_template, automatic, reference_of, reference_with, time_is
+from tests.support.settings import template_renderer
 from tests.support.standin import byte_tokenizer, stand_in
 
 # The same switches are passed to all models.
@@ -146,14 +147,15 @@ def compare(
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
 def test_ids_equal_those_of_transformers_for_every_real_model(hub: Path, name: str) -> None:
-    counts = compare(create_renderer(load_tokenizer(name), verify=False, on_loss="ignore"), reference_of(name))
+    renderer = template_renderer(load_tokenizer(name), verify=False, on_loss="ignore")
+    counts = compare(renderer, reference_of(name))
     assert counts["unchanged"] > len(CONVERSATIONS)
     assert counts["rendered"] > len(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATE)
 def test_ids_equal_those_of_transformers_if_none_is_passed_to_the_template(hub: Path, name: str) -> None:
-    renderer = create_renderer(load_tokenizer(name), verify=False, none_content="as_template")
+    renderer = template_renderer(load_tokenizer(name), verify=False, none_content="as_template")
     counts = compare(renderer, reference_of(name), names=WITH_NONE)
     assert counts["unchanged"] or not renderer.resolution.adaptations
 
@@ -161,7 +163,7 @@ def test_ids_equal_those_of_transformers_if_none_is_passed_to_the_template(hub: 
 @pytest.mark.parametrize("path", WITHOUT_MODEL, ids=lambda path: path.stem)
 def test_ids_equal_those_of_transformers_for_every_template_with_a_stand_in(path: Path) -> None:
     tokenizer = stand_in(path)
-    counts = compare(create_renderer(tokenizer, verify=False, on_loss="ignore"), reference_with(tokenizer))
+    counts = compare(template_renderer(tokenizer, verify=False, on_loss="ignore"), reference_with(tokenizer))
     assert counts["rendered"] > 0
 
 
@@ -191,7 +193,7 @@ BEGINNINGS: dict[str, Any] = {
 @pytest.mark.parametrize("path", STAND_INS, ids=lambda path: path.stem)
 def test_a_continued_message_ends_as_in_transformers(path: Path) -> None:
     reference_tokenizer = stand_in(path)
-    renderer = create_renderer(reference_tokenizer, verify=False, on_loss="ignore")
+    renderer = template_renderer(reference_tokenizer, verify=False, on_loss="ignore")
     tokenizer = renderer.tokenizer
     assert isinstance(tokenizer, LoadedTokenizer)
     tokens = tuple(tokenizer.special_tokens_map.items())

@@ -21,6 +21,7 @@ from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, ap
 from renderers.parsing.infer import infer_grammar, writes_calls
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
+from renderers.programs.template import TemplateProgram
 from renderers.rendering.known_losses import KnownLoss, known_losses
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
@@ -153,7 +154,7 @@ def resolve(
         conflicts.append(family_match.warning)
     if family.program not in (None, *PROGRAMS):
         conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
-    if program_name != "template":
+    if not isinstance(program, TemplateProgram):
         unknown = sorted({*map(digest_of, tokenizer.chat_templates.values())} - {*family.templates})
         if unknown:
             conflicts.append(

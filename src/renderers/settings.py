@@ -188,9 +188,12 @@ def resolve_settings(
         # A caller who passes a template or a config knows that it may be unknown.
         warn_caller(match.warning, UnknownTemplateWarning)
     if reader is None:
-        values = ConfigValues(switches=match.family.default_switches)
+        values = ConfigValues(switches=match.family.default_switches, content_tokens=match.family.content_tokens)
     else:
         values = reader.read(match.family, parents=families[1:])
+    if isinstance(adopted, ForeignTokenizer) and "content_tokens" not in values.chosen:
+        # It cannot encode special tokens as text.
+        values = replace(values, content_tokens="template")
     used = _choose_program(values.program, match.family, adopted.name_or_path, templates, own_template=source is None)
     requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
     programs = [PROGRAMS[used](request) for request in requests]

@@ -5,7 +5,14 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from renderers.bridging.sample_histories import HistoryFeature, Turn, long_histories, sample_histories, substitute_turn
+from renderers.bridging.sample_histories import (
+    HistoryFeature,
+    Turn,
+    long_histories,
+    sample_histories,
+    substitute_turn,
+    substitute_turns,
+)
 from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 
@@ -62,3 +69,11 @@ def test_calls_without_ids_get_those_of_the_results() -> None:
 def test_unparsed_calls_are_inferred_from_the_results() -> None:
     assert called(substitute_turn(turn(), [result("x", name="f"), result(None)])) == [("x", "f"), ("call00001", "f")]
     assert called(substitute_turn(turn(), [{"role": "user", "content": "Hi"}])) == []
+
+
+def test_a_call_may_have_the_id_of_its_result_although_the_model_wrote_another_one() -> None:
+    two = turn(CalledTool("0", "get"), CalledTool("1", "put"))
+    renamed = substitute_turns(two, [result("c0", name="get"), result("c1", name="put")])
+    assert [called(message) for message in renamed] == [[("0", "get"), ("1", "put")], [("c0", "get"), ("c1", "put")]]
+    (own,) = substitute_turns(two, [result("1"), result("0")])
+    assert called(own) == [("0", "get"), ("1", "put")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
 
-from renderers import create_renderer, load_tokenizer
+from renderers import ChatRenderer, ParsedResponse, Region, create_renderer, load_tokenizer
 from tests.support.responses import HARMONY, OK, TOOLS, read, said
 
 
@@ -38,3 +41,140 @@ def test_a_call_of_gpt_oss_may_end_with_the_stop_token(hub: object) -> None:
     parser.feed(ids)
     (call,) = parser.close().tool_calls
     assert (call.token_span, call.status, parser.state.stop_token_id) == ((0, len(ids)), OK, ids[-1])
+
+
+@pytest.fixture
+def gpt_oss(hub: object) -> ChatRenderer:
+    return create_renderer(load_tokenizer("openai/gpt-oss-20b"))
+
+
+def parse(renderer: ChatRenderer, text: str, tools: list[Any] | None = None) -> ParsedResponse:
+    prompt = renderer.tokenizer.encode("<|start|>assistant")
+    return renderer.parse_response(renderer.tokenizer.encode(text), tools=tools, prompt_ids=prompt)
+
+
+THOUGHT = "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant"
+CALLED = {
+    "a function": ("<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>", "f", {}),
+    "a recipient before the channel": (" to=functions.f<|channel|>commentary json<|message|>{}<|call|>", "f", {}),
+    "no space before the recipient": ("<|channel|>commentaryto=functions.f<|message|>{}<|call|>", "f", {}),
+    "a function without the prefix": ("<|channel|>commentary to=get_weather<|message|>{}<|call|>", "get_weather", {}),
+    "a browser": (
+        '<|channel|>analysis to=browser.search code<|message|>{"query": "x"}<|call|>',
+        "browser.search",
+        {"query": "x"},
+    ),
+    "python": ("<|channel|>analysis to=python code<|message|>print({})<|call|>", "python", "print({})"),
+    "python in commentary": (" to=python<|channel|>commentary<|message|>1 + 1<|end|>", "python", "1 + 1"),
+    "a call in the channel of the answer": ("<|channel|>final to=functions.f<|message|>{}<|call|>", "f", {}),
+    "no channel": (" to=functions.f<|message|>{}<|call|>", "f", {}),
+    "two channels": ("<|channel|>analysis<|channel|>commentary to=functions.f<|message|>{}<|call|>", "f", {}),
+    "no marker after the header": (
+        '<|channel|>commentary to=functions.f <|constrain|>json {"x": 1}<|call|>',
+        "f",
+        {"x": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("about", CALLED)
+def test_a_message_to_a_tool_is_a_call_in_every_channel(gpt_oss: ChatRenderer, about: str) -> None:
+    text, name, arguments = CALLED[about]
+    for before in ("", THOUGHT):
+        parsed = parse(gpt_oss, before + text)
+        assert [(call.name, call.arguments, call.status) for call in parsed.tool_calls] == [(name, arguments, OK)]
+        assert (parsed.content, parsed.reasoning_content) == ("", "Hm" if before else None)
+
+
+RECOVERED = {
+    "no marker after the header": (f"{THOUGHT}<|channel|>final The answer<|return|>", "The answer", "Hm"),
+    "no marker after the header of reasoning": (
+        "<|channel|>analysis I think<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>",
+        "Yes",
+        "I think",
+    ),
+    "a header after an open header": (
+        "<|channel|>analysis I think<|start|>assistant<|channel|>final<|message|>Yes<|return|>",
+        "Yes",
+        "I think",
+    ),
+    "two headers": ("<|channel|>analysis<|start|>assistant<|channel|>final<|message|>Yes<|return|>", "Yes", None),
+    "an answer without a header": ("<|channel|>analysis<|message|>Hm<|end|>The answer<|return|>", "The answer", "Hm"),
+    "no end between messages": (
+        "<|channel|>analysis<|message|>Hm<|channel|>final<|message|>Yes<|return|>",
+        "Yes",
+        "Hm",
+    ),
+    "a role between messages": (
+        "<|channel|>analysis<|message|>Hm<|end|>assistant<|channel|>final<|message|>Yes<|return|>",
+        "Yes",
+        "Hm",
+    ),
+}
+
+
+@pytest.mark.parametrize("about", RECOVERED)
+def test_a_malformed_turn_is_recovered(gpt_oss: ChatRenderer, about: str) -> None:
+    text, content, reasoning = RECOVERED[about]
+    parsed = parse(gpt_oss, text)
+    assert (parsed.content, parsed.reasoning_content, parsed.tool_calls) == (content, reasoning, [])
+
+
+def test_skipped_text_names_its_tokens_and_its_reason(gpt_oss: ChatRenderer) -> None:
+    parsed = parse(gpt_oss, f"{THOUGHT}<|channel|>final The answer<|return|>")
+    (skipped,) = parsed.skipped
+    assert (skipped.text, skipped.reason) == ("<|start|>assistant<|channel|>final ", "a header that no marker ends")
+    assert parsed.parts[-2].region is Region.CONTENT
+    assert parse(gpt_oss, " to=assistant<|channel|>commentary<|message|>Hm<|end|>").skipped[0].reason == (
+        "a message to the assistant itself"
+    )
+
+
+def test_messages_after_a_call_are_read(gpt_oss: ChatRenderer) -> None:
+    calls = [f" to=functions.{name}<|channel|>commentary json<|message|>{{}}<|call|>" for name in "ab"]
+    text = f"{calls[0]}<|start|>assistant{calls[1]}<|start|>assistant<|channel|>final<|message|>Done<|return|>"
+    parsed = parse(gpt_oss, text)
+    assert [call.name for call in parsed.tool_calls] == ["a", "b"]
+    assert (parsed.content, parsed.skipped) == ("Done", ())
+    assert parsed.state.stop_token_id == gpt_oss.tokenizer.added_tokens["<|return|>"]
+    assert parse(gpt_oss, f"{calls[0]}<|start|>assistant").state.stop_token_id is None
+    after = parse(gpt_oss, f"{calls[0]}text")
+    assert (after.state.stop_token_id, after.skipped[0].reason) == (
+        gpt_oss.tokenizer.added_tokens["<|call|>"],
+        "after the stop token",
+    )
+
+
+PIECES = (
+    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|constrain|>"),
+    *(
+        "assistant",
+        "analysis",
+        "final",
+        "commentary",
+        " to=functions.f",
+        " to=python",
+        " to=assistant",
+        " json",
+        '{"x": 1}',
+    ),
+    *("text", " ", "\n", "é", "日本", "functions.f", "user"),
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_turns_are_read_without_a_loss_and_by_any_chunks(gpt_oss: ChatRenderer, seed: int) -> None:
+    chance = random.Random(seed)
+    text = "".join(chance.choices(PIECES, k=chance.randint(1, 40))) + chance.choice(("", "x" * 1500))
+    ids = gpt_oss.tokenizer.encode(text)
+    prompt = gpt_oss.tokenizer.encode("<|start|>assistant")
+    whole = gpt_oss.parse_response(ids, prompt_ids=prompt)
+    assert [part.start for part in whole.parts] == [0, *[part.end for part in whole.parts[:-1]]]
+    assert whole.parts[-1].end == len(ids)
+    for size in (1, 3):
+        parser = gpt_oss.parser(prompt_ids=prompt)
+        for start in range(0, len(ids), size):
+            parser.feed(ids[start : start + size])
+        assert parser.close() == whole
+    # Text is in a field, in a call, in a header, or skipped.
+    assert gpt_oss.render_ids([{"role": "user", "content": "Hi"}, whole.to_message()])

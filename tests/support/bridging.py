@@ -80,7 +80,6 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "kimi-k3": {"no_stop_token": 104, "suffix_varies": 2},
     "deepseek-v3": {"history_rewritten": 4},
     "deepseek-r1-distill": {"history_rewritten": 4, "suffix_varies": 2},
-    "gemma-4": {"suffix_varies": 2},
     "mistral-small-3.2": {"history_rewritten": 3},
     "smollm3": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Apertus-8B-Instruct": {"history_rewritten": 1},
@@ -97,15 +96,11 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "llamacpp__Reka-Edge": {"reasoning_open": 2},
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Llama-8B": {"history_rewritten": 4, "suffix_varies": 2},
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": {"history_rewritten": 4},
-    "llamacpp__google-gemma-4-31B-it": {"no_stop_token": 2},
     "llamacpp__llama-cpp-rwkv-world": {"no_stop_token": 2, "history_rewritten": 2},
     "llamacpp__mistralai-Mistral-Nemo-Instruct-2407": {"history_rewritten": 22, "suffix_varies": 39},
     "llamacpp__openbmb-MiniCPM5-1B": {"reasoning_open": 2, "history_rewritten": 2},
-    "llamacpp__tencent-Hy3": {"no_stop_token": 77},
     "trl__deepseekv3": {"history_rewritten": 4},
     "trl__deepseekv3_training": {"history_rewritten": 4},
-    "trl__diffusion_gemma": {"suffix_varies": 20},
-    "trl__diffusion_gemma_training": {"suffix_varies": 20},
     "trl__glm4moe": {"history_rewritten": 2},
 }
 """Turns that are refused although a full render keeps the prefix: see `docs/tables/bridge.md`."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from renderers import ChatRenderer, create_renderer, load_tokenizer
+from renderers import ChatRenderer, load_tokenizer
 from renderers.families import FAMILIES, Family, digest_of
 from tests.support.models import hub_models
 from tests.support.parity import CORPUS, HUB
+from tests.support.settings import template_renderer
 from tests.support.standin import stand_in
 
 __all__ = ["DATE", "FamilyTemplate", "family_templates", "renderer_for"]
@@ -70,4 +71,4 @@ def _family_of(text: str) -> Family | None:
 def renderer_for(template: FamilyTemplate) -> ChatRenderer:
     """Return a renderer for a template of a family."""
     tokenizer = load_tokenizer(template.model) if template.path is None else stand_in(template.path)
-    return create_renderer(tokenizer, date=DATE, on_loss="ignore")
+    return template_renderer(tokenizer, date=DATE, on_loss="ignore")

@@ -70,16 +70,6 @@ def drops_content_with_calls(turn: AssistantTurn) -> AssistantTurn:
     return replace(turn, content="") if turn.tool_calls else turn
 
 
-def keeps_first_call(turn: AssistantTurn) -> AssistantTurn:
-    """The template writes only the first call."""
-    return replace(turn, tool_calls=turn.tool_calls[:1])
-
-
-def calls_content_reasoning(turn: AssistantTurn) -> AssistantTurn:
-    """The template writes content before calls as reasoning."""
-    return replace(turn, content="", reasoning_content=turn.content) if turn.tool_calls and turn.content else turn
-
-
 def drops_calls(turn: AssistantTurn) -> AssistantTurn:
     """The template writes no calls."""
     return replace(turn, tool_calls=())
@@ -99,8 +89,6 @@ NORMALISATIONS: MappingProxyType[str, Callable[[AssistantTurn], AssistantTurn]] 
             drops_reasoning,
             drops_reasoning_without_calls,
             drops_content_with_calls,
-            keeps_first_call,
-            calls_content_reasoning,
             drops_calls,
         )
     }

@@ -54,6 +54,18 @@ def _keys(turn: AssistantTurn) -> list[tuple[str, list[str]]]:
 
 REASONS: tuple[Reason, ...] = (
     Reason(
+        key="harmony-headers",
+        text="A header that no marker ends is skipped, with its reason. vLLM returns it as text of the answer.",
+        holds=lambda outcome: "<|channel|>" in outcome.expected.content and "<|" not in outcome.actual.content,
+        formats=("harmony",),
+    ),
+    Reason(
+        key="harmony-built-in-tools",
+        text="A message to a built-in tool is a call. vLLM leaves it out of the message, because its server runs it.",
+        holds=lambda outcome: {call[0] for call in outcome.actual.tool_calls} == {"browser"},
+        formats=("harmony",),
+    ),
+    Reason(
         key="dsml cut off",
         text="A parameter with its closing tag is complete. vLLM's stream leaves its JSON open.",
         holds=lambda outcome: any(isinstance(arguments, str) for _, arguments in outcome.expected.tool_calls),

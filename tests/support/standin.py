@@ -22,6 +22,9 @@ _CONTROL = re.compile(
     r"|\]~!?b[\[\]]|\[e~\["
 )
 
+_INSERTED = re.compile(r"set HYTK = '([^']+)'")
+"""The text that the template of Hy3 inserts into its control strings."""
+
 Ends = tuple[str | None, str]
 """The BOS token, None for models without one, and the EOS token."""
 
@@ -51,6 +54,7 @@ BY_STEM: dict[str, Ends] = {
     "llamacpp__microsoft-Phi-3.5-mini-instruct": _PHI,
     "llamacpp__muse-glimmer": ("<|begin_of_text|>", "<|eot|>"),
     "llamacpp__openbmb-MiniCPM5-1B": ("<s>", "<|im_end|>"),
+    "llamacpp__tencent-Hy3": ("<｜hy_begin_of_sentence:opensource｜>", "<｜hy_eos:opensource｜>"),
     "llamacpp__unsloth-Apriel-1.5": ("<s>", "<|end|>"),
     "llamacpp__upstage-Solar-Open-100B": ("<s>", "<|end|>"),
     "trl__idefics3": ("<|begin_of_text|>", "<end_of_utterance>"),
@@ -116,12 +120,13 @@ def byte_tokenizer(added: Iterable[str]) -> Tokenizer:
 
 
 def control_strings(source: str) -> list[str]:
-    """Return the distinct control strings in a template, in order.
+    """Return the distinct control strings in a template, in order. Hy3 formats its own from a constant.
 
     >>> control_strings("<|im_start|>{{ m.role }}<think></think>[INST] {{ m['content'] }}<|im_start|>")
     ['<|im_start|>', '<think>', '</think>', '[INST]']
     """
-    return list(dict.fromkeys(_CONTROL.findall(source)))
+    inserted = _INSERTED.search(source)
+    return list(dict.fromkeys(_CONTROL.findall(source.replace("{}", inserted[1]) if inserted else source)))
 
 
 def end_tokens(stem: str, source: str) -> Ends:

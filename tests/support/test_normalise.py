@@ -20,8 +20,6 @@ EXPECTED: dict[str, AssistantTurn] = {
     "drops_reasoning": AssistantTurn(TURN.content, "", TURN.tool_calls),
     "drops_reasoning_without_calls": TURN,
     "drops_content_with_calls": AssistantTurn("", TURN.reasoning_content, TURN.tool_calls),
-    "keeps_first_call": AssistantTurn(TURN.content, TURN.reasoning_content, TURN.tool_calls[:1]),
-    "calls_content_reasoning": AssistantTurn("", TURN.content, TURN.tool_calls),
     "drops_calls": AssistantTurn(TURN.content, TURN.reasoning_content),
 }
 

@@ -159,7 +159,8 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
 
     A call has the name and the id that the model wrote, else those of its result. A result belongs to the call with
     its id, or with its name if no other call has it, or to the only call that is left. The second message differs in
-    everything that is not determined by this: other names, other ids, results in reverse order, one call more.
+    everything that is not determined by this: other names, other ids, results in reverse order, one call more. A result
+    with an id that the model did not write shows that the caller has given the call another id.
 
     >>> turn = Turn(ReasoningState.NONE, content="Hm", calls=(CalledTool(None, "get"),))
     >>> result = {"role": "tool", "tool_call_id": "c7", "content": "x"}
@@ -175,13 +176,17 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
     open_calls = [call for call in range(len(made)) if call not in matched]
     left = [result for index, result in enumerate(results) if index not in matched.values()]
     first: list[JsonObject] | None = None
+    written_ids = {call.id for call in made}
     for name, prefix, order in (("f", "call", 1), ("g", "made", -1)):
         result_of = {call: results[result] for call, result in matched.items()}
         result_of |= zip(open_calls[::order], left, strict=False)
         calls = []
         for index, call in enumerate(made):
             result = result_of.get(index, {})
-            call_id = call.id or result.get("tool_call_id") or f"{prefix}{index:05}"
+            own_id, result_id = call.id, result.get("tool_call_id")
+            if first is not None and result_id and result_id not in written_ids:
+                own_id = None
+            call_id = own_id or result_id or f"{prefix}{index:05}"
             calls.append(tool_call(call.name or result.get("name") or name, _ARGUMENTS, call_id=call_id))
         if first is not None and results and not turn.calls:
             # The turn may contain more calls than results.

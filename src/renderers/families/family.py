@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from renderers.core.completion_variants import AS_TEMPLATE, CompletionVariants
-from renderers.core.options import SamplingConventions, ThinkingRetention
+from renderers.core.options import ContentTokens, SamplingConventions, ThinkingRetention
 
 Media = Literal["image", "video", "audio"]
 SwitchValue = bool | int | float | str | None
 
 Verified = Literal["tokens", "template", "none"]
-"""How a record was verified: with template and vocabulary, with a template only, or not at all.
+"""How a record was verified: with template or encoder and vocabulary, with a template only, or not at all.
 
-A family with a program is verified against that program, so at most with a template until it exists.
+A family with a program is verified against the vendor's encoder.
 """
 
 
@@ -106,6 +106,8 @@ class Family:
     """How completions differ from the turns that the templates write."""
     program: str | None = None
     """The key of the program that replaces the template. None if the template is correct."""
+    content_tokens: ContentTokens = "template"
+    """How special tokens in messages are encoded by default: `text` if the vendor's encoder does so."""
     normalisations: tuple[str, ...] = ()
     """Known losses of a message that is rendered and parsed back, by the names that the tests define."""
     conventions: SamplingConventions = field(default_factory=SamplingConventions)

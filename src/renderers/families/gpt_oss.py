@@ -8,20 +8,21 @@ from renderers.families.family import Family, TemplateSwitch, flag, keeps_all_if
 _GPT_OSS = Family(
     key="gpt-oss",
     class_name="GptOss",
-    version=2,
+    version=3,
     format="""
     <|start|>{role}<|message|>{content}<|end|>
     system     always: identity, cutoff, date, effort, channels
     developer  # Instructions and # Tools: the system message, and the tools as TypeScript
     reasoning  <|start|>assistant<|channel|>analysis<|message|>{reasoning}<|end|>
     content    <|start|>assistant<|channel|>final<|message|>{content}, then <|return|>, in a history <|end|>
-    call       <|start|>assistant to=functions.{name}<|channel|>commentary json<|message|>{arguments}<|call|>
+    beside     <|start|>assistant<|channel|>commentary<|message|>{content}<|end|>, before calls
+    call       <|start|>assistant to=functions.{name}<|channel|>commentary <|constrain|>json<|message|>{JSON}<|call|>
     result     <|start|>functions.{name} to=assistant<|channel|>commentary<|message|>{content}<|end|>
     prompt     <|start|>assistant
     """,
     names=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
     templates=("a4c9919cbbd4acdd", "6adda7cea0f63ef1"),
-    verified="template",
+    verified="tokens",
     stop_tokens=("<|return|>", "<|call|>"),
     switches=(
         TemplateSwitch("reasoning_effort", ("low", "medium", "high"), "medium"),
@@ -35,7 +36,7 @@ _GPT_OSS = Family(
     retains=keeps_all_if("auto_drop_analysis", False),
     syntax="harmony",
     program="harmony",
-    normalisations=("calls_content_reasoning", "keeps_first_call"),
+    content_tokens="text",
     conventions=SamplingConventions(prompted=r"<\|channel\|>.*?<\|message\|>"),
 )
 

@@ -11,16 +11,18 @@ from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta,
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
-from renderers.parsing.grammar import NO_EDGES
+from renderers.parsing.grammar import NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import Scanner
-from renderers.parsing.tool_formats.harmony import CHANNEL, RECIPIENT, START
+from renderers.parsing.tool_formats.harmony import CHANNEL, START, recipient_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
 _START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
 _HEADER = Field(ContentDelta, _START)
 _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
+_TO_ITSELF = Field(skipped_because("a message to the assistant itself"), _CONTENT)
+_AFTER_CALL = Field(skipped_because("after the stop token"))
 LONGEST_HEADER = 1024
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
@@ -31,13 +33,19 @@ class _Markers:
     """The markers of Harmony in a vocabulary."""
 
     def __init__(self, inner: tuple[str, ...], stops: frozenset[str]) -> None:
-        start, channel, _, self.message, end, call_end = inner
-        self.ends = {end, call_end}
+        self.start, channel, constrain, self.message, end, self.call_end = inner
+        self.ends = {end, self.call_end}
         """The markers that end a message."""
-        self.all = MarkerSet.of(start, channel, self.message, *self.ends)
-        self.header_start = MarkerSet.of(start, channel)
-        self.header_end = MarkerSet.of(self.message, *stops, UNKNOWN)
-        self.body_end = MarkerSet.of(start, channel, *self.ends, *stops, UNKNOWN)
+        self.all = MarkerSet.of(self.start, channel, self.message, *self.ends)
+        self.header_start = MarkerSet.of(self.start, channel)
+        self.header_end = MarkerSet.of(self.message, *self.ends, *stops, UNKNOWN)
+        self.body_end = MarkerSet.of(self.start, channel, *self.ends, *stops, UNKNOWN)
+        start, channel, constrain = map(re.escape, (self.start, channel, constrain))
+        self.open_header = re.compile(
+            rf"(?:{start}\s*assistant\s*(?:to=[\w.-]+\s*)?)?{channel}\s*(?:analysis|commentary|final)\b"
+            rf"(?:\s*to=[\w.-]+)?(?:\s*{constrain}\s*\w+|\s+(?:json|code)\b)?\s*"
+        )
+        """A header up to the place of the marker that should end it."""
 
 
 # Keyed by the markers: a cache keyed by `MarkerText` would keep whole vocabularies alive.
@@ -61,22 +69,68 @@ class HarmonyScanner(Scanner):
         match = buffer.find(markers.header_end, end=limit)
         if match is not None and match[0] + len(match[1]) > limit:
             match = None
-        if match is not None and match[1] == markers.message:
-            self._begin_message(match[0], match[0] + len(match[1]))
-            return True
         byte_text = buffer.byte_text
         if match is None and len(byte_text) < limit and not final:
             return False
         end = match[0] if match else complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
+        if self._begin_open_message(end, is_closed=match is not None and match[1] == markers.message):
+            return True
+        if match is not None and match[1] == markers.message:
+            self._begin_message(match[0], match[0] + len(match[1]))
+            return True
         text = byte_text[buffer.position : end]
-        if text.strip() and not self._has_message and not markers.all.occurs_in(text):
+        if text.strip() and not markers.all.occurs_in(text) and self._can_be_answer(text):
             self._has_message = True
             self._begin_body(_CONTENT, ContentDelta)
             return True
         self._skip_to(end, "a header without a message")
         if match is None:
             return bool(text)
-        self.skip_unknown_token(end) if match[1] == UNKNOWN else self.stop_at(match[1], end)
+        self._read_end(match[1], end)
+        return True
+
+    def _can_be_answer(self, text: str) -> bool:
+        """Return True if text without a header is the content of the turn: nothing but reasoning is before it."""
+        if not self._has_message:
+            return True
+        is_header = _HEADER_CONTINUATION.fullmatch(self._decode(text)) is not None
+        return not (is_header or self.calls.calls or _CONTENT in self._nonempty_regions)
+
+    def _read_end(self, marker: str, position: int) -> None:
+        """Read a marker after a header without a message: an id that is no token, a stop token, or the end."""
+        if marker == UNKNOWN:
+            self.skip_unknown_token(position)
+        elif marker in self._stops:
+            self.stop_at(marker, position)
+        else:
+            self.emitter.read_markers_to(position + len(marker))
+
+    def _begin_open_message(self, end: int, *, is_closed: bool) -> bool:
+        """Begin a message with a header that no marker ends, if there is one before `end`. Return False if not.
+
+        `is_closed` is True if the marker that ends a header is at `end`. Then only a header before the last one counts.
+        """
+        buffer, markers = self.buffer, self._markers
+        header_start = buffer.find(markers.header_start, end=end)
+        if header_start is None or header_start[0] >= end:
+            return False
+        start = header_start[0]
+        # The buffer remembers occurrences, so it cannot be searched ahead.
+        following = buffer.byte_text.find(markers.start, start + 1, end)
+        if following >= 0:
+            end = following
+        elif is_closed:
+            return False
+        header = markers.open_header.match(buffer.byte_text, start, end)
+        if header is None or not buffer.byte_text[header.end() : end].strip():
+            # Without a text there is nothing to recover. A later header is read on its own.
+            if following < 0:
+                return False
+            self._skip_to(end, "a header without a message")
+            return True
+        self._skip_to(start, "between messages")
+        self._skip_to(header.end(), "a header that no marker ends")
+        self._begin_field(header[0], start, header.end())
         return True
 
     def _in_body(self, final: bool) -> bool:
@@ -108,6 +162,25 @@ class HarmonyScanner(Scanner):
             emitter.read_markers_to(end)
         return True
 
+    def stop_at(self, marker: str, position: int, edges: Edges = NO_EDGES) -> None:
+        """Read a stop token. Another message can follow the one that ends a call."""
+        super().stop_at(marker, position, edges)
+        if marker == self._markers.call_end:
+            self.begin(self._after_call, _AFTER_CALL)
+
+    def _after_call(self, final: bool) -> bool:
+        """Read on after a call: another message if one begins at once, or text that is skipped."""
+        buffer, start = self.buffer, self._markers.start
+        text = buffer.byte_text[buffer.position : buffer.position + len(start)]
+        if text == start:
+            self.stop_token_id = None
+            self.begin(self.in_start, _HEADER)
+            return True
+        if start.startswith(text) and not final:
+            return False
+        self.current = self._after_stop
+        return True
+
     def _begin_message(self, start: int, end: int) -> None:
         """Begin a message. The marker after its header is from `start` to `end`."""
         buffer = self.buffer
@@ -117,18 +190,23 @@ class HarmonyScanner(Scanner):
         # The prompt can hold the beginning of the first header.
         if self._has_message or not _HEADER_CONTINUATION.fullmatch(before):
             self._skip_to(opened, "between messages")
-        self._has_message = True
         header_begin = buffer.position
-        header = buffer.byte_text[header_begin:start]
-        text = self._decode(header)
         self.emitter.read_markers_to(end)
-        role, channel = _ROLE.match(text), _CHANNEL.search(text)
+        self._begin_field(buffer.byte_text[header_begin:start], header_begin, end)
+
+    def _begin_field(self, header: str, start: int, end: int) -> None:
+        """Begin the body of a message. Its header, with all markers, is from `start` to `end`."""
+        self._has_message = True
+        text = self._decode(header)
+        role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
         if role is not None and role[1] != "assistant":
             self.begin(self._in_body, _ANOTHER_ROLE)
-        elif RECIPIENT.search(text):
-            self.calls.begin(header_begin, end, prefix=header + self._markers.message)
+        elif recipient == "assistant":
+            self.begin(self._in_body, _TO_ITSELF)
+        elif recipient is not None and recipient != "user":
+            self.calls.begin(start, end, prefix=header + self._markers.message)
             self.current = self._in_body
-        elif channel is not None and channel[1] == "analysis":
+        elif channels and channels[-1] == "analysis":
             self.opened_reasoning = True
             self._begin_body(_REASONING, ReasoningDelta)
         else:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from renderers.core.completions import ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
-from renderers.core.probe_words import PROBE_CONTENT
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
+from renderers.core.probes import reasoning_fields
 from renderers.core.spans import Channel
 from renderers.core.text import LEXEME, compile_alternation
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
@@ -43,7 +44,7 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     markers = turns.think_markers
     reasoning = _reasoning(turns, markers) if markers else _unrendered_reasoning(turns, prompts)
     response = _response(turns)
-    header = _header(prompts, {*(reasoning.markers if reasoning else ()), *(response or ())})
+    header = _header(turns, prompts, {*(reasoning.markers if reasoning else ()), *(response or ())})
     calls = _calls(tool_turns, Grammar(reasoning=reasoning, response=response), header)
     tool_format = TOOL_FORMATS[calls.tools] if calls.tools else None
     think, think_end = reasoning.markers if reasoning else ("", "")
@@ -109,8 +110,7 @@ _LEXEMES_OF_MARKERS = 1, 3
 
 def _response(turns: TurnFormat) -> MarkerPair | None:
     """Return the markers around content, if the template writes a pair that differs in a word such as `end` only."""
-    around = turns.field_delimiters.get(Channel.CONTENT)
-    before, after = (LEXEME.findall(text.strip()) for text in around) if around else ([], [])
+    before, after = (LEXEME.findall(text.strip()) for text in _around_content(turns))
     for count in _LEXEMES_OF_MARKERS:
         opener, closer = "".join(before[-count:]), "".join(after[:count])
         is_marker = opener[:1] in ("<", "[") and len(opener) > 2 and closer not in (opener, turns.end_token)
@@ -119,21 +119,43 @@ def _response(turns: TurnFormat) -> MarkerPair | None:
     return None
 
 
+def _around_content(turns: TurnFormat) -> tuple[str, str]:
+    """Return the text before and after the content of a turn with nothing else. Both are empty if it has none."""
+    turn = RenderedTurn.of(turns, PROBE_CONTENT)
+    spans = turn.spans(Channel.CONTENT)
+    return (turn.text_before(spans[0]), turn.trace.text[spans[-1].end :]) if spans else ("", "")
+
+
 def _content(turns: TurnFormat, response: MarkerPair | None) -> Edges:
     """Return the edges of content that is the last field of a turn."""
     trimmed = _trimmed(RenderedTurn.of(turns, _PADDED), Channel.CONTENT)
-    if response is None:
-        return trimmed
-    around = turns.field_delimiters[Channel.CONTENT]
-    lead, trail = around.before.rpartition(response[0])[2], around.after.partition(response[1])[0]
-    return replace(trimmed, lead=_if_blank(lead), trail=_if_blank(trail))
+    before, after = _around_content(turns)
+    closer = response[1] if response else turns.end_token
+    trail = _if_blank(after.partition(closer)[0]) if closer and closer in after else ""
+    lead = _if_blank(before.rpartition(response[0])[2]) if response else ""
+    return replace(trimmed, lead=lead, trail=trail)
 
 
-def _header(prompts: Sequence[str], markers: set[str]) -> str:
-    """Return the common beginning of all generation prompts, in whole lexemes and before any of some markers."""
+def _header(turns: TurnFormat, prompts: Sequence[str], markers: set[str]) -> str:
+    """Return the common beginning of all generation prompts and turns, in whole lexemes and before any of some markers.
+
+    A template can write the header of the next turn without being asked to. Then it is in no generation prompt.
+    """
     pattern = compile_alternation(frozenset(markers))
-    headers = [pattern.split(prompt)[0] if pattern else prompt for prompt in prompts]
-    columns = zip(*(LEXEME.findall(header) for header in headers), strict=False)
+    header = _common_lexemes(pattern.split(prompt)[0] if pattern else prompt for prompt in prompts)
+    samples = [RenderedTurn.of(turns, PROBE_CONTENT, **fields) for fields in ({}, reasoning_fields(PROBE_REASONING))]
+    bodies = [(turn, turn.spans(Channel.REASONING, Channel.CONTENT)) for turn in samples]
+    heads = [turn.text_before(spans[0]) for turn, spans in bodies if spans]
+    if not header:
+        header = _common_lexemes(pattern.split(head)[0] if pattern else head for head in heads)
+        return header if all(header in prompt.text for prompt in turns.headers("user")) else ""
+    lexemes = LEXEME.findall(header)
+    shorter = ("".join(lexemes[:count]) for count in range(len(lexemes), 0, -1))
+    return next((text for text in shorter if text.strip() and all(text in head for head in heads)), header)
+
+
+def _common_lexemes(texts: Iterable[str]) -> str:
+    columns = zip(*map(LEXEME.findall, texts), strict=False)
     return "".join(column[0] for column in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
 
 

@@ -41,10 +41,18 @@ class RenderedTurn(NamedTuple):
         spans = self.spans(channel)
         return "".join(self.trace.text[span.start : span.end] for span in spans) if spans else None
 
+    @property
+    def start(self) -> int:
+        """The position at which the turn begins."""
+        return next((span.start for span in self.trace.spans if span.message == 1), len(self.trace.text))
+
+    def text_before(self, span: Span) -> str:
+        """Return the text of the turn before a span."""
+        return self.trace.text[self.start : span.start]
+
     def text_after(self, header: str) -> str:
         """Return the text of the turn without its header."""
-        start = next((span.start for span in self.trace.spans if span.message == 1), len(self.trace.text))
-        text = self.trace.text[start:]
+        text = self.trace.text[self.start :]
         return text.partition(header)[2] if header and header in text else text
 
 

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.messages import MEDIA_KINDS, media_kind, normalise_data
+from renderers.core.messages import media_kind, normalise_data
 from renderers.core.options import NoneContent
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.core.tool_list import ToolList
 from renderers.errors import BrokenArgumentsWarning, MessageError
+from renderers.programs.content_parts import describe_part, is_part, is_thinking
 from renderers.programs.input_formats import EMPTY_VALUES, NULL_KEY, OPTIONAL_KEYS, TEXT_PART_TYPES, AcceptedFormats
 from renderers.templating import ChatTemplate
 
@@ -179,7 +180,7 @@ class _MessageAdapter(NamedTuple):
     def _adapt_thinking(self, message: JsonObject) -> JsonObject:
         """Move thinking parts out of the content if the template does not accept them there."""
         parts = message["content"]
-        texts = {number: self._thinking_text(part, number) for number, part in enumerate(parts) if _is_thinking(part)}
+        texts = {number: self._thinking_text(part, number) for number, part in enumerate(parts) if is_thinking(part)}
         if not texts or (self.accepts("thinking part") and self.accepts("thinking in parts")):
             return message
         if self.accepts("thinking part"):
@@ -205,7 +206,7 @@ class _MessageAdapter(NamedTuple):
         parts = [{"type": "text", "text": content}] if content and isinstance(content, str) else content or []
         if not isinstance(reasoning, str) or not reasoning.strip() or not isinstance(parts, list):
             return message
-        if self.accepts("reasoning") or not self.accepts("thinking part") or any(map(_is_thinking, parts)):
+        if self.accepts("reasoning") or not self.accepts("thinking part") or any(map(is_thinking, parts)):
             return message
         return {**message, "content": [{"type": "thinking", "thinking": reasoning}, *parts]}
 
@@ -214,7 +215,7 @@ class _MessageAdapter(NamedTuple):
         if isinstance(content, str):
             if not self.accepts("text") and self.accepts("parts"):
                 return {**message, "content": [{"type": "text", "text": content}]}
-        elif isinstance(content, list) and (not content or any(map(_is_part, content))):
+        elif isinstance(content, list) and (not content or any(map(is_part, content))):
             if self.accepts("parts"):
                 parts = [self._adapt_part(part, ("content", number)) for number, part in enumerate(content)]
                 return {**message, "content": parts}
@@ -244,7 +245,7 @@ class _MessageAdapter(NamedTuple):
         """Convert a part to a format that the template does not drop."""
         if isinstance(part, str):
             return part if self.accepts("string among parts") else {"type": "text", "text": part}
-        if not _is_part(part):
+        if not is_part(part):
             raise self._rejected_part(part, path)
         if media_kind(part) is not None:
             part = self._adapt_media(part, path)
@@ -269,7 +270,7 @@ class _MessageAdapter(NamedTuple):
         raise self._rejected_part(part, path)
 
     def _rejected_part(self, part: Any, path: Path) -> MessageError:
-        fault = f"is {_describe_part(part)}, which this chat template does not accept for the role {self.role!r}"
+        fault = f"is {describe_part(part)}, which this chat template does not accept for the role {self.role!r}"
         return self._error(fault, path)
 
     def _join_parts(self, parts: list[Any], path: Path) -> str:
@@ -277,7 +278,7 @@ class _MessageAdapter(NamedTuple):
         for number, part in enumerate(parts):
             text = part.get("text") if isinstance(part, dict) and media_kind(part) is None else part
             if not isinstance(text, str):
-                fault = f"is {_describe_part(part)}, and this chat template accepts only text"
+                fault = f"is {describe_part(part)}, and this chat template accepts only text"
                 raise self._error(fault, (*path, number))
             texts.append(text)
         return "".join(texts)
@@ -334,24 +335,6 @@ class _MessageAdapter(NamedTuple):
         fault = f"is not the JSON of an object, which this chat template needs, so {result}. Pass a dict or its JSON"
         self.adapter.report(self._error(fault, path))
         return adapted
-
-
-def _is_thinking(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "thinking"
-
-
-def _is_part(item: Any) -> bool:
-    """Return True for a content part. A list without parts is data, such as a tool result."""
-    return isinstance(item, str) or (
-        isinstance(item, dict) and any(item.get(key) is not None for key in ("type", "text", *MEDIA_KINDS))
-    )
-
-
-def _describe_part(part: Any) -> str:
-    if not isinstance(part, dict):
-        return f"of type {type(part).__name__}"
-    kind = part.get("type") or media_kind(part)
-    return "a part without a text" if kind in (None, "text", *TEXT_PART_TYPES) else f"a part of type {kind!r}"
 
 
 def _parse_object(text: str) -> JsonObject | None:

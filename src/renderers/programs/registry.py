@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
+from renderers.programs.harmony import HarmonyProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
@@ -57,6 +58,11 @@ def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
     return dataclasses.replace(build_template_program(request), sorts_tools=True)
 
 
+def build_harmony_program(_: ProgramRequest) -> HarmonyProgram:
+    """Build the program of Harmony, which depends on no option."""
+    return HarmonyProgram()
+
+
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
-    {"template": build_template_program, "sorted_tools": build_sorting_program}
+    {"template": build_template_program, "sorted_tools": build_sorting_program, "harmony": build_harmony_program}
 )

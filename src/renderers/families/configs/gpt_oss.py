@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from renderers.core.options import ContentTokens
 from renderers.families.configs.base import BaseRendererConfig, option
 
 
@@ -11,6 +12,10 @@ class GptOssRendererConfig(BaseRendererConfig, family="gpt-oss"):
     """gpt-oss."""
 
     name: Literal["gpt-oss"] = "gpt-oss"
+    content_tokens: ContentTokens = option(
+        "text",
+        "How to encode control text in a message: as ordinary text, like OpenAI's encoder, or as special tokens.",
+    )
     reasoning_effort: Literal["low", "medium", "high"] = option("medium", "The requested amount of reasoning.")
     conversation_start_date: str | None = option(None, "The date in the system message, verbatim. None uses `date`.")
     use_system_prompt: bool = option(True, "False omits the default system message.")

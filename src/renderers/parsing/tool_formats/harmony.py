@@ -1,9 +1,10 @@
-"""Messages with a header each. A call is a message with a function as the recipient in its header.
+"""Messages with a header each. A call is a message with a tool as the recipient in its header.
 
     <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>
 
-Used by gpt-oss. The recipient can also be before the channel, as in its chat template. Messages on
-the channel `analysis` are reasoning. All other messages without a function as recipient are content.
+Used by gpt-oss. The recipient can be before or after the channel. Functions have the prefix `functions.`, which models
+leave out at times. The built-in tools `python` and `browser.search` have none, and the body of a call of `python` is
+code. Messages on the channel `analysis` are reasoning. All other messages without a recipient are content.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.tool_formats.base import (
+    OK,
     CallHead,
     Payload,
     ToolFormat,
@@ -21,21 +23,32 @@ from renderers.parsing.tool_formats.base import (
 )
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
-RECIPIENT = re.compile(r"to=functions\.([^\s<]*)")
-"""The name of the function that is the recipient in a header."""
+_RECIPIENT = re.compile(r"to=([^\s<]*)")
+_FUNCTIONS, _PYTHON = "functions.", "python"
+
+
+def recipient_of(header: str) -> str | None:
+    """Return the recipient in a header, without the prefix of functions. None if there is none.
+
+    >>> recipient_of("<|channel|>commentary to=functions.search"), recipient_of(" to=python<|channel|>analysis")
+    ('search', 'python')
+    """
+    recipient = _RECIPIENT.search(header)
+    return recipient[1].removeprefix(_FUNCTIONS) if recipient else None
 
 
 def _read(payload: Payload) -> ParsedToolCall:
     """Parse a call: its header, and its body."""
     header, body = payload.partition(MESSAGE) or (payload.text(), "")
-    recipient = RECIPIENT.search(header)
-    return named_call(recipient[1] if recipient else "", *read_arguments(body))
+    name = recipient_of(header)
+    if name == _PYTHON and name not in (payload.schemas.names or ()):
+        return named_call(name, body, OK)
+    return named_call(name, *read_arguments(body))
 
 
 def _read_head(payload: Payload) -> CallHead:
     header, start = payload.head(MESSAGE)
-    recipient = RECIPIENT.search(header or "")
-    return CallHead(recipient[1] if recipient else None, start, start if header is not None else None)
+    return CallHead() if header is None else CallHead(recipient_of(header) or None, start, start)
 
 
 _INNER = START, CHANNEL, "<|constrain|>", MESSAGE, END, CALL_END

@@ -1,0 +1,200 @@
+"""The Harmony program gives the ids of OpenAI's encoder, and the owner of every character."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from renderers import (
+    Bridge,
+    Channel,
+    ChatRenderer,
+    GptOssRendererConfig,
+    MessageError,
+    TemplateRefusalError,
+    build_training_samples,
+    create_renderer,
+    load_tokenizer,
+)
+from renderers.core.options import DEFAULT_DATE
+from renderers.programs.harmony import HarmonyProgram
+from tests.stress_harmony import GOLDENS, differing, harmony_renderer
+
+Data = dict[str, Any]
+
+ASK, BYE = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}
+TOOL = {"type": "function", "function": {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
+ANSWER = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
+LOOK = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "7"}
+
+LOOK_TEXT = (
+    "<|start|>assistant<|channel|>analysis<|message|>Look?<|end|>"
+    "<|start|>assistant<|channel|>commentary<|message|>I look.<|end|>"
+    '<|start|>assistant to=functions.get<|channel|>commentary <|constrain|>json<|message|>{"x": 1}<|call|>'
+)
+RESULT_TEXT = "<|start|>functions.get to=assistant<|channel|>commentary<|message|>7<|end|>"
+
+
+def text_of(messages: list[Data], *, prompt: bool = False, tools: list[Data] | None = None, **options: Any) -> str:
+    """Return the text of messages without a system message."""
+    options = {"use_system_prompt": False, **options}
+    run = HarmonyProgram().run(messages, tools=tools, add_generation_prompt=prompt, arguments=options, now=DEFAULT_DATE)
+    assert run.trace.text == run.text
+    assert [span.start for span in run.trace.spans] == [0, *[span.end for span in run.trace.spans[:-1]]]
+    return run.text
+
+
+def test_recorded_ids_of_the_encoder_are_rendered(hub: object) -> None:
+    jobs = [json.loads(line) for line in GOLDENS.read_text(encoding="utf-8").splitlines()]
+    assert len(jobs) >= 50
+    assert list(differing(harmony_renderer(), jobs, [job.pop("ids") for job in jobs])) == []
+
+
+def test_a_tool_cycle_keeps_its_analysis_until_the_answer() -> None:
+    cycle = [ASK, LOOK, RESULT]
+    user = "<|start|>user<|message|>Hi<|end|>"
+    assert text_of(cycle, prompt=True) == f"{user}{LOOK_TEXT}{RESULT_TEXT}<|start|>assistant"
+    answered = text_of([*cycle, ANSWER, BYE], prompt=True)
+    assert "Look?" not in answered
+    assert "Hm" not in answered
+    assert text_of([*cycle, ANSWER, BYE], prompt=True, auto_drop_analysis=False).count("analysis") == 2
+
+
+def test_a_render_that_ends_with_a_turn_has_the_history_in_which_it_was_sampled() -> None:
+    trained = text_of([ASK, ANSWER, BYE, LOOK, RESULT, ANSWER])
+    assert trained.startswith(text_of([ASK, ANSWER, BYE, LOOK, RESULT], prompt=True))
+    assert trained.endswith(
+        "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    )
+    assert trained.count("Hm") == 1
+
+
+def test_the_final_message_ends_with_return_only_at_the_end() -> None:
+    assert text_of([ASK, ANSWER]).endswith("Yes<|return|>")
+    assert text_of([ASK, ANSWER], prompt=True).endswith("Yes<|end|><|start|>assistant")
+    assert "<|return|>" not in text_of([ASK, ANSWER, BYE])
+
+
+def test_later_instructions_stay_in_their_place() -> None:
+    late = {"role": "system", "content": "Be brief."}
+    assert text_of([ASK, late, BYE]) == (
+        "<|start|>user<|message|>Hi<|end|><|start|>developer<|message|># Instructions\n\nBe brief.<|end|>"
+        "<|start|>user<|message|>Bye<|end|>"
+    )
+
+
+@pytest.mark.parametrize("result", [{"name": "get"}, {"tool_call_id": "c1"}, {}, {"tool_call_id": "other"}])
+def test_a_result_is_attributed_to_its_tool(result: Data) -> None:
+    assert text_of([ASK, LOOK, {"role": "tool", "content": "7", **result}]).endswith(RESULT_TEXT)
+
+
+def test_a_result_of_an_unknown_tool_is_an_error() -> None:
+    with pytest.raises(MessageError, match="message 1: is the result of an unknown tool"):
+        text_of([ASK, {"role": "tool", "content": "7"}])
+
+
+def test_built_in_tools_have_no_prefix_unless_a_function_has_their_name() -> None:
+    python = {"id": "c2", "function": {"name": "python", "arguments": "print(1)"}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [python]}
+    text = text_of([ASK, turn, {"role": "tool", "tool_call_id": "c2", "content": "1"}])
+    assert "<|start|>assistant to=python<|channel|>analysis code<|message|>print(1)<|call|>" in text
+    assert text.endswith("<|start|>python to=assistant<|channel|>analysis<|message|>1<|end|>")
+    tool = {"type": "function", "function": {"name": "python", "description": ""}}
+    assert "to=functions.python<|channel|>commentary <|constrain|>json" in text_of([ASK, turn], tools=[tool])
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        (
+            [{"role": "user", "content": [{"type": "image"}]}],
+            "is a part of type 'image', and this format accepts only text",
+        ),
+        ([{"role": "judge", "content": "x"}], "there is no role 'judge' in Harmony"),
+    ],
+)
+def test_messages_that_harmony_cannot_express_are_errors(messages: list[Data], fault: str) -> None:
+    with pytest.raises((MessageError, TemplateRefusalError), match=fault):
+        text_of(messages)
+
+
+@pytest.fixture
+def gpt_oss(hub: object) -> ChatRenderer:
+    return create_renderer(load_tokenizer("openai/gpt-oss-20b"), date="2026-01-31")
+
+
+def test_headers_that_the_model_samples_are_sampled(gpt_oss: ChatRenderer) -> None:
+    rendered = gpt_oss.render([ASK, LOOK, RESULT, ANSWER], tools=[TOOL])
+    sampled = [token for token, flag in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if flag]
+    assert gpt_oss.tokenizer.decode(sampled) == (
+        LOOK_TEXT.removeprefix("<|start|>assistant")
+        + "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    )
+    channels = dict(
+        zip(map(gpt_oss.tokenizer.decode, ([token] for token in rendered.token_ids)), rendered.channels, strict=True)
+    )
+    assert channels["Look"] is Channel.REASONING
+    assert channels["7"] is Channel.TOOL_RESULT
+    assert channels["Yes"] is Channel.CONTENT
+    assert rendered.losses == []
+
+
+def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
+    config = GptOssRendererConfig(
+        reasoning_effort="high",
+        conversation_start_date="2030-01-01",
+        knowledge_cutoff="2029-12",
+        model_identity="You are Ada.",
+    )
+    renderer = create_renderer(gpt_oss.tokenizer, config, chat_template_kwargs={"builtin_tools": ["python"]})
+    text = renderer.trace([ASK]).text
+    assert text.startswith(
+        "<|start|>system<|message|>You are Ada.\nKnowledge cutoff: 2029-12\nCurrent date: 2030-01-01\n\n"
+        "Reasoning: high\n\n"
+        "# Tools\n\n## python\n\nUse this tool"
+    )
+    assert "Current date: 2026-01-31\n" in gpt_oss.trace([ASK]).text
+    assert (
+        "system"
+        not in create_renderer(gpt_oss.tokenizer, GptOssRendererConfig(use_system_prompt=False)).trace([ASK]).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list of 'browser' and 'python'"),
+        ({"builtin_tools": ["python"], "use_system_prompt": False}, "use_system_prompt=False leaves out"),
+        ({"model_identity": 5}, "model_identity must be a string, not an int"),
+    ],
+)
+def test_wrong_options_are_errors(options: Data, fault: str) -> None:
+    with pytest.raises(TemplateRefusalError, match=fault):
+        text_of([ASK], **options)
+
+
+def test_a_turn_with_reasoning_preamble_and_call_is_parsed_rendered_and_bridged(gpt_oss: ChatRenderer) -> None:
+    prompt = gpt_oss.render_ids([ASK], tools=[TOOL], add_generation_prompt=True)
+    completion = gpt_oss.tokenizer.encode(LOOK_TEXT.removeprefix("<|start|>assistant"))
+    turn = gpt_oss.parse_response(completion, tools=[TOOL], prompt_ids=prompt).to_message()
+    assert gpt_oss.render_ids([ASK, turn], tools=[TOOL]) == [*prompt, *completion]
+    bridge = gpt_oss.bridge(prompt, completion, [{"role": "tool", "content": "7"}], tools=[TOOL])
+    assert isinstance(bridge, Bridge), bridge
+    again = gpt_oss.render_ids([ASK, turn, {"role": "tool", "content": "7"}], tools=[TOOL], add_generation_prompt=True)
+    assert bridge.tokens.token_ids == again
+
+
+def test_training_samples_have_the_reasoning_of_every_turn(gpt_oss: ChatRenderer) -> None:
+    samples = build_training_samples(gpt_oss, [ASK, LOOK, RESULT, ANSWER, BYE, ANSWER], tools=[TOOL])
+    trained = [
+        gpt_oss.tokenizer.decode(
+            [token for token, loss in zip(sample.token_ids, sample.loss_mask, strict=True) if loss]
+        )
+        for sample in samples
+    ]
+    assert sum(text.count("<|message|>Hm<|end|>") for text in trained) == 2
+    assert sum(text.count("<|message|>Look?<|end|>") for text in trained) == 1
