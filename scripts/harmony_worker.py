@@ -80,7 +80,8 @@ def describe(tool: Data) -> Any:
 
 def chat_messages(job: Data) -> list[Any]:
     """Return all other messages."""
-    messages, made, names = job["messages"], [], {}
+    messages, made = job["messages"], []
+    names: dict[str, str] = {}
     functions = {tool.get("function", tool)["name"] for tool in job["tools"] or ()}
     finals = [n for n, m in enumerate(messages) if m["role"] == "assistant" and not m.get("tool_calls")]
     if finals and finals[-1] == len(messages) - 1 and not job["prompt"]:

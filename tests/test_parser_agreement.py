@@ -19,6 +19,8 @@ FORMATS = (
     "glm45",
     "glm47",
     "minimax_m3",
+    *("gemma4", "functiongemma", "hy_v3", "poolside_v1", "minimax_m2", "seed_oss", "step3", "step3p5"),
+    *("minicpm5", "qwen3_xml", "nemotron_v3", "dots", "ling3"),
 )
 """Formats that are read as vLLM reads them. The table of `make parser-table` has all."""
 

@@ -252,7 +252,7 @@ def _choose_program(
                 f"chat_template= and program={requested!r} contradict each other. Pass only one of the two."
             )
         return requested
-    own = family.program
+    own = family.program if templates else family.program or family.program_without_template
     program = own if own_template and own is not None and own in PROGRAMS else "template"
     if not templates and own not in (None, program):
         raise TemplateMissingError(

@@ -216,3 +216,9 @@ def test_wrong_usage_has_status_2(
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert fault in captured.err
+
+
+def test_a_model_with_a_program_instead_of_a_template(write: Write, run: Run, hub: object) -> None:
+    chats = write("a.json", [USER]), write("b.json", [USER, ANSWER])
+    status, found = run("openai/gpt-oss-20b", *chats, "--date", "2026-01-31")
+    assert (status, found["cause"]["kind"]) == (3, "message")

@@ -13,6 +13,8 @@ from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support import inverse
 from tests.support.completions import HUB, TEMPLATE_ONLY, UNSEEN
 from tests.support.inverse import MODELS, Record, read_back
+from tests.support.models import SHARED
+from tests.support.standin import stand_in
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -34,6 +36,14 @@ def test_every_tool_format_is_parsed_from_a_real_template(tool_format: str, name
     resolution = create_renderer(load_tokenizer(name)).resolution
     assert resolution.grammar.tools == tool_format
     assert not [one for one in resolution.conflicts if "not read back" in one or "not known" in one]
+
+
+@pytest.mark.parametrize(("tool_format", "template"), TEMPLATE_ONLY.items())
+def test_a_tool_format_is_parsed_from_a_template_of_the_corpus(tool_format: str, template: str) -> None:
+    path = SHARED / "corpus" / f"{template}.jinja"
+    if not path.is_file():
+        pytest.skip("needs the corpus of templates")
+    assert create_renderer(stand_in(path), on_loss="ignore").resolution.grammar.tools == tool_format
 
 
 def test_every_tool_format_has_a_real_template() -> None:

@@ -33,15 +33,8 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
 PYTHONIC = {"lfm2", "olmo", "pythonic"}
 WITHOUT_QUOTES = {
     *PYTHONIC,
-    "qwen_xml",
-    "seed_xml",
-    "glm",
-    "hy3",
-    "hy3_plain",
-    "minimax",
-    "step3",
-    "gemma",
-    "functiongemma",
+    *("qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "minicpm", "dots"),
+    *("gemma", "functiongemma", "atem"),
 }
 LURES = st.sampled_from(
     ["", " ", "\n", " a ", "\na\n", "3", "-0.5", "true", "null", "None", "[1]", "{}", '"a"', "</b>"]
@@ -157,6 +150,22 @@ def seed(body: str) -> str:
     return f"<seed:tool_call><function=search>{body}</function></seed:tool_call>"
 
 
+def kimi_k3(body: str) -> str:
+    return f"<|open|>tools<|sep|><|open|>call{body}<|close|>call<|sep|><|close|>tools<|sep|>"
+
+
+def k3_argument(value: str, kind: str = "number") -> str:
+    return f' tool="a" index="1"<|sep|><|open|>argument key="x" type="{kind}"<|sep|>{value}<|close|>argument<|sep|>'
+
+
+def inkling(body: str) -> str:
+    return f"a<|content_invoke_tool_json|>{body}<|end_message|>"
+
+
+def atem(body: str, *, to: str = "search") -> str:
+    return f" to={to}<|message|><atem:function_calls>\n{body}\n</atem:function_calls><|eom|>"
+
+
 def glm(body: str) -> str:
     return f"<tool_call>{body}</tool_call>"
 
@@ -201,6 +210,10 @@ def minimax_m3(body: str) -> str:
 
 def step3(body: str) -> str:
     return f"<｜tool_calls_begin｜><｜tool_call_begin｜>{body}<｜tool_call_end｜><｜tool_calls_end｜>"
+
+
+def dots(body: str) -> str:
+    return f"<dots_function_call>{body}</dots_function_call>"
 
 
 def gemma(body: str) -> str:
@@ -288,18 +301,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
         (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
         (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
-        # A second function, and a parameter that is not closed: never a call that looks right.
         (
             xml("<parameter=a>\n1\n</parameter>\n</function>\n<function=b>\n<parameter=c>\n2\n</parameter>\n"),
-            [("search", {"a": 1, "c": 2}, MALFORMED)],
+            [("search", {"a": 1}, OK), ("b", {"c": 2}, OK)],
         ),
+        # A function or a parameter that is not closed: never a call that looks right.
+        (xml("</function>\n<function=b>\n<parameter=c>\n2\n"), [("search", {"c": 2}, MALFORMED)]),
         (
             xml("<parameter=query>\n1\n<parameter=days>\n2\n</parameter>\n"),
             [("search", {"query": "1", "days": 2}, MALFORMED)],
         ),
         (
             "<tool_call>\n<function=search>\n<tool_call>\n<function=b>\n<parameter=c>\n2\n</parameter>\n</tool_call>",
-            [("search", {"c": 2}, MALFORMED)],
+            [("search", {}, MALFORMED), ("b", {"c": 2}, OK)],
         ),
         (xml("<parameter=days>\nthree\n</parameter>"), [("search", {"days": "three"}, OK)]),
         (
@@ -308,6 +322,45 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (xml("<parameter=days>\n3\n</parameter>").replace("search", "unheard_of"), [("unheard_of", {"days": 3}, OK)]),
     ],
+    "minicpm": [
+        ('<function name="search"><param name="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
+        ('<functionname="search"><paramname="query">Rome</param></function>', [("search", {"query": "Rome"}, OK)]),
+        (
+            '<function name="search"><param name="a"><![CDATA[</param><param name="b">]]></param></function>',
+            [("search", {"a": '</param><param name="b">'}, OK)],
+        ),
+        (
+            '<function name="search"><param name="query"><![CDATA[Rome]]>junk</param></function>',
+            [("search", {"query": "Rome"}, MALFORMED)],
+        ),
+        (
+            '<function name="search"><param name="a"><![CDATA[</function>]]></param></function>',
+            [("search", {"a": "</function>"}, OK)],
+        ),
+        ('<function name="search"><param name="query"><![CDATA[Ro', [("search", {"query": "Ro"}, UNCLOSED)]),
+        ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),
+        ('<function name="search"><param>Rome</param></function>', [("search", {}, MALFORMED)]),
+        ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
+        (
+            """<function name="get_weather"><param name="properties">{'city': 'Rome'}</param></function>""",
+            [("get_weather", {"city": "Rome"}, MALFORMED)],
+        ),
+        ('<function name=""></function>', [(None, None, MALFORMED)]),
+    ],
+    "dots": [
+        (
+            dots('<invoke name="search"><parameter name="query">Rome</parameter></invoke>'),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (
+            dots('<invoke name="search"></invoke> <invoke name="get_weather"></invoke>'),
+            [("search", {}, OK), ("get_weather", {}, OK)],
+        ),
+        (dots('{"name": "search", "arguments": {"query": "Rome"}}'), [("search", {"query": "Rome"}, OK)]),
+        (dots('{"name": "search", "arguments": {'), [("search", None, INVALID)]),
+        (dots("garbage"), [(None, None, MALFORMED)]),
+        ('<dots_function_call><invoke name="search">', [("search", {}, UNCLOSED)]),
+    ],
     "seed_xml": [
         ("<seed:tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<seed:tool_call>search</seed:tool_call>", [(None, None, MALFORMED)]),
@@ -315,7 +368,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (seed("<parameter=query>Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
         (seed("<function=broken</function>"), [("search", {}, MALFORMED)]),
         (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
-        ("<tool_call><function=search></function></tool_call>", []),
+        # A function without the markers around it, and text beside it.
+        ("<tool_call><function=search></function></tool_call>", [("search", {}, OK)]),
     ],
     "glm": [
         ("<tool_call>", [(None, {}, UNCLOSED)]),
@@ -345,7 +399,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             glm(
                 "search<arg_key>query</arg_key><arg_value>1</arg_value><tool_call>b<arg_key>c</arg_key><arg_value>2</arg_value>"
             ),
-            [("search", {"query": "1", "c": 2}, MALFORMED)],
+            [("search", {"query": "1"}, MALFORMED), ("b", {"c": 2}, UNKNOWN)],
         ),
         (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
         (
@@ -378,6 +432,54 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
         (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
+    ],
+    "kimi_k3": [
+        ("<|open|>tools<|sep|>", [(None, None, UNCLOSED)]),
+        (kimi_k3(k3_argument("1")), [("a", {"x": 1}, OK)]),
+        (kimi_k3(k3_argument("1", "string")), [("a", {"x": "1"}, OK)]),
+        (kimi_k3(k3_argument("{")), [("a", {"x": "{"}, INVALID)]),
+        (kimi_k3(' tool="a" index="1"'), [("a", None, MALFORMED)]),
+        (kimi_k3(' tool="a" index="1"<|sep|>'), [("a", {}, OK)]),
+        (kimi_k3(' index="1"<|sep|>'), [(None, {}, MISSING)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument type="null"<|sep|>null'), [("a", {}, MALFORMED)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument key="x" type="number"<|sep|>1'), [("a", {"x": 1}, MALFORMED)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>argument key="x"'), [("a", {"x": ""}, MALFORMED)]),
+        (
+            kimi_k3(' tool="a"<|sep|><|open|>json type="object"<|sep|>{"x": 1}<|close|>json<|sep|>'),
+            [("a", {"x": 1}, OK)],
+        ),
+        (kimi_k3(' tool="a"<|sep|><|open|>json type="object"<|sep|>{"x": 1'), [("a", '{"x": 1', MALFORMED)]),
+        (kimi_k3(k3_argument("1"))[: -len("<|close|>tools<|sep|>")], [("a", {"x": 1}, OK)]),
+        ("<|open|>tools<|sep|><|open|>call" + k3_argument("1"), [("a", {"x": 1}, UNCLOSED)]),
+    ],
+    "inkling": [
+        (inkling('{"name":"b","args":{"x":1}}'), [("b", {"x": 1}, OK)]),
+        (inkling('{"args":{"x":1}}'), [("a", {"x": 1}, OK)]),
+        (inkling('{"name":"b"}'), [("b", {}, OK)]),
+        (inkling("{}"), [("a", {}, OK)]),
+        (inkling("[]"), [(None, None, MISSING)]),
+        (inkling('{"name":"b","args":{"x":'), [("b", '{"x":', INVALID)]),
+        (inkling("x"), [("a", None, INVALID)]),
+        (inkling('{"name":"b","args":{}}').removesuffix("<|end_message|>"), [("b", {}, OK)]),
+        (inkling('{"name":"b","args":{').removesuffix("<|end_message|>"), [("b", "{", UNCLOSED)]),
+        (inkling('{"name":"b","args":{}}<|message_model|>'), [("b", {}, MALFORMED)]),
+        ("<|content_invoke_tool_text|>x<|end_message|>", []),
+    ],
+    "atem": [
+        (atem('<atem:invoke name="search">\n</atem:invoke>'), [("search", {}, OK)]),
+        (
+            atem('<atem:invoke name="search">\n<atem:parameter name="query">a<b</atem:parameter>\n</atem:invoke>'),
+            [("search", {"query": "a<b"}, OK)],
+        ),
+        (
+            atem('<atem:invoke name="search">\n<atem:parameter name="query">a'),
+            [("search", {"query": "a\n"}, MALFORMED)],
+        ),
+        (atem('<atem:invoke name="search'), [("search", {}, MALFORMED)]),
+        (atem(""), [("search", None, MALFORMED)]),
+        (" to=search<|message|>", [("search", None, UNCLOSED)]),
+        (" to=self<|message|><atem:invoke>", []),
+        (atem('<atem:invoke name="search.search">\n</atem:invoke>', to="search.search"), [("search", {}, OK)]),
     ],
     "deepseek_v3": [
         (
@@ -819,3 +921,30 @@ def test_a_call_outside_of_a_section_counts_if_its_marker_is_a_token() -> None:
     call = kimi("functions.a:0<|tool_call_argument_begin|>{}")[len("<|tool_calls_section_begin|>") :]
     assert read_calls("kimi", call, None, marks=True) == [("a", {}, OK)]
     assert read_calls("kimi", call, None, marks=False) == []
+
+
+UNMARKED = "<function=search>\n<parameter=query>\nRome\n</parameter>\n</function>"
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        (UNMARKED, "", [("search", {"query": "Rome"}, OK)]),
+        (f"Look.\n{UNMARKED}\n</tool_call>", "Look.", [("search", {"query": "Rome"}, OK)]),
+        (f"{UNMARKED}\n{UNMARKED}", "", [("search", {"query": "Rome"}, OK)] * 2),
+        ("<function=search>\n<parameter=query>\nRo", "", [("search", {"query": "Ro"}, UNCLOSED)]),
+        # Text that only looks like a call.
+        ("Write <function=name> here.", "Write <function=name> here.", []),
+        ("<function=search", "<function=search", []),
+        ("<function=\nsearch\n>", "<function=\nsearch\n>", []),
+    ],
+)
+def test_a_call_without_markers_is_a_call_if_it_names_a_tool(text: str, content: str, calls: list[Read]) -> None:
+    for marks in (True, False):
+        reader = reader_of_bytes(grammar_of("qwen_xml"), tools=TOOLS, marks=marks)
+        response = read(reader, [reader.encode(text)]).response
+        assert response.content == content
+        assert [(call.name, call.arguments, call.status) for call in response.tool_calls] == calls
+        assert not response.skipped
+    without_tools = reader_of_bytes(grammar_of("qwen_xml"), marks=False)
+    assert read(without_tools, [without_tools.encode(text)]).response.tool_calls == []

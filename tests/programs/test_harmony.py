@@ -9,6 +9,8 @@ import pytest
 
 from renderers import (
     Bridge,
+    BridgeReason,
+    BridgeRefusal,
     Channel,
     ChatRenderer,
     GptOssRendererConfig,
@@ -24,12 +26,14 @@ from tests.stress_harmony import GOLDENS, differing, harmony_renderer
 
 Data = dict[str, Any]
 
-ASK, BYE = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}
-TOOL = {"type": "function", "function": {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}}
-CALL = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
-ANSWER = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
-LOOK = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
-RESULT = {"role": "tool", "tool_call_id": "c1", "content": "7"}
+ASK: Data = {"role": "user", "content": "Hi"}
+BYE: Data = {"role": "user", "content": "Bye"}
+FUNCTION: Data = {"name": "get", "description": "Get it.", "parameters": {"type": "object"}}
+TOOL: Data = {"type": "function", "function": FUNCTION}
+CALL: Data = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": {"x": 1}}}
+ANSWER: Data = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}
+LOOK: Data = {"role": "assistant", "content": "I look.", "reasoning_content": "Look?", "tool_calls": [CALL]}
+RESULT: Data = {"role": "tool", "tool_call_id": "c1", "content": "7"}
 
 LOOK_TEXT = (
     "<|start|>assistant<|channel|>analysis<|message|>Look?<|end|>"
@@ -141,6 +145,30 @@ def test_headers_that_the_model_samples_are_sampled(gpt_oss: ChatRenderer) -> No
     assert channels["7"] is Channel.TOOL_RESULT
     assert channels["Yes"] is Channel.CONTENT
     assert rendered.losses == []
+
+
+def test_the_prompt_between_two_calls_is_not_sampled(gpt_oss: ChatRenderer) -> None:
+    other = {**CALL, "id": "c2"}
+    rendered = gpt_oss.render([ASK, {**LOOK, "tool_calls": [CALL, other]}], tools=[TOOL])
+    sampled = [token for token, flag in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if flag]
+    call = LOOK_TEXT[LOOK_TEXT.index(" to=") :]
+    assert gpt_oss.tokenizer.decode(sampled) == LOOK_TEXT.removeprefix("<|start|>assistant") + call
+
+
+@pytest.mark.parametrize("retention", [None, "all"])
+def test_a_user_turn_is_bridged_if_the_reasoning_stays(gpt_oss: ChatRenderer, retention: Any) -> None:
+    renderer = create_renderer(gpt_oss.tokenizer, date="2026-01-31", thinking_retention=retention)
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True)
+    text = "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    bridge = renderer.bridge(prompt, renderer.tokenizer.encode(text), [BYE])
+    if retention is None:
+        assert isinstance(bridge, BridgeRefusal)
+        assert bridge.reason is BridgeReason.HISTORY_REWRITTEN
+        assert "auto_drop_analysis=False" in bridge.detail
+    else:
+        assert isinstance(bridge, Bridge)
+        suffix = bridge.tokens.token_ids[len(prompt) + len(renderer.tokenizer.encode(text)) :]
+        assert renderer.tokenizer.decode(suffix) == "<|start|>user<|message|>Bye<|end|><|start|>assistant"
 
 
 def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:

@@ -75,6 +75,41 @@ def _kimi(calls: Sequence[Call]) -> str:
     return f"<|tool_calls_section_begin|>{''.join(texts)}<|tool_calls_section_end|>"
 
 
+def _kimi_k3(calls: Sequence[Call]) -> str:
+    kinds = {bool: "boolean", type(None): "null", int: "number", float: "number", str: "string", dict: "object"}
+    texts = []
+    for number, call in enumerate(calls, 1):
+        pairs = zip(_unquoted(call), call.arguments.values(), strict=True)
+        arguments = [
+            f'<|open|>argument key="{_attribute(key)}" type="{kinds.get(type(value), "array")}"<|sep|>{text}'
+            "<|close|>argument<|sep|>"
+            for (key, text), value in pairs
+        ]
+        opener = f'<|open|>call tool="{_attribute(call.name)}" index="{number}"<|sep|>'
+        texts.append(f"{opener}{''.join(arguments)}<|close|>call<|sep|>")
+    return f"<|open|>tools<|sep|>{''.join(texts)}<|close|>tools<|sep|>"
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;")
+
+
+def _inkling(calls: Sequence[Call]) -> str:
+    bodies = (_dump({"name": call.name, "args": dict(call.arguments)}) for call in calls)
+    names = (call.name for call in calls)
+    pairs = zip(names, bodies, strict=True)
+    return "<|message_model|>".join(f"{name}<|content_invoke_tool_json|>{body}<|end_message|>" for name, body in pairs)
+
+
+def _atem(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        parameters = [f'<atem:parameter name="{key}">{text}</atem:parameter>\n' for key, text in _unquoted(call)]
+        block = f'<atem:function_calls>\n<atem:invoke name="{call.name}">\n{"".join(parameters)}</atem:invoke>\n'
+        texts.append(f" to={call.name}<|message|>{block}</atem:function_calls><|eom|>")
+    return "<|start|>assistant".join(texts)
+
+
 def _deepseek_v3(calls: Sequence[Call]) -> str:
     bodies = [f"function<｜tool▁sep｜>{call.name}\n```json\n{_dump(call.arguments)}\n```" for call in calls]
     return _deepseek_section("\n", bodies)
@@ -138,6 +173,25 @@ def _step3(calls: Sequence[Call]) -> str:
         body = f'<steptml:invoke name="{call.name}">{"".join(values)}</steptml:invoke>'
         texts.append(f"<｜tool_call_begin｜>function<｜tool_sep｜>{body}<｜tool_call_end｜>")
     return f"<｜tool_calls_begin｜>{''.join(texts)}<｜tool_calls_end｜>"
+
+
+def _minicpm(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        values = []
+        for key, text in _unquoted(call):
+            quoted = isinstance(call.arguments[key], str) and any(character in text for character in "<&\n")
+            values.append(f'<param name="{key}">{f"<![CDATA[{text}]]>" if quoted else text}</param>')
+        texts.append(f'<function name="{call.name}">{"".join(values)}</function>')
+    return "\n".join(texts)
+
+
+def _dots(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        values = [f'<parameter name="{key}">{text}</parameter>' for key, text in _unquoted(call)]
+        texts.append(f'<dots_function_call><invoke name="{call.name}">{"".join(values)}</invoke></dots_function_call>')
+    return "".join(texts)
 
 
 def _braces(value: Any, quote: str) -> str:
@@ -221,6 +275,9 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "hy3": lambda calls: _hy3(calls, ":opensource"),
     "hy3_plain": lambda calls: _hy3(calls, ""),
     "kimi": _kimi,
+    "kimi_k3": _kimi_k3,
+    "inkling": _inkling,
+    "atem": _atem,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
     "deepseek_v32": lambda calls: _dsml(calls, "function_calls"),
@@ -236,6 +293,8 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "phi4_mini": _list_of("functools", ""),
     "minimax_m3": _minimax_m3,
     "step3": _step3,
+    "minicpm": _minicpm,
+    "dots": _dots,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),
     "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
     "apertus": _apertus,

@@ -75,18 +75,28 @@ HUB = {
 """A real model for each tool-call format with a vocabulary to test with."""
 
 TEMPLATE_ONLY = {
-    "lfm2": "lfm2",
-    "deepseek_v32": "deepseek-v3.2",
-    "deepseek_v4": "deepseek-v4",
-    "hy3": "hy3",
-    "minimax_m3": "minimax-m3",
+    "apertus": "llamacpp__Apertus-8B-Instruct",
+    "atem": "llamacpp__muse-glimmer",
+    "kimi_k3": "llamacpp__Kimi-K3",
+    "command": "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "command_r": "llamacpp__CohereForAI-c4ai-command-r-plus-tool_use",
+    "gigachat": "llamacpp__GigaChat3.1-10B-A1.8B",
+    "granite": "llamacpp__ibm-granite-granite-3.3-2B-Instruct",
+    "jamba": "llamacpp__Apriel-1.6-15b-Thinker-fixed",
+    "lfm2": "llamacpp__LFM2.5-8B-A1B",
+    "mistral_list": "llamacpp__mistralai-Mistral-Nemo-Instruct-2407",
+    "phi4_mini": "llamacpp__fireworks-ai-llama-3-firefunction-v2",
+    "deepseek_v32": "llamacpp__deepseek-ai-DeepSeek-V3.2",
+    "deepseek_v4": "llamacpp__deepseek-ai-DeepSeek-V4",
+    "hy3": "llamacpp__tencent-Hy3",
+    "minimax_m3": "llamacpp__MiniMax-M3",
+    "minicpm": "llamacpp__openbmb-MiniCPM5-1B",
 }
-"""A template for each tool-call format with a template to test with, but without a vocabulary."""
+"""A template of the corpus for each tool-call format that has one, but no vocabulary to test with."""
 
 UNSEEN = {
-    *("deepseek_v41", "hy3_plain", "step3", "functiongemma"),
-    *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
-    *("apertus", "gigachat", "olmo", "pythonic", "xlam"),
+    *("deepseek_v41", "hy3_plain", "step3", "functiongemma", "dots"),
+    *("inkling", "olmo", "pythonic", "xlam"),
 }
 """The tool-call formats without a template to test with."""
 
@@ -101,6 +111,19 @@ OWN: dict[str, tuple[str, ...]] = {
     "qwen_xml": (
         "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",
         "<tool_call>\n<function=a>\n<parameter=x>\n1\n</tool_call>",
+        "Look:\n<function=search>\n<parameter=query>\né\n</parameter>\n</function>\n</tool_call>\nThen.",
+        "<function=search</function><function=search><|stop|><function=unknown></function>",
+        "<function=search>\n</function>" + " " * 300 + "<function=" + "a" * 300,
+        "<tool_call><function=a></function>\n<function=b></function></tool_call><function=search>",
+    ),
+    "minicpm": (
+        '<function name="a"><param name="x"><![CDATA[</param></function>é]]></param></function>Then.',
+        '<functionname="a"><paramname="x">1</param></function><function name="a"><param name="x"><![CDATA[</function>',
+        '<function name="a"><param name="x"><![CDATA[a<|stop|>]]></param></function>',
+    ),
+    "dots": (
+        '<dots_function_call><invoke name="a"></invoke>\n<invoke name="b"></invoke></dots_function_call>é',
+        '<dots_function_call>{"name": "a", "arguments": {"x": 1}}</dots_function_call><dots_function_call>é',
     ),
     "seed_xml": ("<seed:tool_call><function=a><parameter=x>1</parameter></function></seed:tool_call><seed:tool_call>",),
     "glm": (
@@ -111,6 +134,21 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
         "<|tool_calls_section_begin|> \n <|tool_call_begin|>a:1<|tool_calls_section_end|>Then.",
         "<|tool_calls_section_begin|>é<|tool_call_begin|>a<|tool_call_end|> é <|tool_calls_section_end|>",
+    ),
+    "kimi_k3": (
+        '<|open|>tools<|sep|><|open|>call tool="a" index="1"<|sep|><|open|>argument key="é" type="null"<|sep|>null',
+        "<|open|>tools<|sep|><|open|>call<|close|>call<|sep|>é<|close|>tools<|sep|>é",
+        '<|open|>call tool="a"<|sep|><|close|>call<|sep|>',
+    ),
+    "inkling": (
+        "é<|end_message|>é<|content_text|>a<|content_thinking|>é",
+        '<|content_thinking|>é<|content_invoke_tool_json|>{"name":"a<|message_model|>',
+        "<|message_model|><|message_model|><|end_message|><|stop|>é",
+    ),
+    "atem": (
+        " to=self<|message|>é<|start|>tool x<|message|>é<|eom|>",
+        '<|start|>assistant to=a<|message|><atem:function_calls><atem:invoke name="a"><|stop|>é',
+        " to=a<|message|><|message|><|eom|><|start|>",
     ),
     "deepseek_v3": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{}\n```<｜tool▁calls▁end｜>",
@@ -251,6 +289,14 @@ def turn(key: str, reasoning: str, content: str, calls: str) -> str:
         messages = [("analysis", reasoning), ("final", content)]
         blocks = [f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages if text]
         return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
+    if key == "inkling":
+        segments = [("thinking", reasoning), ("text", content)]
+        blocks = [f"<|content_{kind}|>{text}<|end_message|>" for kind, text in segments if text]
+        return "<|message_model|>".join([*blocks, *([calls] if calls else [])])
+    if key == "atem":
+        messages = [("self", reasoning), ("user", content)]
+        blocks = [f" to={recipient}<|message|>{text}<|eom|>" for recipient, text in messages if text]
+        return "<|start|>assistant".join([*blocks, *([calls] if calls else [])])
     return (f"<think>\n{reasoning}\n</think>\n\n" if reasoning else "") + content + ("\n" * bool(content)) + calls
 
 
@@ -335,7 +381,7 @@ def grammar_of(key: str, *, trims: bool = False) -> Grammar:
     return Grammar(
         header="<|turn|>assistant\n",
         lead="\n",
-        reasoning=None if key == "harmony" else reasoning,
+        reasoning=None if key in ("harmony", "inkling", "atem") else reasoning,
         content=Edges(left=trimmed, right=trimmed),
         content_before_calls=Edges(trail="\n", left=trimmed, right=trimmed),
         tools=key,
@@ -434,9 +480,12 @@ def assert_accounted(reading: Reading, count: int) -> None:
     )
     assert _joined(reading.events, ContentDelta) == response.content
     assert _joined(reading.events, ReasoningDelta) == (response.reasoning_content or "")
+    block = ""
     for number, call in enumerate(response.tool_calls):
         deltas = [event.text for event in reading.events if isinstance(event, ToolCallDelta) and event.number == number]
-        assert call.raw == "".join(deltas)
+        # The text of several calls between two markers has the number of the first one.
+        block = "".join(deltas) or block
+        assert call.raw == block or (call.raw in block and len(response.tool_calls) > 1)
         names, arguments = followed_calls(reading.events)[number]
         if call.status is ToolCallParseStatus.OK:
             assert names in ([], [call.name])

@@ -6,9 +6,12 @@ recorded case is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from renderers.core.completions import ToolCallParseStatus
 
 if TYPE_CHECKING:
     from tests.support.normalise import AssistantTurn
@@ -52,7 +55,104 @@ def _keys(turn: AssistantTurn) -> list[tuple[str, list[str]]]:
     return [(name, sorted(arguments)) for name, arguments in turn.tool_calls]
 
 
+def _calls_unknown_tool(outcome: Outcome) -> bool:
+    return any(call.status is ToolCallParseStatus.UNKNOWN_TOOL for call in outcome.parsed.tool_calls)
+
+
+def _keeps_markers(outcome: Outcome) -> bool:
+    text = outcome.actual.content
+    return "think>" in text and text.replace("<think>", "").replace("</think>", "").strip() == outcome.expected.content
+
+
+def _keeps_text_beside_calls(outcome: Outcome) -> bool:
+    actual, expected = outcome.actual, outcome.expected
+    return bool(actual.content) and not expected.content and actual.tool_calls == expected.tool_calls
+
+
+def _differs_in_spaces(outcome: Outcome) -> bool:
+    actual, expected = outcome.actual, outcome.expected
+    return (actual.content.split(), actual.tool_calls) == (expected.content.split(), expected.tool_calls)
+
+
+TAGGED_REASONS: tuple[Reason, ...] = (
+    Reason(
+        key="citations",
+        text="The marks of citations, `<co>` and `</co: …>`, are text of the model and stay in the message. vLLM takes "
+        "them out.",
+        holds=lambda outcome: re.sub(r"</?co[^>]*>", "", outcome.actual.content) == outcome.expected.content,
+        formats=("cohere",),
+    ),
+    Reason(
+        key="types without a schema",
+        text="Without a schema, text that is JSON is a JSON value, as the templates write it. vLLM returns strings. "
+        "Numbers keep their form.",
+        holds=_differs_in_types,
+        formats=("gemma4", "minimax_m2", "step3"),
+    ),
+    Reason(
+        key="unknown tools",
+        text="A call of a tool that is not in the prompt has the status `unknown_tool`. vLLM drops it, leaves it in "
+        "the content, or replaces the name.",
+        holds=_calls_unknown_tool,
+        formats=("minimax_m2", "minicpm5", "dots"),
+    ),
+    Reason(
+        key="markers after reasoning",
+        text="A marker of reasoning after the end of the reasoning is text. vLLM removes it.",
+        holds=_keeps_markers,
+        formats=("qwen3_xml", "step3p5"),
+    ),
+    Reason(
+        key="tag without an end",
+        text="A line break or another tag ends a name in a tag without an end. vLLM's name contains the next tag.",
+        holds=lambda outcome: any("<" in name for name, _ in outcome.expected.tool_calls),
+        formats=("qwen3_xml",),
+    ),
+    Reason(
+        key="space after calls",
+        text="Whitespace between calls and the text after them is padding.",
+        holds=_differs_in_spaces,
+        formats=("step3",),
+    ),
+    Reason(
+        key="call outside of a section",
+        text="A call without the markers around all calls is read. vLLM leaves it in the content.",
+        holds=_reads_more_calls,
+        formats=("step3",),
+    ),
+    Reason(
+        key="text beside calls",
+        text="Text before and after calls is content. vLLM drops it.",
+        holds=_keeps_text_beside_calls,
+        formats=("minicpm5",),
+    ),
+    Reason(
+        key="undeclared parameters",
+        text="Parameters are returned as the model wrote them, whether the tool has them or not, and the last one of "
+        "a name counts. vLLM renames, unwraps or drops them, or leaves the call in the content.",
+        holds=lambda outcome: all(call.status is ToolCallParseStatus.OK for call in outcome.parsed.tool_calls),
+        formats=("minicpm5",),
+    ),
+    Reason(
+        key="dots text",
+        text="A block without a call is a broken call. A closing marker without an opening marker, and the beginning "
+        "of a marker, are text.",
+        holds=lambda outcome: (
+            [name for name, _ in outcome.actual.tool_calls if name] == [name for name, _ in outcome.expected.tool_calls]
+        ),
+        formats=("dots",),
+    ),
+    Reason(
+        key="reasoning that is not closed",
+        text="Reasoning that is not closed is reasoning, whether thinking is requested or not.",
+        holds=lambda outcome: outcome.actual.reasoning_content == outcome.expected.content,
+        formats=("ling3",),
+    ),
+)
+"""The reasons for formats with tags, and for Gemma."""
+
 REASONS: tuple[Reason, ...] = (
+    *TAGGED_REASONS,
     Reason(
         key="harmony-headers",
         text="A header that no marker ends is skipped, with its reason. vLLM returns it as text of the answer.",

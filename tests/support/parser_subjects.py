@@ -81,7 +81,7 @@ SUBJECTS: dict[str, Subject] = {
     "internlm2": _named("internlm", "<|action_start|>", "<|action_end|>", "<|plugin|>"),
     "jamba": _named("jamba", "<tool_calls>", "</tool_calls>"),
     "kimi_k2": Subject(model="moonshotai/Kimi-K2.5"),
-    "kimi_k3": Subject(model="moonshotai/Kimi-K3"),
+    "kimi_k3": Subject(template="llamacpp__Kimi-K3"),
     "lfm2": Subject(template="llamacpp__LFM2-8B-A1B"),
     "ling3": _named("ling3", "<think>", "</think>", "<tool_call>", "</tool_call>", reasoning_parser="ling3"),
     "llama3_json": Subject(model="meta-llama/Llama-3.1-8B-Instruct"),

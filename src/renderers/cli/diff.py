@@ -28,6 +28,7 @@ class Side(NamedTuple):
     conversation: Conversation
     arguments: dict[str, Any]
     template: str
+    """The source of the template, or the digest of another program."""
     rendered: RenderedTokens
     trace: Trace
     token_texts: list[str]
@@ -114,8 +115,15 @@ def _render(
     rendered = renderer.render(conversation.messages, process_multimodal=False, **inputs)
     trace = renderer.trace(conversation.messages, **inputs)
     texts = [renderer.tokenizer.decode([token]) for token in rendered.token_ids]
-    template = renderer.template(tools=bool(conversation.tools)).source
-    return Side(model, conversation, arguments, template, rendered, trace, texts)
+    return Side(model, conversation, arguments, _definition(renderer, conversation), rendered, trace, texts)
+
+
+def _definition(renderer: ChatRenderer, conversation: Conversation) -> str:
+    """Return the source of the chat template, or the digest of another program."""
+    try:
+        return renderer.template(tools=bool(conversation.tools)).source
+    except TypeError:
+        return renderer.resolution.template_digest
 
 
 def compare(first: Side, second: Side) -> Comparison:

@@ -54,6 +54,7 @@ _DEEPSEEK_R1 = _deepseek(
     """),
     templates=("56a1447ad31926fd", "dd2675619a64a449"),
     syntax="deepseek_v3",
+    program_without_template="deepseek-r1",
     normalisations=("drops_reasoning", "drops_calls"),
 )
 
@@ -96,6 +97,7 @@ _DEEPSEEK_V32 = _deepseek(
     switches=_THINKING,
     retains=(RetentionRule("thinking", False, "all"), WITHOUT_THINKING),
     syntax="deepseek_v32",
+    program="deepseek-v3.2",
 )
 
 _DEEPSEEK_V4 = _deepseek(
@@ -114,7 +116,6 @@ _DEEPSEEK_V4 = _deepseek(
     """,
     names=("deepseek-ai/DeepSeek-V4-Flash-0731",),
     templates=("aec3d906bce80d43", "7bd4fbdf0c06cd73"),
-    verified="template",
     switches=(
         flag("enable_thinking", False),
         flag("drop_thinking", True),
@@ -125,10 +126,32 @@ _DEEPSEEK_V4 = _deepseek(
     program="deepseek-v4",
 )
 
+_DEEPSEEK_V41 = _deepseek(
+    key="deepseek-v4.1",
+    class_name="DeepSeekV41",
+    format="""
+    <｜begin▁of▁sentence｜><｜System｜>{effort}{system and tools}, then as deepseek-v4
+    system     <｜System｜>{content}, also between turns
+    call       \\n\\n<｜DSML｜ calls>\\n, <｜DSML｜ invoke name="{name}">\\n,
+               <｜DSML｜ parameter name="{key}" string="true">{value}</｜DSML｜ parameter>\\n for each argument, or
+               string="false" and JSON, </｜DSML｜ invoke>\\n, </｜DSML｜ calls>
+    """,
+    verified="none",
+    switches=(
+        flag("enable_thinking", False),
+        flag("drop_thinking", True),
+        TemplateSwitch("reasoning_effort", ("low", "high", "xhigh", "max"), "high"),
+    ),
+    retains=(*keeps_all_if("drop_thinking", False), WITHOUT_THINKING),
+    syntax="deepseek_v41",
+    program="deepseek-v4.1",
+)
+
 RECORDS = (
     _DEEPSEEK_V3,
     _DEEPSEEK_R1,
     _DEEPSEEK_V31,
     _DEEPSEEK_V32,
     _DEEPSEEK_V4,
+    _DEEPSEEK_V41,
 )

@@ -106,6 +106,8 @@ class Family:
     """How completions differ from the turns that the templates write."""
     program: str | None = None
     """The key of the program that replaces the template. None if the template is correct."""
+    program_without_template: str | None = None
+    """The key of the program for models without a template. Models with one use their template."""
     content_tokens: ContentTokens = "template"
     """How special tokens in messages are encoded by default: `text` if the vendor's encoder does so."""
     normalisations: tuple[str, ...] = ()

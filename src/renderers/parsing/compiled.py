@@ -36,13 +36,14 @@ class CompiledGrammar:
         mark, stops = marker_text.mark, marker_text.stops
         self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        others = tool_format.other_sections if tool_format and grammar.section else ()
-        sections = (grammar.section, *others) if grammar.section else ()
+        other_sections = tool_format.other_sections if tool_format else ()
+        sections = (grammar.section, *other_sections) if grammar.section else ()
         self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
         """The markers that open a section of calls, and the marker that closes each."""
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.call = mark(grammar.call[0]) if grammar.call else ""
         self.response, self.response_end = map(mark, grammar.response or _NO_MARKERS)
+        self.turn_end = mark(grammar.end)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.openings = tuple(map(mark, tool_format.openings)) if tool_format else ()
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end, self.response)))
@@ -50,6 +51,9 @@ class CompiledGrammar:
         self.answer_starts = (*filter(None, [self.response]), *self.openings)
         """The texts that a turn can go on with after reasoning, except for the markers of calls."""
         pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
+        self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
+        self.call_closers = frozenset(closer for _, closer in pairs)
+        self.quote, self.quote_end = map(mark, (tool_format.quotes if tool_format else None) or _NO_MARKERS)
         openers = [opener for opener, _ in pairs]
         # A call outside of a section is a call only if its marker is a token or contains one.
         alone = [opener for opener in openers if not self.section or MARKER_CHARACTERS.search(opener)]
@@ -65,31 +69,34 @@ class CompiledGrammar:
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
         thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
-        in_content = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *in_content)
-        self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
+        content_tokens = [self.turn_end, *map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *content_tokens)
+        closers = {*self.content_markers.markers, self.response_end} - {self.turn_end}
+        self.response_markers = MarkerSet.of(*closers)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
+        self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, self.unmarked)
+        """Within content in which a call without markers can begin."""
         self.section_ends = frozenset(self.section_closers.values())
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
         # The text of a list is searched as a whole, whatever ids are in it.
         unknown = UNKNOWN if self.layout is TurnLayout.MARKERS else ""
         next_calls = openers if tool_format and tool_format.separates_calls else []
+        in_call = *stops, unknown, self.quote, *self.section_ends
         self.call_ends = {
-            opener: (
-                closer,
-                MarkerSet.of(*stops, unknown, *([closer, *next_calls] if closer else openers), *self.section_ends),
-            )
-            for opener, closer in pairs
+            opener: (closer, MarkerSet.of(*in_call, *([closer, *next_calls] if closer else openers)))
+            for opener, closer in (*pairs, *([(self.unmarked, unmarked_end)] if self.unmarked else ()))
         }
         """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
+        self.quoted_markers = MarkerSet.of(*stops, unknown, self.quote_end)
+        """Within quotes in a call."""
         self.stop_markers = MarkerSet.of(*stops)
         self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
         """The beginnings of turns in the latest prompts, by their byte text."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
-        inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
+        inner = self.inner if self.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS) else ()
         in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
-        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, *inner)
+        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, self.quote_end, *inner)
         """The markers that can end a call or the turn."""
         texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
         plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))
@@ -97,7 +104,8 @@ class CompiledGrammar:
             ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,), plain=plain
         )
         ends = grammar.content, grammar.content_before_calls
-        plain = PlainTokens(texts, markers=self.response_markers, ends=ends)
+        in_content = MarkerSet.of(*self.response_markers.markers, self.unmarked)
+        plain = PlainTokens(texts, markers=in_content, ends=ends)
         self.content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
         """Content without padding before it."""
         self.plain_in_calls = PlainTokens(texts, markers=self._ends)
@@ -128,7 +136,8 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
     tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
     inner = tool_format.inner if tool_format else ()
-    pairs = grammar.section or (), grammar.response or (), *call_markers(grammar)
+    tags = (tool_format.unmarked or (), tool_format.quotes or ()) if tool_format else ()
+    pairs = (grammar.end,), grammar.section or (), grammar.response or (), *call_markers(grammar), *tags
     return frozenset({*reasoning, *inner, *(marker for pair in pairs for marker in pair)}) - {""}
 
 

@@ -94,6 +94,8 @@ class Grammar:
     """The edges of content before tool calls."""
     response: MarkerPair | None = None
     """The markers around content."""
+    end: str = ""
+    """The text that ends a turn before its stop token, if there are markers around content."""
     tools: str | None = None
     """The key of the tool format."""
     section: MarkerPair | None = None
@@ -135,7 +137,7 @@ NO_OVERRIDES = ParserOverrides()
 def apply_variants(grammar: Grammar, variants: CompletionVariants, *, tools: str | None = None) -> Grammar:
     """Return a grammar of completions that differ from the turns of a template.
 
-    `tools` is the key of the tool format of a model with a template that writes no calls.
+    `tools` is the key of the tool format of models with a template that writes no calls.
 
     >>> apply_variants(Grammar(), CompletionVariants(keeps_text=True)).keeps_text
     True

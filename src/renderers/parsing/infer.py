@@ -54,6 +54,7 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
         header=header,
         lead=_lead(turns, calls, header),
         content=_content(turns, response),
+        end=_end(turns, response),
         assumes_reasoning=opens_reasoning and tool_format is not None and tool_format.assumes_prompt,
     )
 
@@ -104,6 +105,8 @@ def _unrendered_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasonin
 
 
 _OPENING, _CLOSING = re.compile("start|begin|open", re.IGNORECASE), re.compile("end|close|/", re.IGNORECASE)
+_OF_MESSAGES = TurnLayout.MESSAGES, TurnLayout.SEGMENTS
+"""The layouts in which a marker within calls identifies the format."""
 _LEXEMES_OF_MARKERS = 1, 3
 """The numbers of lexemes that a marker around content can have, as in `<answer>` and `<|open|>response<|sep|>`."""
 
@@ -134,6 +137,14 @@ def _content(turns: TurnFormat, response: MarkerPair | None) -> Edges:
     trail = _if_blank(after.partition(closer)[0]) if closer and closer in after else ""
     lead = _if_blank(before.rpartition(response[0])[2]) if response else ""
     return replace(trimmed, lead=lead, trail=trail)
+
+
+def _end(turns: TurnFormat, response: MarkerPair | None) -> str:
+    """Return the text between the marker after content and the end token."""
+    if response is None:
+        return ""
+    after = RenderedTurn.of(turns, PROBE_CONTENT).trace.text.rpartition(PROBE_CONTENT)[2].partition(response[1])[2]
+    return (after.partition(turns.end_token)[0] if turns.end_token else after).strip()
 
 
 def _header(turns: TurnFormat, prompts: Sequence[str], markers: set[str]) -> str:
@@ -228,7 +239,7 @@ def _candidates(
     text, formats = turn.trace.text, TOOL_FORMATS.values()
     own = {
         tool_format: (*(tool_format.section or ()), *(tool_format.call or ()))
-        or (tool_format.inner[:1] if tool_format.layout is TurnLayout.MESSAGES else ())
+        or (tool_format.inner[:1] if tool_format.layout in _OF_MESSAGES else ())
         for tool_format in formats
     }
     for tool_format in formats:

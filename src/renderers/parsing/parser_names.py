@@ -39,6 +39,7 @@ class ReasoningParser:
 
 _TOOL_NAMES = {
     "apertus": ("apertus2509",),
+    "atem": ("muse_glimmer", "muse"),
     "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
     "deepseek_v31": ("deepseekv31",),
@@ -54,6 +55,7 @@ _TOOL_NAMES = {
     "jamba": ("hunyuan_a13b", "hunyuan"),
     "kimi": ("kimi_k2",),
     "llama": ("llama3_json", "llama4_json", "llama3"),
+    "minicpm": ("minicpm5",),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
     "olmo": ("olmo3",),
@@ -98,12 +100,13 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"): ("plamo3",),
     ("<ifm|think>", "</ifm|think>"): ("k2_horizon",),
     ("◁think▷", "◁/think▷"): ("kimi",),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"): ("kimi_k3",),
 }
 
 _RESPONSES = dict.fromkeys(("hunyuan_a13b", "hunyuan"), ("<answer>", "</answer>"))
 """The markers around content, by the names of reasoning parsers."""
 
-_MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss")}
+_MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss"), "inkling": ("inkling",), "atem": ("muse_glimmer", "muse")}
 """The names for formats in which reasoning is a message of the turn, by tool format."""
 
 REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(

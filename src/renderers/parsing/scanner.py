@@ -25,8 +25,11 @@ from renderers.parsing.emitter import Emitter, Field, skipped_because
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
+from renderers.parsing.tool_formats.base import TAG_TEXT, Payload
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
+_LONGEST_TAG = 256
+"""The number of bytes in which the name of a call without markers is searched for."""
 _TEXT_AFTER_STOP = Field(skipped_because("after the stop token"))
 
 State = Callable[[bool], bool]
@@ -146,6 +149,10 @@ class MarkerScanner(Scanner):
     closing: tuple[str, MarkerSet]
     """The marker that closes the call, and the markers to search for in it."""
 
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
+        super().__init__(compiled, tools, prefill=prefill)
+        self._finds_unmarked_calls = bool(compiled.unmarked and self.calls.schemas.names)
+
     def in_start(self, final: bool) -> bool:
         """Read whitespace, a header, and the marker that opens reasoning, if the turn begins with these."""
         buffer, compiled = self.buffer, self.compiled
@@ -230,15 +237,20 @@ class MarkerScanner(Scanner):
 
     def _in_content(self, final: bool) -> bool:
         compiled, grammar = self.compiled, self.compiled.grammar
-        markers = compiled.response_markers if self._in_response else compiled.content_markers
+        if self._in_response:
+            markers = compiled.response_markers
+        else:
+            markers = compiled.unmarked_markers if self._finds_unmarked_calls else compiled.content_markers
         position, marker = self.next_marker(markers, final, grammar.content)
         if not marker:
             return False
+        if marker == compiled.unmarked:
+            return self._begin_unmarked_call(position, marker, final)
         if marker == compiled.think:
             self._begin_later_reasoning(position, marker)
             return True
         if marker not in compiled.call_openers:
-            if marker in (compiled.response, compiled.response_end):
+            if marker in (compiled.response, compiled.response_end, compiled.turn_end):
                 self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
                 if marker == compiled.response:
                     self._begin_response()
@@ -284,10 +296,19 @@ class MarkerScanner(Scanner):
             if final:
                 calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
+        if marker == compiled.quote:
+            self.emitter.emit_text_to(position + len(marker), closed=None, flush=True)
+            self.current = self._in_quoted
+            return True
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if marker == closer:
             calls.end(position + len(marker))
-            self._begin_section() if calls.section else self.begin_content(compiled.after_calls)
+            if calls.section:
+                self._begin_section()
+            elif self.closing is compiled.call_ends.get(compiled.unmarked):
+                self.begin(self._after_unmarked_call, compiled.after_calls._replace(plain=None))
+            else:
+                self.begin_content(compiled.after_calls)
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             # The marker belongs to the section: it ends it, or begins another call.
@@ -299,6 +320,55 @@ class MarkerScanner(Scanner):
             # The next call or the stop token ends the call.
             calls.end(position)
             self.begin_content(compiled.after_calls)
+        return True
+
+    def _begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
+        """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
+        buffer, marker_text, tool_format = self.buffer, self.compiled.marker_text, self.compiled.tool_format
+        assert tool_format is not None
+        text = buffer.byte_text[position : position + _LONGEST_TAG]
+        head = tool_format.read_head(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
+        if head.name is None and not final and len(text) < _LONGEST_TAG and TAG_TEXT.fullmatch(text, len(tag)):
+            self.emitter.emit_text_to(position, closed=None)
+            return False
+        if head.name not in self.calls.schemas:
+            self.emitter.emit_text_to(position + len(tag), closed=None, flush=True)
+            return True
+        self.emitter.emit_text_to(position, closed=self.compiled.grammar.content_before_calls)
+        self.closing = self.compiled.call_ends[tag]
+        self.calls.begin(position, position + len(tag), prefix=tag)
+        self.current = self._in_call
+        return True
+
+    def _after_unmarked_call(self, final: bool) -> bool:
+        """Read the closing marker of a call without an opening marker, if there is one."""
+        buffer, compiled = self.buffer, self.compiled
+        position = buffer.skip_spaces(MOST_TRIMMED)
+        for closer in compiled.call_closers:
+            if buffer.byte_text.startswith(closer, position):
+                self.emitter.read_markers_to(position + len(closer))
+                self.begin_content(compiled.after_calls)
+                return True
+        rest = buffer.byte_text[position:]
+        if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in compiled.call_closers):
+            return False
+        self.begin_content(compiled.after_calls)
+        return True
+
+    def _in_quoted(self, final: bool) -> bool:
+        """Read a value of a call within quotes."""
+        position, marker = self.next_marker(self.compiled.quoted_markers, final)
+        if not marker:
+            if final:
+                self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+            return False
+        if marker == self.compiled.quote_end:
+            self.emitter.emit_text_to(position + len(marker), closed=None, flush=True)
+            self.current = self._in_call
+        else:
+            self.emitter.emit_text_to(position, closed=NO_EDGES)
+            self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+            self.stop_at(marker, position)
         return True
 
     def begin_content(self, field: Field) -> None:

@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol
 
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
+from renderers.programs.deepseek_r1 import DeepSeekR1Program
+from renderers.programs.deepseek_v4 import DeepSeekV4Program
+from renderers.programs.deepseek_v32 import DeepSeekV32Program
 from renderers.programs.harmony import HarmonyProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
@@ -58,11 +61,14 @@ def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
     return dataclasses.replace(build_template_program(request), sorts_tools=True)
 
 
-def build_harmony_program(_: ProgramRequest) -> HarmonyProgram:
-    """Build the program of Harmony, which depends on no option."""
-    return HarmonyProgram()
-
-
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
-    {"template": build_template_program, "sorted_tools": build_sorting_program, "harmony": build_harmony_program}
+    {
+        "template": build_template_program,
+        "sorted_tools": build_sorting_program,
+        "harmony": lambda _: HarmonyProgram(),
+        "deepseek-r1": lambda _: DeepSeekR1Program(),
+        "deepseek-v3.2": lambda _: DeepSeekV32Program(),
+        "deepseek-v4": lambda _: DeepSeekV4Program(),
+        "deepseek-v4.1": lambda _: DeepSeekV4Program(has_system_token=True),
+    }
 )

@@ -10,7 +10,7 @@ import bisect
 import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import span_channel
@@ -108,7 +108,7 @@ def _apply_conventions(turn: _Turn, conventions: SamplingConventions, text: str)
     if conventions.prompted is not None:
         matches = re.finditer(conventions.prompted, text[turn.start : turn.end])
         prompted = tuple((turn.start + match.start(), turn.start + match.end()) for match in matches)
-        turn = turn._replace(prompted=prompted)
+        turn = turn._replace(prompted=turn.prompted + prompted)
     return turn
 
 
@@ -253,7 +253,15 @@ class _TurnFinder:
         place = TurnPlace(self._last_body_end(first), own_start, body, own_end, role)
         header = header_end(self._text, place, headers)
         last = header if last_body is None else max(last_body, header)
-        return _Turn(own_start, header, self._end(last, max(own_end, last), last_own + 1))
+        end = self._end(last, max(own_end, last), last_own + 1)
+        return _Turn(own_start, header, end, tuple(self._inner_prompts(header, end, headers)))
+
+    def _inner_prompts(self, start: int, end: int, headers: tuple[TurnHeader, ...]) -> Iterator[tuple[int, int]]:
+        """Yield the generation prompts after stop tokens within a turn, as between two calls of gpt-oss."""
+        prompt = headers[0].generation_prompt if headers else ""
+        pattern = compile_alternation(frozenset(token + prompt for token in self._stop_tokens)) if prompt else None
+        for match in pattern.finditer(self._text, start, end) if pattern else ():
+            yield match.end() - len(prompt), match.end()
 
     def _last_body_end(self, before: int) -> int:
         for number in range(before - 1, -1, -1):

@@ -42,3 +42,12 @@ class DeepSeekV4RendererConfig(BaseRendererConfig, family="deepseek-v4"):
     enable_thinking: bool = option(False, "True enables reasoning.")
     drop_thinking: bool = option(True, "False keeps the reasoning of all turns.")
     reasoning_effort: Literal["low", "high", "max"] = option("low", "The requested amount of reasoning.")
+
+
+class DeepSeekV41RendererConfig(BaseRendererConfig, family="deepseek-v4.1"):
+    """DeepSeek-V4.1."""
+
+    name: Literal["deepseek-v4.1"] = "deepseek-v4.1"
+    enable_thinking: bool = option(False, "True enables reasoning.")
+    drop_thinking: bool = option(True, "False keeps the reasoning of all turns.")
+    reasoning_effort: Literal["low", "high", "xhigh", "max"] = option("high", "The requested amount of reasoning.")

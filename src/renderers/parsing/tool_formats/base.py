@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
-from renderers.parsing.schema import ToolSchemas, read_value
+from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
 MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParseStatus.MISSING_NAME
@@ -85,6 +86,34 @@ class TurnLayout(enum.StrEnum):
     """As `LISTS`, and calls can have no markers: a whole turn, or all of it after the reasoning, is calls."""
     MESSAGES = "messages"
     """A turn is several messages, and a call is one of them."""
+    SEGMENTS = "segments"
+    """As `MESSAGES`, with markers and fields that the format defines."""
+
+
+class SegmentKind(enum.Enum):
+    """The field that a segment of a turn belongs to."""
+
+    REASONING = enum.auto()
+    CONTENT = enum.auto()
+    CALL = enum.auto()
+    OTHER = enum.auto()
+    """A segment of another role, which is skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The markers of the segments of a turn, in the layout `SEGMENTS`."""
+
+    starts: tuple[str, ...]
+    """The markers that begin a segment, and its header. They are optional."""
+    bodies: tuple[str, ...]
+    """The markers between the header and the body."""
+    ends: tuple[str, ...]
+    """The markers that end a segment. A stop token does too."""
+    kind_of: Callable[[str, str], SegmentKind]
+    """Return the field of a segment, by its header and the marker after it."""
+    separator: str = ""
+    """The text between the texts of two segments of the same field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +132,11 @@ class ToolFormat:
     """Markers that models write instead of those of a section. Calls between them are malformed."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
+    unmarked: MarkerPair | None = None
+    """The first and the last tag within a call. If the markers around them are missing, they are a call only if it
+    names a tool of the prompt."""
+    quotes: MarkerPair | None = None
+    """Markup around a value, within which no marker counts."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
@@ -124,6 +158,8 @@ class ToolFormat:
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
     read_head: Callable[[Payload], CallHead]
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
+    segments: Segments | None = None
+    """The segments of a turn, in the layout `SEGMENTS`."""
     find: Callable[[Payload], FoundCalls | None] | None = None
     """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
 
@@ -243,6 +279,22 @@ def call_of_values(
     return named_call(name, values, status)
 
 
+_WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
+"""The names that models give to a single parameter with all arguments in it."""
+_OBJECT = Schema.parse({"type": "object"})
+
+
+def unwrap_arguments(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
+    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
+    properties = schemas.properties(name)
+    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
+        return values
+    (inner,) = values.values()
+    if isinstance(inner, str):
+        inner, _ = read_value(inner, _OBJECT)
+    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
+
+
 class Tags(NamedTuple):
     """The markup of a call with tags around the values. The name and the keys are within tags."""
 
@@ -301,6 +353,14 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
 
 
+def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
+    """Find the calls in a payload with several. Each begins with the markup before its name."""
+    function = payload.mark(tags.function)
+    starts = [match.start() for match in re.finditer(re.escape(function), payload.byte_text)]
+    spans = list(itertools.pairwise([*starts, len(payload.byte_text)]))
+    return FoundCalls(spans) if len(spans) > 1 else None
+
+
 def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
     """Read the value from `start` on.
 
@@ -346,13 +406,13 @@ class _Tag(NamedTuple):
     """False if the tag has no end, so that a line break or another tag ends the text."""
 
 
-_TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
+TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
 """The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
 
 
 def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
     """Read the text in a tag, from its start to the end of the tag. None if its end is not known."""
-    match = _TAG_TEXT.match(byte_text, start)
+    match = TAG_TEXT.match(byte_text, start)
     assert match is not None
     end = byte_text.find(tag_end, start, match.end() + len(tag_end))
     if end >= 0:

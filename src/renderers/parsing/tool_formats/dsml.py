@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.schema import ToolSchemas, read_value
+from renderers.parsing.schema import read_value
 from renderers.parsing.tool_formats.base import (
     INVALID,
     MALFORMED,
@@ -35,14 +35,13 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
+    unwrap_arguments,
 )
 
 _DSML = "｜DSML｜"
 _NAME = re.compile(r'([^"\n]*)"\s*>')
 _KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
 """A key can contain quotes, as far as no text after one looks like the end of the tag."""
-_WRAPPERS = frozenset({"arguments", "input"})
-"""The names that models give to a single parameter with all arguments in it."""
 
 
 class _Parameter(NamedTuple):
@@ -81,7 +80,7 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
             status = status if is_json else INVALID
         else:
             values[key], _ = read_value(text, payload.schemas.parameter(name, key))
-    arguments = _unwrapped(values, name, payload.schemas)
+    arguments = unwrap_arguments(values, name, payload.schemas)
     if not well_formed or arguments is not values:
         status = MALFORMED
     return named_call(name, arguments, status)
@@ -116,17 +115,6 @@ def _json_or_text(text: str) -> tuple[Any, bool]:
         return read_json(text), True
     except JsonError:
         return text, False
-
-
-def _unwrapped(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
-    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
-    properties = schemas.properties(name)
-    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
-        return values
-    (inner,) = values.values()
-    if isinstance(inner, str):
-        inner, _ = _json_or_text(inner)
-    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
 
 
 def _read_head(payload: Payload) -> CallHead:

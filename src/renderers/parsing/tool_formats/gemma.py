@@ -170,6 +170,7 @@ GEMMA = ToolFormat(
     key="gemma",
     call=("<|tool_call>", "<tool_call|>"),
     inner=(_GEMMA_QUOTE,),
+    separates_calls=True,
     ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,

@@ -1,0 +1,146 @@
+"""`DeepSeekR1Program`: the format of DeepSeek R1, for repositories without a chat template.
+
+    <｜begin▁of▁sentence｜>{system}<｜User｜>{content}<｜Assistant｜>{content}<｜end▁of▁sentence｜>
+    <｜Assistant｜><think>\\n
+
+The first system messages are joined by blank lines, and later ones are written as user messages. The history has no
+reasoning: content is the text after the last `</think>`. The format has no place for tools.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
+from renderers.core.options import DEFAULT_DATE
+from renderers.core.spans import Path
+from renderers.core.text import digest_of
+from renderers.errors import TemplateRefusalError
+from renderers.programs.base import ProgramRun
+from renderers.programs.content_parts import content_pieces
+from renderers.programs.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
+from renderers.programs.pieces import Piece, run_pieces
+
+_CALLS, _CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+_CALL, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
+_SEPARATOR = "<｜tool▁sep｜>"
+_RESULTS, _RESULTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
+_RESULT, _RESULT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_FIELDS = frozenset("role content tool_calls function name arguments type text".split())
+
+
+@dataclass(frozen=True)
+class DeepSeekR1Program:
+    """The format of DeepSeek R1."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of("deepseek-r1 1")
+
+    def run(
+        self,
+        messages: list[JsonObject],
+        *,
+        tools: list[JsonObject] | None = None,  # noqa: ARG002 - the format has no place for tools
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],  # noqa: ARG002 - a part of the protocol
+        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
+    ) -> ProgramRun:
+        """Write the messages."""
+        pieces = [Piece(BOS), *_write(messages)]
+        if add_generation_prompt:
+            pieces.append(Piece(("" if messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n"))
+        return run_pieces(
+            pieces,
+            messages,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+        )
+
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
+        return ()
+
+    def mentions(self, name: str) -> bool:
+        return name in _FIELDS
+
+    @property
+    def literals(self) -> TemplateLiterals:
+        return TemplateLiterals(frozenset({THINK_END}), _ROLES)
+
+    @property
+    def text_uses(self) -> TextUses:
+        return PLAIN_USES
+
+    @property
+    def readable_fields(self) -> frozenset[str] | None:
+        return _FIELDS
+
+    def may_write(self, text: str) -> bool:
+        return text in (_CALLS, _CALLS_END, _CALL, _CALL_END, _SEPARATOR, THINK)
+
+    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002 - it reads none
+        return ()
+
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
+        return DEFAULT_DATE
+
+
+def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:
+    """Yield the text of all messages.
+
+    Raises:
+        MessageError: A message cannot be written.
+        TemplateRefusalError: The format has no place for a message.
+    """
+    roles = ["", *(message["role"] for message in messages), ""]
+    leads = True
+    for index, message in enumerate(messages):
+        previous, role, following = roles[index : index + 3]
+        leads = leads and role == "system"
+        match role:
+            case "system" | "user":
+                yield Piece(("\n\n" if index else "") if leads else USER, index)
+                yield from content_pieces(message, index)
+            case "assistant":
+                yield Piece("" if previous == "tool" else ASSISTANT, index)
+                yield from _answer_pieces(message, index)
+                yield from _call_pieces(message.get("tool_calls") or (), index)
+                yield Piece(EOS, index)
+            case "tool":
+                yield Piece(("" if previous == "tool" else _RESULTS) + _RESULT, index)
+                yield from content_pieces(message, index)
+                yield Piece(_RESULT_END + ("" if following == "tool" else _RESULTS_END), index)
+            case _:
+                fault = f"there is no role {role!r} in this format. The roles are {', '.join(sorted(_ROLES))}."
+                raise TemplateRefusalError(fault, message=index)
+
+
+def _answer_pieces(message: JsonObject, index: int) -> list[Piece]:
+    """Return the content of an assistant's message without the reasoning in it."""
+    pieces = content_pieces(message, index)
+    for number in reversed(range(len(pieces))):
+        _, found, answer = pieces[number].text.rpartition(THINK_END)
+        if found:
+            return [pieces[number]._replace(text=answer), *pieces[number + 1 :]]
+    return pieces
+
+
+def _call_pieces(calls: Sequence[JsonObject], index: int) -> Iterator[Piece]:
+    for number, call in enumerate(calls):
+        wrapped = isinstance(call.get("function"), Mapping)
+        function: JsonObject = call["function"] if wrapped else call
+        path: Path = ("tool_calls", number, "function") if wrapped else ("tool_calls", number)
+        arguments = function.get("arguments", {})
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        yield Piece(("" if number else _CALLS) + f"{_CALL}function{_SEPARATOR}", index)
+        yield Piece(str(function.get("name")), index, (*path, "name"))
+        yield Piece("\n```json\n", index)
+        yield Piece(text, index, (*path, "arguments"))
+        yield Piece("\n```" + _CALL_END + (_CALLS_END if number + 1 == len(calls) else ""), index)
