@@ -6,6 +6,7 @@ import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.infer import infer_grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
 
 THINK = ("<think>", "</think>")
@@ -84,7 +85,9 @@ EXPECTED: dict[str, Grammar] = {
 def test_a_grammar_is_inferred(name: str, request: pytest.FixtureRequest) -> None:
     if name != str(EMBEDDED):
         request.getfixturevalue("hub")
-    assert create_renderer(load_tokenizer(name)).resolution.grammar == EXPECTED[name]
+    pipeline = create_renderer(load_tokenizer(name))._pipeline
+    turns, tool_turns = (pipeline.turn_format(with_tools=with_tools) for with_tools in (False, True))
+    assert infer_grammar(turns, tool_turns) == EXPECTED[name]
 
 
 def test_reasoning_that_is_never_rendered_is_inferred_from_the_prompt(hub: object) -> None:
@@ -97,8 +100,13 @@ def test_a_template_that_fails_on_calls_is_recognised_by_its_markers(hub: object
     assert create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct")).resolution.grammar.tools == "kimi"
 
 
-def test_a_marker_of_every_field_is_not_a_marker_of_reasoning(hub: object) -> None:
-    assert create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar.reasoning is None
+def test_markers_of_several_tags_with_a_word_between_them_are_inferred(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("moonshotai/Kimi-K3")).resolution.grammar
+    assert grammar.reasoning is not None
+    assert grammar.reasoning.markers == ("<|open|>think<|sep|>", "<|close|>think<|sep|>")
+    assert grammar.response == ("<|open|>response<|sep|>", "<|close|>response<|sep|>")
+    assert grammar.end == "<|close|>message<|sep|><|end_of_msg|>"
+    assert grammar.tools == "kimi_k3"
 
 
 def test_custom_markers_of_a_template_are_inferred() -> None:

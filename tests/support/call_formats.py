@@ -75,6 +75,41 @@ def _kimi(calls: Sequence[Call]) -> str:
     return f"<|tool_calls_section_begin|>{''.join(texts)}<|tool_calls_section_end|>"
 
 
+def _kimi_k3(calls: Sequence[Call]) -> str:
+    kinds = {bool: "boolean", type(None): "null", int: "number", float: "number", str: "string", dict: "object"}
+    texts = []
+    for number, call in enumerate(calls, 1):
+        pairs = zip(_unquoted(call), call.arguments.values(), strict=True)
+        arguments = [
+            f'<|open|>argument key="{_attribute(key)}" type="{kinds.get(type(value), "array")}"<|sep|>{text}'
+            "<|close|>argument<|sep|>"
+            for (key, text), value in pairs
+        ]
+        opener = f'<|open|>call tool="{_attribute(call.name)}" index="{number}"<|sep|>'
+        texts.append(f"{opener}{''.join(arguments)}<|close|>call<|sep|>")
+    return f"<|open|>tools<|sep|>{''.join(texts)}<|close|>tools<|sep|>"
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;")
+
+
+def _inkling(calls: Sequence[Call]) -> str:
+    bodies = (_dump({"name": call.name, "args": dict(call.arguments)}) for call in calls)
+    names = (call.name for call in calls)
+    pairs = zip(names, bodies, strict=True)
+    return "<|message_model|>".join(f"{name}<|content_invoke_tool_json|>{body}<|end_message|>" for name, body in pairs)
+
+
+def _atem(calls: Sequence[Call]) -> str:
+    texts = []
+    for call in calls:
+        parameters = [f'<atem:parameter name="{key}">{text}</atem:parameter>\n' for key, text in _unquoted(call)]
+        block = f'<atem:function_calls>\n<atem:invoke name="{call.name}">\n{"".join(parameters)}</atem:invoke>\n'
+        texts.append(f" to={call.name}<|message|>{block}</atem:function_calls><|eom|>")
+    return "<|start|>assistant".join(texts)
+
+
 def _deepseek_v3(calls: Sequence[Call]) -> str:
     bodies = [f"function<｜tool▁sep｜>{call.name}\n```json\n{_dump(call.arguments)}\n```" for call in calls]
     return _deepseek_section("\n", bodies)
@@ -202,6 +237,19 @@ def _list_of(opener: str, closer: str) -> Callable[[Sequence[Call]], str]:
     return format_list
 
 
+def _pythonic(calls: Sequence[Call]) -> list[str]:
+    return [f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})" for call in calls]
+
+
+def _apertus(calls: Sequence[Call]) -> str:
+    return f"<|tools_prefix|>{_dump([{call.name: dict(call.arguments)} for call in calls])}<|tools_suffix|>"
+
+
+def _gigachat(calls: Sequence[Call]) -> str:
+    objects = (_dump({"name": call.name, "arguments": dict(call.arguments)}) for call in calls)
+    return "".join(f"<|function_call|>{text}" for text in objects)
+
+
 def _mistral(calls: Sequence[Call]) -> str:
     return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_dump(dict(call.arguments))}" for call in calls)
 
@@ -227,6 +275,9 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "hy3": lambda calls: _hy3(calls, ":opensource"),
     "hy3_plain": lambda calls: _hy3(calls, ""),
     "kimi": _kimi,
+    "kimi_k3": _kimi_k3,
+    "inkling": _inkling,
+    "atem": _atem,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
     "deepseek_v32": lambda calls: _dsml(calls, "function_calls"),
@@ -246,6 +297,12 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "dots": _dots,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),
     "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
+    "apertus": _apertus,
+    "gigachat": _gigachat,
+    "lfm2": lambda calls: f"<|tool_call_start|>[{', '.join(_pythonic(calls))}]<|tool_call_end|>",
+    "olmo": lambda calls: "<function_calls>" + "\n".join(_pythonic(calls)) + "</function_calls>",
+    "pythonic": lambda calls: f"[{', '.join(_pythonic(calls))}]",
+    "xlam": _list_of("", ""),
     "llama": _llama,
     "harmony": _harmony,
 }

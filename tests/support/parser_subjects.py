@@ -59,7 +59,7 @@ SUBJECTS: dict[str, Subject] = {
     "gigachat3": Subject(template="llamacpp__GigaChat3-10B-A1.8B"),
     "glm45": Subject(model="zai-org/GLM-4.5-Air"),
     "glm47": Subject(model="zai-org/GLM-4.7-Flash"),
-    "granite": Subject(template="llamacpp__ibm-granite-granite-3.3-2B-Instruct"),
+    "granite": Subject(template="llamacpp__ibm-granite-granite-3.3-2B-Instruct", reasoning_parser="granite"),
     "granite4": Subject(model="ibm-granite/granite-4.0-h-small"),
     "granite_20b_fc": _named("granite-20b-fc", "<function_call>"),
     "harmony": Subject(model="openai/gpt-oss-20b"),
@@ -81,7 +81,7 @@ SUBJECTS: dict[str, Subject] = {
     "internlm2": _named("internlm", "<|action_start|>", "<|action_end|>", "<|plugin|>"),
     "jamba": _named("jamba", "<tool_calls>", "</tool_calls>"),
     "kimi_k2": Subject(model="moonshotai/Kimi-K2.5"),
-    "kimi_k3": Subject(model="moonshotai/Kimi-K3"),
+    "kimi_k3": Subject(template="llamacpp__Kimi-K3"),
     "lfm2": Subject(template="llamacpp__LFM2-8B-A1B"),
     "ling3": _named("ling3", "<think>", "</think>", "<tool_call>", "</tool_call>", reasoning_parser="ling3"),
     "llama3_json": Subject(model="meta-llama/Llama-3.1-8B-Instruct"),
@@ -125,7 +125,8 @@ def renderer_of(subject_format: str) -> ChatRenderer:
         tokenizer = load_tokenizer(subject.model)
         return create_renderer(tokenizer, chat_template=path if subject.template else None, on_loss="ignore")
     if subject.template:
-        return create_renderer(stand_in(path), on_loss="ignore")
+        parser = _if_read("reasoning_parser", subject.reasoning_parser)
+        return create_renderer(stand_in(path), reasoning_parser=parser, on_loss="ignore")
     return _named_renderer(subject)
 
 

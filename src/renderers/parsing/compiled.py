@@ -43,6 +43,7 @@ class CompiledGrammar:
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.call = mark(grammar.call[0]) if grammar.call else ""
         self.response, self.response_end = map(mark, grammar.response or _NO_MARKERS)
+        self.turn_end = mark(grammar.end)
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.openings = tuple(map(mark, tool_format.openings)) if tool_format else ()
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end, self.response)))
@@ -68,9 +69,10 @@ class CompiledGrammar:
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
         thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
-        content_tokens = [*map(mark, response_tokens), *([self.think] if thinks_again else ())]
+        content_tokens = [self.turn_end, *map(mark, response_tokens), *([self.think] if thinks_again else ())]
         self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *content_tokens)
-        self.response_markers = MarkerSet.of(*self.content_markers.markers, self.response_end)
+        closers = {*self.content_markers.markers, self.response_end} - {self.turn_end}
+        self.response_markers = MarkerSet.of(*closers)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
         self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, self.unmarked)
         """Within content in which a call without markers can begin."""
@@ -92,7 +94,7 @@ class CompiledGrammar:
         """The beginnings of turns in the latest prompts, by their byte text."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
-        inner = self.inner if self.layout is TurnLayout.MESSAGES else ()
+        inner = self.inner if self.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS) else ()
         in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
         self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, self.quote_end, *inner)
         """The markers that can end a call or the turn."""
@@ -135,14 +137,17 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
     tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
     inner = tool_format.inner if tool_format else ()
     tags = (tool_format.unmarked or (), tool_format.quotes or ()) if tool_format else ()
-    pairs = grammar.section or (), grammar.response or (), *call_markers(grammar), *tags
+    pairs = (grammar.end,), grammar.section or (), grammar.response or (), *call_markers(grammar), *tags
     return frozenset({*reasoning, *inner, *(marker for pair in pairs for marker in pair)}) - {""}
 
 
 def call_markers(grammar: Grammar) -> list[MarkerPair]:
     """Return the markers around calls, those of the grammar first, and those that models write as well."""
-    variants = TOOL_FORMATS[grammar.tools].variants if grammar.tools else ()
-    return [*([grammar.call] if grammar.call else []), *(pair for pair in variants if pair != grammar.call)]
+    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    variants = tool_format.variants if tool_format else ()
+    own = [tool_format.call] if tool_format and tool_format.call and grammar.call in variants else []
+    pairs = [*([grammar.call] if grammar.call else []), *own, *variants]
+    return list(dict.fromkeys(pairs))
 
 
 def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:

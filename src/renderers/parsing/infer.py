@@ -54,6 +54,7 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
         header=header,
         lead=_lead(turns, calls, header),
         content=_content(turns, response),
+        end=_end(turns, response),
         assumes_reasoning=opens_reasoning and tool_format is not None and tool_format.assumes_prompt,
     )
 
@@ -104,6 +105,8 @@ def _unrendered_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasonin
 
 
 _OPENING, _CLOSING = re.compile("start|begin|open", re.IGNORECASE), re.compile("end|close|/", re.IGNORECASE)
+_OF_MESSAGES = TurnLayout.MESSAGES, TurnLayout.SEGMENTS
+"""The layouts in which a marker within calls identifies the format."""
 _LEXEMES_OF_MARKERS = 1, 3
 """The numbers of lexemes that a marker around content can have, as in `<answer>` and `<|open|>response<|sep|>`."""
 
@@ -134,6 +137,14 @@ def _content(turns: TurnFormat, response: MarkerPair | None) -> Edges:
     trail = _if_blank(after.partition(closer)[0]) if closer and closer in after else ""
     lead = _if_blank(before.rpartition(response[0])[2]) if response else ""
     return replace(trimmed, lead=lead, trail=trail)
+
+
+def _end(turns: TurnFormat, response: MarkerPair | None) -> str:
+    """Return the text between the marker after content and the end token."""
+    if response is None:
+        return ""
+    after = RenderedTurn.of(turns, PROBE_CONTENT).trace.text.rpartition(PROBE_CONTENT)[2].partition(response[1])[2]
+    return (after.partition(turns.end_token)[0] if turns.end_token else after).strip()
 
 
 def _header(turns: TurnFormat, prompts: Sequence[str], markers: set[str]) -> str:
@@ -209,10 +220,11 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
             ]
             if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
-    # A template that fails on calls can still contain the markers of a format.
+    # A template that fails on calls, or describes these to the model only, can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
-        markers = {*(tool_format.section or ()), *(tool_format.call or ()), *tool_format.inner}
-        if tool_format.section and all(map(turns.key.program.may_write, markers)):
+        markers = {*(tool_format.section or ()), *(tool_format.call or ()), *tool_format.inner} - {""}
+        is_distinct = tool_format.section or (tool_format.call and tool_format.layout is TurnLayout.LISTS)
+        if is_distinct and all(map(turns.key.program.may_write, markers)):
             return replace(fields, tools=tool_format.key, section=tool_format.section, call=tool_format.call)
     return fields
 
@@ -227,12 +239,15 @@ def _candidates(
     text, formats = turn.trace.text, TOOL_FORMATS.values()
     own = {
         tool_format: (*(tool_format.section or ()), *(tool_format.call or ()))
-        or (tool_format.inner[:1] if tool_format.layout is TurnLayout.MESSAGES else ())
+        or (tool_format.inner[:1] if tool_format.layout in _OF_MESSAGES else ())
         for tool_format in formats
     }
     for tool_format in formats:
         if own[tool_format] and all(marker in text for marker in own[tool_format]):
             yield tool_format, tool_format.section, tool_format.call
+        for variant in tool_format.variants:
+            if all(marker in text for marker in variant):
+                yield tool_format, tool_format.section, variant
     between, around = _markers_between_calls(turn), _markers_around_calls(turn, turns.end_token)
     for tool_format in formats:
         pair = around if tool_format.layout is TurnLayout.LISTS else between

@@ -68,8 +68,8 @@ class MarkerText:
         return mark
 
     def is_token(self, text: str) -> bool:
-        """Return True if a marker is found by its id."""
-        return text in self._characters
+        """Return True if a marker begins with a token, so that it is found by its id."""
+        return self.mark(text)[:1] in self._texts
 
     def id_of(self, marker: str) -> int:
         return self._ids[marker]

@@ -15,6 +15,7 @@ from renderers.parsing.lists import ListScanner
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner, Scanner
+from renderers.parsing.segments import SegmentScanner
 from renderers.parsing.tool_formats import TurnLayout
 
 _FIRST_WINDOW, _WINDOW_GROWTH = 16, 8
@@ -25,6 +26,7 @@ _SCANNERS: dict[TurnLayout, type[Scanner]] = {
     TurnLayout.LISTS: ListScanner,
     TurnLayout.BARE_CALLS: ListScanner,
     TurnLayout.MESSAGES: HarmonyScanner,
+    TurnLayout.SEGMENTS: SegmentScanner,
 }
 
 

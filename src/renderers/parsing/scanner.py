@@ -104,6 +104,9 @@ class Scanner(abc.ABC):
         buffer = self.buffer
         while (match := buffer.find(markers)) is not None:
             if match[1] != UNKNOWN:
+                if not final and match[1] in markers.beginnings and buffer.byte_text[match[0] :] in markers.beginnings:
+                    # The next chunk can make it a longer marker.
+                    break
                 return match
             self.skip_unknown_token(match[0])
         partial = 0 if final else markers.partial_suffix_length(buffer.byte_text, buffer.position)
@@ -247,7 +250,7 @@ class MarkerScanner(Scanner):
             self._begin_later_reasoning(position, marker)
             return True
         if marker not in compiled.call_openers:
-            if marker in (compiled.response, compiled.response_end):
+            if marker in (compiled.response, compiled.response_end, compiled.turn_end):
                 self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
                 if marker == compiled.response:
                     self._begin_response()

@@ -143,9 +143,9 @@ class TurnFormat:
             markers = before[-2] if len(before) > 1 and before[-1].isalpha() else "", markers[1]
         if not all(map(_is_tag, markers)):
             return None
-        # A marker that also opens the content is not specific to reasoning.
+        # A marker that also opens the content is not specific to reasoning, unless there is a word in it.
         content = self.field_delimiters.get(Channel.CONTENT)
-        return None if content is not None and _adjacent_lexemes(content)[0] == markers[0] else markers
+        return _named_tags(reasoning) if content and _adjacent_lexemes(content)[0] == markers[0] else markers
 
     def render_turn(self, fields: JsonObject) -> tuple[Trace | None, list[JsonObject]]:
         """Render an assistant's turn after a question. Return the trace, None if rejected, and the conversation."""
@@ -207,6 +207,15 @@ def _delimiters_in(trace: Trace, conversation: Sequence[JsonObject]) -> dict[Cha
         pair = FieldDelimiters(trace.text[before : span.start], trace.text[span.end : after])
         delimiters.setdefault(span_channel(span, conversation), pair)
     return delimiters
+
+
+def _named_tags(around: FieldDelimiters) -> tuple[str, str] | None:
+    """Return markers of two tags with the same word between them: `<|open|>think<|sep|>`, `<|close|>think<|sep|>`."""
+    before, after = LEXEME.findall(around.before.rstrip())[-3:], LEXEME.findall(around.after.lstrip())[:3]
+    if len(before) < 3 or len(after) < 3 or before[1] != after[1] or not before[1].isalpha():
+        return None
+    is_named = all(map(_is_tag, (before[0], before[2], after[0], after[2])))
+    return ("".join(before), "".join(after)) if is_named else None
 
 
 def _is_tag(lexeme: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
-from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
+from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
@@ -19,6 +19,9 @@ MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParse
 
 NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
 """The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
+
+_new = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor takes."""
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
@@ -86,6 +89,34 @@ class TurnLayout(enum.StrEnum):
     """As `LISTS`, and calls can have no markers: a whole turn, or all of it after the reasoning, is calls."""
     MESSAGES = "messages"
     """A turn is several messages, and a call is one of them."""
+    SEGMENTS = "segments"
+    """As `MESSAGES`, with markers and fields that the format defines."""
+
+
+class SegmentKind(enum.Enum):
+    """The field that a segment of a turn belongs to."""
+
+    REASONING = enum.auto()
+    CONTENT = enum.auto()
+    CALL = enum.auto()
+    OTHER = enum.auto()
+    """A segment of another role, which is skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The markers of the segments of a turn, in the layout `SEGMENTS`."""
+
+    starts: tuple[str, ...]
+    """The markers that begin a segment, and its header. They are optional."""
+    bodies: tuple[str, ...]
+    """The markers between the header and the body."""
+    ends: tuple[str, ...]
+    """The markers that end a segment. A stop token does too."""
+    kind_of: Callable[[str, str], SegmentKind]
+    """Return the field of a segment, by its header and the marker after it."""
+    separator: str = ""
+    """The text between the texts of two segments of the same field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +161,8 @@ class ToolFormat:
     """Parse the payload of a call. Its `raw` and `token_span` are set later. Never raises."""
     read_head: Callable[[Payload], CallHead]
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
+    segments: Segments | None = None
+    """The segments of a turn, in the layout `SEGMENTS`."""
     find: Callable[[Payload], FoundCalls | None] | None = None
     """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
 
@@ -141,10 +174,9 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     FoundCalls(spans=[(1, 14), (16, 28)], broken=True)
     """
     byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
-    shallow = is_shallow(byte_text)
     while (start := byte_text.find("{", position)) >= 0:
         try:
-            _, position = read_json_prefix(byte_text, start, shallow=shallow)
+            _, position = read_json_prefix(byte_text, start)
         except JsonError:
             return FoundCalls([*spans, (start, len(byte_text))], broken=True)
         spans.append((start, position))
@@ -289,8 +321,8 @@ class Tags(NamedTuple):
         """Return the markup as it occurs in byte text."""
         function, key_open, key_end, close, end, padding, unnamed, quotes = self
         marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
-        function, key_open, key_end, close, end, padding = map(mark, (function, key_open, key_end, close, end, padding))
-        return Tags(function, key_open, key_end, close, end, padding, unnamed, marked_quotes)
+        texts = map(mark, (function, key_open, key_end, close, end, padding))
+        return _new(Tags, (*texts, unnamed, marked_quotes))
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -387,8 +419,8 @@ def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
     assert match is not None
     end = byte_text.find(tag_end, start, match.end() + len(tag_end))
     if end >= 0:
-        return _Tag(byte_text[start:end], end + len(tag_end), closed=True)
-    return _Tag(match[0], match.end(), closed=False) if match.end() < len(byte_text) else None
+        return _new(_Tag, (byte_text[start:end], end + len(tag_end), True))
+    return _new(_Tag, (match[0], match.end(), False)) if match.end() < len(byte_text) else None
 
 
 def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:

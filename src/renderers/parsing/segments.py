@@ -1,0 +1,150 @@
+"""Scan turns of several segments, each with a header and a marker between header and body that determine its field."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region, ToolCallParseStatus
+from renderers.parsing.buffer import MarkerSet
+from renderers.parsing.compiled import CompiledGrammar
+from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
+from renderers.parsing.grammar import NO_EDGES
+from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.scanner import Scanner
+from renderers.parsing.tool_formats.base import SegmentKind
+from renderers.tokenizer.encoding.byte_text import UNKNOWN
+
+# Attributes of enum classes are slow in Python 3.11.
+_START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
+_HEADER = Field(ContentDelta, _START)
+_OTHER = Field(skipped_because("a message of another role"), _CONTENT)
+LONGEST_HEADER = 1024
+
+
+class _Markers:
+    """The markers of segments in a vocabulary."""
+
+    def __init__(
+        self, starts: tuple[str, ...], bodies: tuple[str, ...], ends: tuple[str, ...], stops: frozenset[str]
+    ) -> None:
+        self.starts, self.bodies, self.ends = frozenset(starts), frozenset(bodies), frozenset(ends)
+        self.all = MarkerSet.of(*starts, *bodies, *ends, *stops, UNKNOWN)
+
+
+# Keyed by the markers: a cache keyed by `MarkerText` would keep whole vocabularies alive.
+_markers = functools.lru_cache(maxsize=64)(_Markers)
+
+
+class SegmentScanner(Scanner):
+    """Scan a turn of segments. Segments for the same field are joined by the separator of the format."""
+
+    def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
+        super().__init__(compiled, tools, prefill=prefill)
+        assert compiled.tool_format is not None
+        assert compiled.tool_format.segments is not None
+        self._segments = segments = compiled.tool_format.segments
+        self._decode, self._stops = compiled.marker_text.decode, compiled.marker_text.stops
+        mark = compiled.marker_text.mark
+        self._markers = _markers(
+            tuple(map(mark, segments.starts)),
+            tuple(map(mark, segments.bodies)),
+            tuple(map(mark, segments.ends)),
+            self._stops,
+        )
+        self._nonempty_regions: set[Region] = set()
+
+    def in_start(self, final: bool) -> bool:
+        """Read a header up to the marker before its body. Text without such a marker is content."""
+        buffer, markers, byte_text = self.buffer, self._markers, self.buffer.byte_text
+        limit = buffer.position + LONGEST_HEADER
+        match = buffer.find(markers.all, end=limit)
+        if match is None or match[0] + len(match[1]) > limit:
+            if len(byte_text) < limit and not final:
+                return False
+            end = complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
+            return self._begin_without_marker(end)
+        position, marker = match
+        if marker in markers.bodies:
+            self._begin_segment(buffer.position, position, marker)
+        elif byte_text[buffer.position : position].strip() and not self._is_prompt(position):
+            return self._begin_without_marker(position)
+        elif marker == UNKNOWN:
+            self.emitter.read_markers_to(position)
+            self.skip_unknown_token(position)
+        elif marker in self._stops:
+            self.emitter.read_markers_to(position)
+            self.stop_at(marker, position)
+        else:
+            self.emitter.read_markers_to(position + len(marker))
+        return True
+
+    def _is_prompt(self, end: int) -> bool:
+        """Return True if the text up to a position is part of the prompt."""
+        return end <= self.buffer.completion_start
+
+    def _begin_without_marker(self, end: int) -> bool:
+        """Begin content that has no marker before it. Return False if there is no text."""
+        text = self.buffer.byte_text[self.buffer.position : end]
+        if not text.strip():
+            self.emitter.read_markers_to(end)
+            return False
+        self._begin_body(_CONTENT, ContentDelta)
+        return True
+
+    def _begin_segment(self, header: int, position: int, marker: str) -> None:
+        """Begin the body of a segment. Its header begins at `header`, the marker after it is at `position`."""
+        end, byte_text = position + len(marker), self.buffer.byte_text
+        kind = self._segments.kind_of(self._decode(byte_text[header:position]), self._decode(marker))
+        if kind is SegmentKind.CALL:
+            self.emitter.read_markers_to(header)
+            self.calls.begin(header, end, prefix=byte_text[header:end])
+            self.emitter.read_markers_to(end)
+            self.current = self._in_body
+            return
+        self.emitter.read_markers_to(end)
+        if kind is SegmentKind.REASONING:
+            self.opened_reasoning = True
+            self._begin_body(_REASONING, ReasoningDelta)
+        elif kind is SegmentKind.CONTENT:
+            self._begin_body(_CONTENT, ContentDelta)
+        else:
+            self.begin(self._in_body, _OTHER)
+
+    def _begin_body(self, region: Region, make_event: MakeEvent) -> None:
+        """Begin a body. A separator comes before its first text if an earlier segment has such text."""
+        separator = [self._segments.separator] if region in self._nonempty_regions else []
+
+        def make_joined_event(text: str, start: int, end: int) -> ParseEvent:
+            self._nonempty_regions.add(region)
+            return make_event(separator.pop() + text if separator else text, start, end)
+
+        self.begin(self._in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_calls))
+
+    def _in_body(self, final: bool) -> bool:
+        """Read the body of a segment, up to the marker that ends it or begins another one."""
+        emitter, markers = self.emitter, self._markers
+        in_call = emitter.region is _CALL
+        position, marker = self.next_marker(markers.all, final)
+        if not marker:
+            if final and in_call:
+                self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+            return False
+        end = position + len(marker)
+        emitter.emit_text_to(position, closed=NO_EDGES)
+        if in_call:
+            stopped = marker in self._stops
+            closed = stopped or marker in markers.ends
+            broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
+            self.calls.end(end if closed and not stopped else position, broken=broken)
+        if marker in self._stops:
+            self.begin(self.in_start, _HEADER)
+            self.stop_at(marker, position)
+        elif marker in markers.bodies:
+            # A body without an end. The marker begins another one.
+            self._begin_segment(position, position, marker)
+        else:
+            self.begin(self.in_start, _HEADER)
+            emitter.read_markers_to(end if marker in markers.ends else position)
+        return True

@@ -1,0 +1,90 @@
+"""A turn of segments is scanned segment by segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from renderers.core.completions import ParsedResponse
+from renderers.parsing.grammar import Grammar
+from tests.support.completions import read as read_chunks
+from tests.support.completions import reader_of_bytes
+
+INKLING, ATEM = Grammar(tools="inkling"), Grammar(tools="atem", header="<|start|>assistant")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a message."""
+
+    content: str = ""
+    reasoning: str | None = None
+    calls: tuple[str | None, ...] = ()
+
+
+def parse(grammar: Grammar, text: str) -> ParsedResponse:
+    """Parse a text in which markers are tokens: at once, and token by token."""
+    reader = reader_of_bytes(grammar, marks=True)
+    ids = reader.encode(text)
+    whole = read_chunks(reader, [ids]).response
+    assert read_chunks(reader, [[token] for token in ids]).response == whole
+    return whole
+
+
+def fields(parsed: ParsedResponse) -> Fields:
+    return Fields(parsed.content, parsed.reasoning_content, tuple(call.name for call in parsed.tool_calls))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<|content_text|>Hi<|end_message|>", Fields("Hi")),
+        ("Hi<|end_message|>", Fields("Hi")),
+        ("Hi", Fields("Hi")),
+        ("<|content_thinking|>Hm<|end_message|><|message_model|><|content_text|>Hi", Fields("Hi", "Hm")),
+        ("<|content_thinking|>Hm<|message_model|><|content_text|>Hi", Fields("Hi", "Hm")),
+        ("<|content_thinking|>Hm<|content_text|>Hi<|end_message|>", Fields("Hi", "Hm")),
+        ("<|content_thinking|>Hm", Fields("", "Hm")),
+        (
+            '<|content_thinking|>Hm<|content_invoke_tool_json|>{"name":"f","args":{}}<|end_message|>',
+            Fields("", "Hm", ("f",)),
+        ),
+        ("<|content_text|>a<|end_message|><|message_model|><|content_text|>b<|end_message|>", Fields("ab")),
+        ("<|message_model|><|end_message|>", Fields()),
+        ("", Fields()),
+    ],
+)
+def test_segments_of_inkling_are_fields(text: str, expected: Fields) -> None:
+    assert fields(parse(INKLING, text)) == expected
+
+
+CALL = '<atem:function_calls>\n<atem:invoke name="f">\n</atem:invoke>\n</atem:function_calls>'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" to=user<|message|>Hi", Fields("Hi")),
+        ("<|message|>Hi", Fields("Hi")),
+        ("Hi", Fields("Hi")),
+        (" to=self<|message|>Hm<|eom|><|start|>assistant to=user<|message|>Hi", Fields("Hi", "Hm")),
+        (f" to=self<|message|>{CALL}<|eom|>", Fields("", CALL)),
+        (f" to=f<|message|>{CALL}<|eom|><|start|>assistant to=f<|message|>{CALL}", Fields("", None, ("f", "f"))),
+        (" to=user<|message|>a<|eom|><|start|>assistant to=user<|message|>b", Fields("a\nb")),
+    ],
+)
+def test_messages_of_muse_glimmer_are_fields(text: str, expected: Fields) -> None:
+    assert fields(parse(ATEM, text)) == expected
+
+
+def test_a_message_of_another_role_is_skipped() -> None:
+    parsed = parse(ATEM, " to=user<|message|>Hi<|eom|><|start|>tool f<|message|>lost<|eom|>")
+    assert fields(parsed) == Fields("Hi")
+    assert [skipped.text for skipped in parsed.skipped] == ["lost"]
+
+
+def test_a_long_header_is_content() -> None:
+    text = "a" * 3000
+    assert fields(parse(INKLING, text)) == Fields(text)
+    assert fields(parse(ATEM, f"{text}<|message|>b")).content.startswith(text)
