@@ -15,7 +15,7 @@ from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
-from renderers.parsing.infer import writes_calls
+from renderers.parsing.infer import infer_grammar, writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
@@ -138,13 +138,17 @@ def check_stops(template: FamilyTemplate, renderer: ChatRenderer) -> None:
 
 
 def check_tool_format(template: FamilyTemplate, renderer: ChatRenderer) -> None:
-    """Check that calls are written in the format of the record, or not at all."""
-    derived = renderer.resolution.grammar.tools
-    if template.family.syntax in TOOL_FORMATS:
-        assert derived in (template.family.syntax, None)
-        assert derived is not None or not writes_calls(renderer._pipeline.turn_format(with_tools=True))
+    """Check that the derived grammar has the format of the record with its markers, or that no calls are written."""
+    turns, tool_turns = (renderer._pipeline.turn_format(with_tools=with_tools) for with_tools in (False, True))
+    derived = infer_grammar(turns if turns.headers("user") else tool_turns, tool_turns)
+    tool_format = TOOL_FORMATS.get(template.family.syntax or "")
+    if tool_format is None:
+        assert derived.tools is None
+    elif derived.tools is None:
+        assert not writes_calls(tool_turns)
     else:
-        assert derived is None
+        markers = tool_format.key, tool_format.section, tool_format.call
+        assert (derived.tools, derived.section, derived.call) == markers
 
 
 def check_switches(template: FamilyTemplate, renderer: ChatRenderer) -> None:

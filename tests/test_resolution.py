@@ -59,9 +59,15 @@ def test_a_completion_also_ends_at_a_stop_token_of_the_template(hub: object) -> 
     assert renderer.tokenizer.eos_token_id in renderer.resolution.ends
 
 
-def test_a_turn_that_does_not_parse_back_is_reported(hub: object) -> None:
-    renderer = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025"))
-    assert any("'{content}<|END_RESPONSE|>'" in conflict for conflict in renderer.resolution.conflicts)
+def test_a_turn_that_does_not_parse_back_is_reported() -> None:
+    template = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}[FINE]<|end|>{% endfor %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    assert any("{content}[FINE]'" in conflict for conflict in renderer.resolution.conflicts)
+
+
+def test_a_record_has_the_format_of_calls_that_its_template_never_writes(hub: object) -> None:
+    grammar = create_renderer(load_tokenizer("CohereLabs/c4ai-command-a-03-2025")).resolution.grammar
+    assert (grammar.tools, grammar.call) == ("command", ("<|START_ACTION|>", "<|END_ACTION|>"))
 
 
 UNKNOWN_CALLS = (

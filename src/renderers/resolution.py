@@ -124,9 +124,11 @@ def resolve(
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        grammar = apply_overrides(apply_variants(infer_grammar(turns, tool_turns), family.variants), parsers)
+        derived = infer_grammar(turns, tool_turns)
+        unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
+        overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
+        grammar = apply_overrides(overlaid, parsers)
         end_text = turns.end_token
-        unread_calls = grammar.tools is None and _writes_calls(tool_turns)
     except TemplateLimitError as error:
         grammar, end_text, probe_error = apply_overrides(Grammar(), parsers), None, error
     # A token that ends a message of a turn with several messages does not end the turn.

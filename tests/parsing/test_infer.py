@@ -6,6 +6,7 @@ import pytest
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.infer import infer_grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
 
 THINK = ("<think>", "</think>")
@@ -84,7 +85,9 @@ EXPECTED: dict[str, Grammar] = {
 def test_a_grammar_is_inferred(name: str, request: pytest.FixtureRequest) -> None:
     if name != str(EMBEDDED):
         request.getfixturevalue("hub")
-    assert create_renderer(load_tokenizer(name)).resolution.grammar == EXPECTED[name]
+    pipeline = create_renderer(load_tokenizer(name))._pipeline
+    turns, tool_turns = (pipeline.turn_format(with_tools=with_tools) for with_tools in (False, True))
+    assert infer_grammar(turns, tool_turns) == EXPECTED[name]
 
 
 def test_reasoning_that_is_never_rendered_is_inferred_from_the_prompt(hub: object) -> None:

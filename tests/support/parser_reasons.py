@@ -6,6 +6,7 @@ recorded case is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -74,6 +75,13 @@ def _differs_in_spaces(outcome: Outcome) -> bool:
 
 
 TAGGED_REASONS: tuple[Reason, ...] = (
+    Reason(
+        key="citations",
+        text="The marks of citations, `<co>` and `</co: …>`, are text of the model and stay in the message. vLLM takes "
+        "them out.",
+        holds=lambda outcome: re.sub(r"</?co[^>]*>", "", outcome.actual.content) == outcome.expected.content,
+        formats=("cohere",),
+    ),
     Reason(
         key="types without a schema",
         text="Without a schema, text that is JSON is a JSON value, as the templates write it. vLLM returns strings. "

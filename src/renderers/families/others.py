@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from renderers.core.completion_variants import CompletionVariants
 from renderers.families.family import TEXT_AFTER_CALLS, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
@@ -33,6 +34,7 @@ _COMMAND_A = Family(
         flag("enable_thinking", False),
     ),
     syntax="command",
+    variants=CompletionVariants(reasoning=("<|START_THINKING|>", "<|END_THINKING|>")),
 )
 
 _COMMAND_R = Family(
@@ -243,7 +245,8 @@ _SMOLLM_3 = Family(
     system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
                contain the commands /think, /no_think and /system_override
     reasoning  stays in the content; without thinking a turn begins with <think>\\n\\n</think>\\n
-    result     a user message; calls are not written
+    call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>, by the model only
+    result     a user message; past calls are not written
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n
     """,
     names=("HuggingFaceTB/SmolLM3-3B",),
@@ -255,6 +258,7 @@ _SMOLLM_3 = Family(
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),
     ),
+    syntax="hermes",
 )
 
 _STEP_35 = Family(

@@ -134,14 +134,18 @@ NO_OVERRIDES = ParserOverrides()
 """Parse completions in the format that the template shows."""
 
 
-def apply_variants(grammar: Grammar, variants: CompletionVariants) -> Grammar:
+def apply_variants(grammar: Grammar, variants: CompletionVariants, *, tools: str | None = None) -> Grammar:
     """Return a grammar of completions that differ from the turns of a template.
+
+    `tools` is the key of the tool format of models with a template that writes no calls.
 
     >>> apply_variants(Grammar(), CompletionVariants(keeps_text=True)).keeps_text
     True
     """
     if variants.reasoning is not None and grammar.reasoning is None:
         grammar = _with_reasoning(grammar, variants.reasoning, lead=variants.reasoning_lead)
+    if grammar.tools is None and tools is not None and tools in TOOL_FORMATS:
+        grammar = _with_tools(grammar, tools)
     return replace(
         grammar,
         reasoning_anywhere=variants.reasoning_anywhere,
@@ -163,6 +167,9 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
         grammar = grammar if named.call is None else replace(grammar, call=named.call)
     if reasoning is not None and reasoning.tools is not None:
         grammar = _with_tools(grammar, reasoning.tools)
+    if reasoning is not None and reasoning.response is not None:
+        content = replace(grammar.content, lead="\n", trail="\n")
+        grammar = replace(grammar, response=reasoning.response, content=content)
     if reasoning is not None and reasoning.markers is not None:
         grammar = _with_reasoning(grammar, reasoning.markers, lead=reasoning.lead)
     return grammar
