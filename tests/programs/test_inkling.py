@@ -64,8 +64,10 @@ def renderer() -> ChatRenderer:
                     "content": ["a", {"type": "image"}, {"type": "input_audio"}, {"type": "text", "text": "b"}],
                 }
             ],
-            f"{EFFORT}{HI.replace('Hi', 'a')}<|message_user|><|content_image|><|end_message|>"
-            f"<|message_user|><|content_audio_input|><|audio_end|><|end_message|>{HI.replace('Hi', 'b')}",
+            (
+                f"{EFFORT}{HI.replace('Hi', 'a')}<|message_user|><|content_image|><|end_message|>"
+                f"<|message_user|><|content_audio_input|><|audio_end|><|end_message|>{HI.replace('Hi', 'b')}"
+            ),
         ),
     ],
 )
