@@ -1,0 +1,77 @@
+"""Render random conversations with the programs of DeepSeek and with the vendor's encoders: the texts are equal.
+
+    python -m tests.stress_deepseek --cases 20000
+    python -m tests.stress_deepseek --record 40
+
+The encoders are those that vLLM ships. They encode the text with the model's tokenizer, so equal texts have equal
+ids. `--record` writes some conversations of each program and the digests of their texts to
+`tests/program_goldens/deepseek.jsonl`, which the tests compare with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+from renderers.core.options import DEFAULT_DATE
+from renderers.core.text import digest_of
+from renderers.programs.base import Program
+from renderers.programs.registry import PROGRAMS
+from tests.support.deepseek_conversations import PROGRAMS as NAMES
+from tests.support.deepseek_conversations import random_job
+from tests.support.deepseek_reference import REQUIREMENT, encoders, reference_text
+
+__all__ = ["GOLDENS", "text_of"]
+
+Data = dict[str, Any]
+
+GOLDENS = Path(__file__).parent / "program_goldens" / "deepseek.jsonl"
+
+
+def text_of(job: Data) -> str:
+    """Return the text of the prompt of a job."""
+    program: Program = PROGRAMS[job["program"]](None)  # type: ignore[arg-type]
+    run = program.run(
+        job["messages"], tools=job["tools"], add_generation_prompt=True, arguments=job["options"], now=DEFAULT_DATE
+    )
+    assert run.trace.text == run.text
+    return run.text
+
+
+def main() -> int:
+    """Compare, or record. Return 1 if texts differ or the encoders are not available."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--record", type=int)
+    arguments = parser.parse_args()
+    modules = encoders()
+    if modules is None:
+        print(f"There is no {REQUIREMENT} to compare with.", file=sys.stderr)
+        return 1
+    rows: list[str] = []
+    wrong = 0
+    for name in NAMES:
+        chance, refused = random.Random(name), 0
+        for _ in range(arguments.record or arguments.cases):
+            job = random_job(name, chance)
+            try:
+                expected = reference_text(modules[name], job)
+            except (ValueError, AssertionError):
+                refused += 1
+                continue
+            rows.append(json.dumps({**job, "digest": digest_of(expected)}))
+            if text_of(job) != expected:
+                wrong += 1
+                print(rows[-1])
+        print(f"{name}: {(arguments.record or arguments.cases) - refused:,} conversations, {wrong} wrong so far")
+    if arguments.record:
+        GOLDENS.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
