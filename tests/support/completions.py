@@ -66,6 +66,7 @@ HUB = {
     "kimi": "moonshotai/Kimi-K2.5",
     "deepseek_v3": "deepseek-ai/DeepSeek-V3",
     "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
+    "deepseek_v4": "deepseek-ai/DeepSeek-V4-Flash-0731",
     "minimax": "MiniMaxAI/MiniMax-M2",
     "gemma": "google/gemma-4-31B-it",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
@@ -76,7 +77,6 @@ HUB = {
 
 TEMPLATE_ONLY = {
     "deepseek_v32": "llamacpp__deepseek-ai-DeepSeek-V3.2",
-    "deepseek_v4": "llamacpp__deepseek-ai-DeepSeek-V4",
     "hy3": "llamacpp__tencent-Hy3",
     "minimax_m3": "llamacpp__MiniMax-M3",
     "minicpm": "llamacpp__openbmb-MiniCPM5-1B",
