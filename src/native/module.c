@@ -22,6 +22,9 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
+    {"join_ids", native_join_ids, METH_VARARGS,
+     "join_ids(prompt, completion, added): the sum of three lists of ints. The garbage collector does not visit it, so\n"
+     "nothing but ints may be put into it."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
      "join_pieces(pieces, marks, added_tokens): the ids of pieces with those of the matches between them, as uint32, and\n"
      "the number of ids up to the end of each, as int64. Pieces are ids as bytes, and matches end with their token."},

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 8 /* increased with every change of an interface */
+#define VERSION 9 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
@@ -17,6 +17,7 @@ PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
+PyObject *native_join_ids(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);

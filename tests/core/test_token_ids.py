@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import enum
+import gc
 from array import array
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from renderers import EXAMPLE_MODEL, load_tokenizer
 from renderers.core import token_ids
 from renderers.core.native import COMPILED
-from renderers.core.token_ids import as_ids, find_invalid_id_in_python, list_sequences
+from renderers.core.token_ids import as_ids, find_invalid_id_in_python, join_ids_in_python, list_sequences
 from renderers.errors import TokenIdError
 
 FINDERS = [
@@ -213,3 +214,21 @@ def test_the_sequences_of_a_batch_can_be_in_any_iterable(sequences: Any) -> None
 def test_an_argument_that_is_not_a_batch_is_rejected(sequences: Any) -> None:
     with pytest.raises(TypeError, match=r"^completions must be a list with the ids of each sequence, not "):
         list_sequences(sequences, name="completions")
+
+
+IDS = st.lists(st.integers(0, 2**32 - 1), max_size=5)
+
+
+@given(IDS, IDS, IDS)
+def test_ids_are_joined_to_a_new_list(prompt: list[int], completion: list[int], added: list[int]) -> None:
+    joined = token_ids.join_ids(prompt, completion, added)
+    assert joined == join_ids_in_python(prompt, completion, added) == [*prompt, *completion, *added]
+    assert all(joined is not each for each in (prompt, completion, added))
+
+
+@pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+def test_the_garbage_collector_does_not_visit_joined_ids() -> None:
+    assert not gc.is_tracked(token_ids.join_ids([1], [2], [3]))
+    values: Any = (1,), [2], [3]
+    with pytest.raises(TypeError):
+        token_ids.join_ids(*values)

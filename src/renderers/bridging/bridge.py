@@ -38,6 +38,7 @@ from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
+from renderers.core.token_ids import join_ids
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
@@ -377,8 +378,7 @@ class Extension:
         encoded = text.encoded
         first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
-        # The sum of two lists has exactly the right size, so a long prompt is copied only once.
-        all_ids = prior.prompt + (prior.completion + encoded.ids[first:].tolist())
+        all_ids = join_ids(prior.prompt, prior.completion, encoded.ids[first:].tolist())
         moved = before - first
 
         # A result gets its name from the message or from the model's call.

@@ -19,15 +19,21 @@ def span_channel(span: Span, messages: Sequence[Mapping[str, Any]]) -> Channel:
     <Channel.TOOL_NAME: 'tool_name'>
     """
     if span.message < 0:
-        return Channel.TOOL_DEFINITION if span.path[:1] == ("tools",) else Channel.SCAFFOLD
-    if not span.path:
-        return Channel.SCAFFOLD
-    return _field_channel(span.path, messages[span.message]["role"] in RESULT_ROLES)
+        return field_channel(span.path, None)
+    return field_channel(span.path, messages[span.message]["role"] in RESULT_ROLES)
 
 
 @functools.lru_cache(maxsize=4096)
-def _field_channel(path: Path, is_result: bool) -> Channel:
-    """Return the channel of a field of a message, which may be the result of a tool."""
+def field_channel(path: Path, is_result: bool | None) -> Channel:
+    """Return the channel of a field of a message, which may be the result of a tool; of an argument with None.
+
+    >>> field_channel(("content",), True), field_channel(("tools", 0), None)
+    (<Channel.TOOL_RESULT: 'tool_result'>, <Channel.TOOL_DEFINITION: 'tool_definition'>)
+    """
+    if is_result is None:
+        return Channel.TOOL_DEFINITION if path[:1] == ("tools",) else Channel.SCAFFOLD
+    if not path:
+        return Channel.SCAFFOLD
     field = path[0]
     if field == "content":
         if path[-1] == "thinking" and len(path) > 1:

@@ -35,7 +35,19 @@ def find_invalid_id_in_python(ids: list[Any], /) -> int:
     return next((index for index, is_valid in enumerate(valid) if not is_valid), -1)
 
 
-find_invalid_id = find_invalid_id_in_python if native is None else native.find_invalid_id
+def join_ids_in_python(prompt: list[int], completion: list[int], added: list[int], /) -> list[int]:
+    """Return the ids of a prompt, a completion and added text in one list. Nothing but ints may be put into it.
+
+    >>> join_ids_in_python([1], [2, 3], [4])
+    [1, 2, 3, 4]
+    """
+    # The sum of two lists has exactly the right size, so a long prompt is copied only once.
+    return prompt + (completion + added)
+
+
+find_invalid_id, join_ids = (
+    (find_invalid_id_in_python, join_ids_in_python) if native is None else (native.find_invalid_id, native.join_ids)
+)
 
 
 def as_ids(token_ids: Any, *, name: str = "token_ids", any_int: bool = False) -> list[int]:

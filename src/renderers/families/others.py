@@ -127,8 +127,9 @@ _INKLING = Family(
     prompt     <|message_model|>
     """,
     names=("thinkingmachines/Inkling", "thinkingmachines/Inkling-Small"),
+    # No vocabulary was available. The text and the places of special tokens are those of the encoder of vLLM.
     stop_tokens=("<|content_model_end_sampling|>", "<|endoftext|>"),
-    # From 0 to 0.99. The words none, low, medium, high and max stand for numbers.
+    # From 0 to 0.99. The words none, minimal, low, medium, high, xhigh and max stand for numbers.
     switches=(TemplateSwitch("reasoning_effort", float, 0.9),),
     syntax="inkling",
     program="inkling",
@@ -244,7 +245,8 @@ _SMOLLM_3 = Family(
     system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
                contain the commands /think, /no_think and /system_override
     reasoning  stays in the content; without thinking a turn begins with <think>\\n\\n</think>\\n
-    result     a user message; calls are not written
+    call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>, by the model only
+    result     a user message; past calls are not written
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n
     """,
     names=("HuggingFaceTB/SmolLM3-3B",),
@@ -256,6 +258,7 @@ _SMOLLM_3 = Family(
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),
     ),
+    syntax="hermes",
 )
 
 _STEP_35 = Family(

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from renderers.core.channels import span_channel
+from renderers.core.channels import RESULT_ROLES, field_channel
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.options import SamplingConventions
@@ -77,14 +77,17 @@ class _Spans(NamedTuple):
 def _index_spans(trace: Trace, messages: Sequence[JsonObject]) -> _Spans:
     spans = _Spans([], {}, {})
     channels, first, content_starts = spans
-    for number, span in enumerate(trace.spans):
-        start, end, message, path = span
-        channel = span_channel(span, messages) if path else Channel.SCAFFOLD
+    # The last entry, for message -1, is that of the arguments.
+    is_result = [*[message["role"] in RESULT_ROLES for message in messages], None]
+    scaffold, content, last = Channel.SCAFFOLD, Channel.CONTENT, None
+    for number, (start, end, message, path) in enumerate(trace.spans):
+        channel = field_channel(path, is_result[message]) if path else scaffold
         channels.append(channel)
-        if message not in first:
-            first[message] = number
-        if channel is Channel.CONTENT and start < end and message not in content_starts:
-            content_starts[message] = start
+        if message != last:
+            first.setdefault(message, number)
+            last = message
+        if channel is content and start < end:
+            content_starts.setdefault(message, start)
     return spans
 
 
@@ -124,20 +127,23 @@ def _label_spans(
     borders = [*sorted(set(itertools.chain.from_iterable(pairs))), _NO_BORDER]
     ends = {turn.end: index for index, turn in turns.items()}
     # Faster than the constructor of a named tuple, which runs Python code.
-    new = tuple.__new__
+    new, content_channel = tuple.__new__, Channel.CONTENT
     labels: list[LabelledSpan] = []
     next_border = 0
     for (span_start, span_end, owner, path), channel in zip(trace.spans, channels, strict=True):
         while borders[next_border] <= span_start:
             next_border += 1
         turn = turns.get(owner)
-        region = regions.get(owner) if channel is Channel.CONTENT else None
-        placeholder = None if path else media.get(owner)
+        region = regions.get(owner) if channel is content_channel else None
+        placeholder = None if path or not media else media.get(owner)
         if region is not None or placeholder is not None or borders[next_border] < span_end:
             parts = _split_span((span_start, span_end, channel), trace.text, borders, region, placeholder)
         elif turn is None and span_end not in ends:
             content = bool(path) and channel in _CONTENT
             labels.append(new(LabelledSpan, (span_start, span_end, owner, path, channel, False, content)))
+            continue
+        elif turn is not None and turn.start <= span_start < span_end <= turn.end and not turn.prompted:
+            labels.append(new(LabelledSpan, (span_start, span_end, owner, path, channel, True, True)))
             continue
         else:
             parts = [(span_start, span_end, channel)]

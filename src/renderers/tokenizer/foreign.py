@@ -77,6 +77,7 @@ class ForeignVocab:
 
     isolating_texts: ClassVar[frozenset[str]] = frozenset()
     """Empty: no token of a wrapped class is known to isolate."""
+    isolates_reserved: ClassVar[bool] = False
     stop_texts: ClassVar[frozenset[str]] = frozenset()
     """Empty: the wrapped class does not name the stop tokens of the model."""
     control_texts = lazy[frozenset[str]](lambda self: self.reserved_texts)

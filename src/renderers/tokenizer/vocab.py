@@ -167,6 +167,8 @@ class Vocab:
     stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))
     reserved_texts = lazy[frozenset[str]](lambda self: reserved_among(self.added_tokens))
     """The texts of all added tokens, special or not, except runs of spaces and newlines."""
+    isolates_reserved = lazy[bool](lambda self: self.reserved_texts <= self.isolating_texts)
+    """True if all of these isolate."""
 
     @lazy
     def control_texts(self) -> frozenset[str]:

@@ -31,9 +31,12 @@ class Cuts(NamedTuple):
     plain: PlainEncoder | None = None
 
 
-def cut_at_isolating_tokens(tokenizer: AnyTokenizer, marks: Iterable[TokenMatch]) -> Cuts:
-    """Return the cuts that leave the ids of the text unchanged: those at isolating tokens."""
-    isolating = tokenizer.vocab.isolating_texts
+def cut_at_isolating_tokens(tokenizer: AnyTokenizer, marks: list[TokenMatch]) -> Cuts:
+    """Return the cuts that leave the ids of the text unchanged: those of its reserved tokens that isolate."""
+    vocab = tokenizer.vocab
+    if vocab.isolates_reserved:
+        return Cuts(marks)
+    isolating = vocab.isolating_texts
     return Cuts([mark for mark in marks if mark.text in isolating])
 
 
