@@ -48,9 +48,9 @@ def lost_texts(values: Sequence[str], own: str, around: str, *, copies: bool) ->
     If `copies` is True, equal texts need to be written only once.
     """
     texts = [value.strip() for value in values]
-    whole = lost_text("".join(dict.fromkeys(texts) if copies else texts), own, around)
-    if whole != "some":
-        return [whole] * len(texts)
+    amount = lost_text("".join(dict.fromkeys(texts) if copies else texts), own, around)
+    if amount != "some":
+        return [amount] * len(texts)
     lost: dict[int, Amount | None] = {}
     # A text may be a part of another one, so each is searched for in the text that the longer ones leave.
     for number in sorted(range(len(texts)), key=lambda number: -len(texts[number])):
