@@ -16,6 +16,7 @@ from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
+from renderers.parsing.tool_formats.base import list_calls_in
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -29,7 +30,9 @@ OK, INVALID, UNCLOSED, MISSING, MALFORMED, UNKNOWN = (
     ToolCallParseStatus.UNKNOWN_TOOL,
 )
 
+PYTHONIC = {"lfm2", "olmo", "pythonic"}
 WITHOUT_QUOTES = {
+    *PYTHONIC,
     *("qwen_xml", "seed_xml", "glm", "hy3", "hy3_plain", "minimax", "step3", "minicpm", "dots"),
     *("gemma", "functiongemma", "atem"),
 }
@@ -225,7 +228,10 @@ def harmony(header: str, body: str) -> str:
 LISTS = [
     (key, *tool_format.call)
     for key, tool_format in TOOL_FORMATS.items()
-    if tool_format.layout is TurnLayout.LISTS and tool_format.call
+    if tool_format.find is list_calls_in
+    and tool_format.layout is TurnLayout.LISTS
+    and tool_format.call
+    and key != "apertus"
 ]
 """The formats with JSON lists, and the markers around them."""
 
@@ -635,6 +641,69 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ]
         for key, opener, closer in LISTS
     },
+    "apertus": [
+        ('<|tools_prefix|>[{"a": {"x": 1}}, {"b": {}}]<|tools_suffix|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('<|tools_prefix|>[{"a": {"x": 1}', [("a", None, UNCLOSED)]),
+        ('<|tools_prefix|>[{"a": {}, "b": {}}, {"c": [1]}]<|stop|>', [(None, None, MISSING), ("c", "[1]", INVALID)]),
+        ("<|tools_prefix|>junk<|tools_suffix|>", [(None, None, INVALID)]),
+    ],
+    "gigachat": [
+        ('<|function_call|>{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
+        ('<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>', [("a", {}, OK)]),
+        ('<|function_call|>{"name": "a", "argu<|stop|>', [("a", None, INVALID)]),
+        ('<|function_call|>{"name": "a", "argu', [("a", None, UNCLOSED)]),
+    ],
+    **{
+        key: [
+            (opener, [(None, None, UNCLOSED)]),
+            (
+                f"{opener}[a(), b(x=[1, None, true], y={{'z': ('u',)}})]{closer}",
+                [("a", {}, OK), ("b", {"x": [1, None, True], "y": {"z": ["u"]}}, OK)],
+            ),
+            (f"{opener}a(x=07)\nb(y=.5){closer}", [("a", {"x": 7}, OK), ("b", {"y": 0.5}, OK)]),
+            (f"{opener}[sh(command='echo 'hi', it's')]{closer}", [("sh", {"command": "echo 'hi', it's"}, OK)]),
+            (f"{opener}[a(city=New York, days=3)]{closer}", [("a", {"city": "New York", "days": 3}, OK)]),
+            (f"{opener}[a(x={{'u', 'v'}})]{closer}", [("a", {"x": ["u", "v"]}, OK)]),
+            (f'{opener}[{{"name": "a", "arguments": {{"x": 1}}}}]{closer}', [("a", {"x": 1}, OK)]),
+            (f"{opener}[a(x=1), b(y='c", [("a", {"x": 1}, OK), ("b", None, UNCLOSED)]),
+            (f"{opener}[a(x=1), b(y=]{closer}", [("a", {"x": 1}, OK), ("b", None, INVALID)]),
+            (f"{opener}[a(1)]{closer}", [("a", None, INVALID)]),
+            (f"{opener}[]{closer}", [(None, None, INVALID)]),
+            (f"{opener}[a()]<|stop|>", [("a", {}, OK)]),
+        ]
+        for key, opener, closer in (
+            ("lfm2", "<|tool_call_start|>", "<|tool_call_end|>"),
+            ("olmo", "<function_calls>", "</function_calls>"),
+        )
+    },
+    "pythonic": [
+        ("[a(x=1), b(y='c')]", [("a", {"x": 1}, OK), ("b", {"y": "c"}, OK)]),
+        ("<|python_start|>[a(x=1)]<|python_end|><|stop|>", [("a", {"x": 1}, OK)]),
+        ("Look: <|python_start|>[a(x=1)]<|python_end|>", [("a", {"x": 1}, OK)]),
+        ("[search()]", [("search", {}, OK)]),
+        ("[unheard_of()]", []),
+        ("[a(x=1)] and more", []),
+        ("Look: [a(x=1)]", []),
+        ("[search(query='Ro", [("search", None, UNCLOSED)]),
+        ("[search(query='Ro<|stop|>", [("search", None, INVALID)]),
+        ("[unheard_of(query='Ro", []),
+        ("[f(x)]", []),
+        ("[1, 2]", []),
+        ("[link](https://example.org)", []),
+    ],
+    "xlam": [
+        ('[{"name": "a", "arguments": {"x": 1}}, {"name": "search"}]', [("a", {"x": 1}, OK), ("search", {}, OK)]),
+        ('{"name": "a", "arguments": {}}', [("a", {}, OK)]),
+        ('```json\n[{"name": "a", "arguments": {}}]\n```', [("a", {}, OK)]),
+        ('[TOOL_CALLS][{"name": "a", "arguments": {}}]', [("a", {}, OK)]),
+        ('Look: <tool_call>[{"name": "a", "arguments": {}}]</tool_call>', [("a", {}, OK)]),
+        ('[{"name": "Bob"}]', []),
+        ('[{"name": "a", "arguments": {}}] and more', []),
+        ('[{"name": "search", "argu', [("search", None, UNCLOSED)]),
+        ('[{"name": "b", "argu', []),
+        ("[1, 2]", []),
+        ("[]", []),
+    ],
     "mistral": [
         ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
         ("[TOOL_CALLS]a", [("a", {}, UNCLOSED)]),

@@ -237,6 +237,19 @@ def _list_of(opener: str, closer: str) -> Callable[[Sequence[Call]], str]:
     return format_list
 
 
+def _pythonic(calls: Sequence[Call]) -> list[str]:
+    return [f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})" for call in calls]
+
+
+def _apertus(calls: Sequence[Call]) -> str:
+    return f"<|tools_prefix|>{_dump([{call.name: dict(call.arguments)} for call in calls])}<|tools_suffix|>"
+
+
+def _gigachat(calls: Sequence[Call]) -> str:
+    objects = (_dump({"name": call.name, "arguments": dict(call.arguments)}) for call in calls)
+    return "".join(f"<|function_call|>{text}" for text in objects)
+
+
 def _mistral(calls: Sequence[Call]) -> str:
     return "".join(f"[TOOL_CALLS]{call.name}[ARGS]{_dump(dict(call.arguments))}" for call in calls)
 
@@ -284,6 +297,12 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "dots": _dots,
     "gemma": lambda calls: _gemma(calls, ("<|tool_call>", "<tool_call|>"), '<|"|>'),
     "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
+    "apertus": _apertus,
+    "gigachat": _gigachat,
+    "lfm2": lambda calls: f"<|tool_call_start|>[{', '.join(_pythonic(calls))}]<|tool_call_end|>",
+    "olmo": lambda calls: "<function_calls>" + "\n".join(_pythonic(calls)) + "</function_calls>",
+    "pythonic": lambda calls: f"[{', '.join(_pythonic(calls))}]",
+    "xlam": _list_of("", ""),
     "llama": _llama,
     "harmony": _harmony,
 }

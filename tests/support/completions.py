@@ -75,6 +75,17 @@ HUB = {
 """A real model for each tool-call format with a vocabulary to test with."""
 
 TEMPLATE_ONLY = {
+    "apertus": "llamacpp__Apertus-8B-Instruct",
+    "atem": "llamacpp__muse-glimmer",
+    "kimi_k3": "llamacpp__Kimi-K3",
+    "command": "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "command_r": "llamacpp__CohereForAI-c4ai-command-r-plus-tool_use",
+    "gigachat": "llamacpp__GigaChat3.1-10B-A1.8B",
+    "granite": "llamacpp__ibm-granite-granite-3.3-2B-Instruct",
+    "jamba": "llamacpp__Apriel-1.6-15b-Thinker-fixed",
+    "lfm2": "llamacpp__LFM2.5-8B-A1B",
+    "mistral_list": "llamacpp__mistralai-Mistral-Nemo-Instruct-2407",
+    "phi4_mini": "llamacpp__fireworks-ai-llama-3-firefunction-v2",
     "deepseek_v32": "llamacpp__deepseek-ai-DeepSeek-V3.2",
     "deepseek_v4": "llamacpp__deepseek-ai-DeepSeek-V4",
     "hy3": "llamacpp__tencent-Hy3",
@@ -85,7 +96,7 @@ TEMPLATE_ONLY = {
 
 UNSEEN = {
     *("deepseek_v41", "hy3_plain", "step3", "functiongemma", "dots"),
-    *("jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini"),
+    *("inkling", "olmo", "pythonic", "xlam"),
 }
 """The tool-call formats without a template to test with."""
 
@@ -210,6 +221,39 @@ OWN: dict[str, tuple[str, ...]] = {
         "<|tool_call>call:a{x:{{{[[[<tool_call|><|tool_call>call:a{x<tool_call|>",
     ),
     "functiongemma": ("<start_function_call>call:a{x:<escape>1<escape>}<end_function_call>é<start_function_call>",),
+    "apertus": (
+        '<|tools_prefix|>[{"a": {"x": 1}}, {"b": "é"}]<|tools_suffix|>é',
+        '<|tools_prefix|>[{"a": {}, "b": {}}, {"é": {<|stop|>',
+    ),
+    "gigachat": (
+        '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>é',
+        '<|function_call|>{"name": "a"} é<|function_call|>{"name": "é',
+        "<|message_sep|>\n\nfunction é",
+    ),
+    "lfm2": (
+        "<|tool_call_start|>[a(x='it's', y='é'), b()]<|tool_call_end|>\né",
+        '<|tool_call_start|>[{"name": "a"}]<|tool_call_end|><|tool_call_start|>[]<|tool_call_end|>',
+        "<|tool_call_start|>[a(x=1), b(x='é<|stop|>",
+        "<|tool_call_start|> a é b(x=[1, 2]) é<|tool_call_end|>",
+    ),
+    "olmo": ("<function_calls>\na(x=1)\nb(y=null)\n</function_calls>é", "<function_calls>a(x=é, y=2)</function_calls>"),
+    "pythonic": (
+        "[a(x=1), b(y='é')] ",
+        "<|python_start|>[a(x=1)]<|python_end|><|stop|>",
+        "Look: <|python_start|>[a(x=1)]<|python_end|>é",
+        "[a(x=1)] and more",
+        "[search(query='é",
+        "[é]",
+        "[",
+    ),
+    "xlam": (
+        '```json\n[{"name": "a", "arguments": {}}]\n```<|stop|>',
+        '[TOOL_CALLS][{"name": "a", "arguments": {"x": "é"}}]',
+        'é<tool_call>[{"name": "a", "arguments": {}}]</tool_call>é',
+        '[{"name": "search", "argu',
+        "[1, 2] é",
+        "```python\né```",
+    ),
     "llama": (
         '<|python_tag|>{"name": "a", "parameters": {}}',
         '<|python_tag|>{"name": "é", "parameters": {}} ; {"name": "b", "arguments": {}}  <|stop|>',

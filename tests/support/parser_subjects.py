@@ -59,7 +59,7 @@ SUBJECTS: dict[str, Subject] = {
     "gigachat3": Subject(template="llamacpp__GigaChat3-10B-A1.8B"),
     "glm45": Subject(model="zai-org/GLM-4.5-Air"),
     "glm47": Subject(model="zai-org/GLM-4.7-Flash"),
-    "granite": Subject(template="llamacpp__ibm-granite-granite-3.3-2B-Instruct"),
+    "granite": Subject(template="llamacpp__ibm-granite-granite-3.3-2B-Instruct", reasoning_parser="granite"),
     "granite4": Subject(model="ibm-granite/granite-4.0-h-small"),
     "granite_20b_fc": _named("granite-20b-fc", "<function_call>"),
     "harmony": Subject(model="openai/gpt-oss-20b"),
@@ -125,7 +125,8 @@ def renderer_of(subject_format: str) -> ChatRenderer:
         tokenizer = load_tokenizer(subject.model)
         return create_renderer(tokenizer, chat_template=path if subject.template else None, on_loss="ignore")
     if subject.template:
-        return create_renderer(stand_in(path), on_loss="ignore")
+        parser = _if_read("reasoning_parser", subject.reasoning_parser)
+        return create_renderer(stand_in(path), reasoning_parser=parser, on_loss="ignore")
     return _named_renderer(subject)
 
 

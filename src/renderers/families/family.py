@@ -101,7 +101,7 @@ class Family:
     retains: tuple[RetentionRule, ...] = ()
     """How much past reasoning a bridge keeps by default, where that differs from the template."""
     syntax: str | None = None
-    """The key of its tool-call format. None if its template writes no calls."""
+    """The key of its tool-call format. None if its models write no calls."""
     variants: CompletionVariants = AS_TEMPLATE
     """How completions differ from the turns that the templates write."""
     program: str | None = None

@@ -244,7 +244,8 @@ _SMOLLM_3 = Family(
     system     always: cutoff, date, mode of reasoning, the system message or a default, the tools; it may
                contain the commands /think, /no_think and /system_override
     reasoning  stays in the content; without thinking a turn begins with <think>\\n\\n</think>\\n
-    result     a user message; calls are not written
+    call       <tool_call>\\n{"name": ..., "arguments": ...}\\n</tool_call>, by the model only
+    result     a user message; past calls are not written
     prompt     <|im_start|>assistant\\n; without thinking also <think>\\n\\n</think>\\n
     """,
     names=("HuggingFaceTB/SmolLM3-3B",),
@@ -256,6 +257,7 @@ _SMOLLM_3 = Family(
         TemplateSwitch("xml_tools", list),
         TemplateSwitch("python_tools", list),
     ),
+    syntax="hermes",
 )
 
 _STEP_35 = Family(

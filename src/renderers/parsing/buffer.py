@@ -155,7 +155,7 @@ class InputBuffer:
                 if position < 0:
                     position = _NOWHERE
                 self._occurrences[marker] = position
-            if position < first:
+            if position < first or (position == first and len(first_marker) == 1):
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 

@@ -74,12 +74,15 @@ class CallReader:
             self.section = self.section[0], self.section[1] - len(self.calls)
         self.calls.clear()
 
-    def begin(self, start: int, end: int, *, prefix: str = "") -> None:
-        """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own."""
+    def begin(self, start: int, end: int, *, prefix: str = "", before: str = "") -> None:
+        """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own.
+
+        `before` is byte text between the marker of a section and the call.
+        """
         buffer = self._buffer
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
-        before = self._section_opening if self.section else self._emitter.trimmed
-        self._opening = before + buffer.byte_text[start:end]
+        opening = self._section_opening if self.section else self._emitter.trimmed
+        self._opening = opening + before + buffer.byte_text[start:end]
         if self.follows:
             marker_text, tool_format = self._compiled.marker_text, self._compiled.tool_format
             assert tool_format is not None

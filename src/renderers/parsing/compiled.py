@@ -143,8 +143,11 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
 
 def call_markers(grammar: Grammar) -> list[MarkerPair]:
     """Return the markers around calls, those of the grammar first, and those that models write as well."""
-    variants = TOOL_FORMATS[grammar.tools].variants if grammar.tools else ()
-    return [*([grammar.call] if grammar.call else []), *(pair for pair in variants if pair != grammar.call)]
+    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    variants = tool_format.variants if tool_format else ()
+    own = [tool_format.call] if tool_format and tool_format.call and grammar.call in variants else []
+    pairs = [*([grammar.call] if grammar.call else []), *own, *variants]
+    return list(dict.fromkeys(pairs))
 
 
 def compile_grammar(grammar: Grammar, tokenizer: MarkerTokenizer, *, stops: Iterable[int]) -> CompiledGrammar:

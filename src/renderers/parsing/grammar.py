@@ -167,6 +167,9 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
         grammar = grammar if named.call is None else replace(grammar, call=named.call)
     if reasoning is not None and reasoning.tools is not None:
         grammar = _with_tools(grammar, reasoning.tools)
+    if reasoning is not None and reasoning.response is not None:
+        content = replace(grammar.content, lead="\n", trail="\n")
+        grammar = replace(grammar, response=reasoning.response, content=content)
     if reasoning is not None and reasoning.markers is not None:
         grammar = _with_reasoning(grammar, reasoning.markers, lead=reasoning.lead)
     return grammar

@@ -220,10 +220,11 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
             ]
             if parsed == expected:
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
-    # A template that fails on calls can still contain the markers of a format.
+    # A template that fails on calls, or describes these to the model only, can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
-        markers = {*(tool_format.section or ()), *(tool_format.call or ()), *tool_format.inner}
-        if tool_format.section and all(map(turns.key.program.may_write, markers)):
+        markers = {*(tool_format.section or ()), *(tool_format.call or ()), *tool_format.inner} - {""}
+        is_distinct = tool_format.section or (tool_format.call and tool_format.layout is TurnLayout.LISTS)
+        if is_distinct and all(map(turns.key.program.may_write, markers)):
             return replace(fields, tools=tool_format.key, section=tool_format.section, call=tool_format.call)
     return fields
 
@@ -244,6 +245,9 @@ def _candidates(
     for tool_format in formats:
         if own[tool_format] and all(marker in text for marker in own[tool_format]):
             yield tool_format, tool_format.section, tool_format.call
+        for variant in tool_format.variants:
+            if all(marker in text for marker in variant):
+                yield tool_format, tool_format.section, variant
     between, around = _markers_between_calls(turn), _markers_around_calls(turn, turns.end_token)
     for tool_format in formats:
         pair = around if tool_format.layout is TurnLayout.LISTS else between

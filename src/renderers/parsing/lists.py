@@ -101,8 +101,9 @@ class ListScanner(MarkerScanner):
         buffer, calls = self.buffer, self.calls
         start = buffer.position
         for number, (first, last) in enumerate(found.spans, 1):
+            before = buffer.byte_text[buffer.position : start + first]
             self._skip_to(start + first)
-            calls.begin(start + first, start + first)
+            calls.begin(start + first, start + first, before=before.replace(UNKNOWN, "") if number == 1 else "")
             while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
                 self.skip_unknown_token(unknown)
             self.emitter.emit_text_to(start + last, closed=NO_EDGES)

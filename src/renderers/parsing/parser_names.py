@@ -33,9 +33,12 @@ class ReasoningParser:
     tools: str | None = None
     lead: str = ""
     """The text after the opening marker that is not reasoning. It is optional."""
+    response: MarkerPair | None = None
+    """The markers around the content after the reasoning."""
 
 
 _TOOL_NAMES = {
+    "apertus": ("apertus2509",),
     "atem": ("muse_glimmer", "muse"),
     "command": ("cohere_command3", "cohere_command4"),
     "deepseek_v3": ("deepseek-v3", "deepseekv3"),
@@ -44,6 +47,7 @@ _TOOL_NAMES = {
     "deepseek_v4": ("deepseekv4",),
     "deepseek_v41": ("deepseekv41",),
     "gemma": ("gemma4",),
+    "gigachat": ("gigachat3", "gigachat35"),
     "glm": ("glm45", "glm47", "ling3", "poolside_v1"),
     "harmony": ("openai", "gpt-oss"),
     "hy3_plain": ("hy_v3",),
@@ -54,7 +58,9 @@ _TOOL_NAMES = {
     "minicpm": ("minicpm5",),
     "minimax": ("minimax_m2", "minimax-m2"),
     "minimax_m3": ("minimax-m3",),
+    "olmo": ("olmo3",),
     "phi4_mini": ("phi4_mini_json",),
+    "pythonic": ("llama4_pythonic",),
     "qwen_xml": ("qwen3_coder", "qwen3_xml", "qwen3.5", "mimo", "nanbeige", "step3p5"),
     "seed_xml": ("seed_oss",),
 }
@@ -88,6 +94,7 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|START_THINKING|>", "<|END_THINKING|>"): ("cohere_command3", "cohere_command4"),
     ("<|inner_prefix|>", "<|inner_suffix|>"): ("apertus2509",),
     ("[THINK]", "[/THINK]"): ("mistral",),
+    ("Here is my thought process:", "Here is my response:"): ("granite",),
     ("<mm:think>", "</mm:think>"): ("minimax_m3", "minimax-m3"),
     ("<seed:think>", "</seed:think>"): ("seed_oss",),
     ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"): ("plamo3",),
@@ -96,12 +103,19 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|open|>think<|sep|>", "<|close|>think<|sep|>"): ("kimi_k3",),
 }
 
+_RESPONSES = dict.fromkeys(("hunyuan_a13b", "hunyuan"), ("<answer>", "</answer>"))
+"""The markers around content, by the names of reasoning parsers."""
+
 _MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss"), "inkling": ("inkling",), "atem": ("muse_glimmer", "muse")}
 """The names for formats in which reasoning is a message of the turn, by tool format."""
 
 REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
     {
-        **{name: ReasoningParser(markers=markers) for markers, names in _REASONING_NAMES.items() for name in names},
+        **{
+            name: ReasoningParser(markers=markers, response=_RESPONSES.get(name))
+            for markers, names in _REASONING_NAMES.items()
+            for name in names
+        },
         **{name: ReasoningParser(tools=key) for key, names in _MESSAGE_NAMES.items() for name in names},
         "gemma4": ReasoningParser(markers=("<|channel>", "<channel|>"), lead="thought\n"),
     }

@@ -104,6 +104,9 @@ class Scanner(abc.ABC):
         buffer = self.buffer
         while (match := buffer.find(markers)) is not None:
             if match[1] != UNKNOWN:
+                if not final and match[1] in markers.beginnings and buffer.byte_text[match[0] :] in markers.beginnings:
+                    # The next chunk can make it a longer marker.
+                    break
                 return match
             self.skip_unknown_token(match[0])
         partial = 0 if final else markers.partial_suffix_length(buffer.byte_text, buffer.position)

@@ -232,7 +232,16 @@ def _in_json(match: re.Match[str]) -> str:
     string = match["string"]
     if len(string) < 2 or string[-1] != string[0]:
         return string
-    return json.dumps(_ESCAPE.sub(_unescaped, string[1:-1]))
+    return json.dumps(unescape_python(string[1:-1]))
+
+
+def unescape_python(text: str) -> str:
+    r"""Return the value of a Python string, from the text between its quotes.
+
+    >>> unescape_python(r"it\'s \x41")
+    "it's A"
+    """
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 
 
 def _unescaped(match: re.Match[str]) -> str:

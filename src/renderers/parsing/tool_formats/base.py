@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
-from renderers.parsing.lenient_json import JsonError, is_shallow, member_text, read_json, read_json_prefix
+from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
@@ -171,10 +171,9 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     FoundCalls(spans=[(1, 14), (16, 28)], broken=True)
     """
     byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
-    shallow = is_shallow(byte_text)
     while (start := byte_text.find("{", position)) >= 0:
         try:
-            _, position = read_json_prefix(byte_text, start, shallow=shallow)
+            _, position = read_json_prefix(byte_text, start)
         except JsonError:
             return FoundCalls([*spans, (start, len(byte_text))], broken=True)
         spans.append((start, position))

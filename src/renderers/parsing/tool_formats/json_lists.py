@@ -8,22 +8,83 @@ Used by Mistral up to its tokenizer v7. Others write the same list:
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Rome"}}]
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Rome"}}]</tool_calls>
     functools[{"name": "get_weather", "arguments": {"city": "Rome"}}]
+    <|tools_prefix|>[{"get_weather": {"city": "Rome"}}]<|tools_suffix|>
 
-These are Command A and R7B, Granite 3, Jamba, Hunyuan A13B and Apriel, Phi 4 mini and Firefunction. Command R writes
-it as an action in a code fence. Models also write a single object for the list, or several objects.
+These are Command A and R7B, Granite 3, Jamba, Hunyuan A13B and Apriel, Phi 4 mini and Firefunction, and Apertus with
+the name as the key. Command R writes it as an action in a code fence. xLAM writes the list as a whole turn, without
+markers. Models also write a single object for the list, or several objects.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.tool_formats.base import (
+    INVALID,
+    MISSING_NAME,
+    OK,
+    CallHead,
+    FoundCalls,
+    Payload,
     ToolFormat,
     TurnLayout,
+    failed_call,
     list_calls_in,
+    named_call,
+    read_arguments,
     read_json_call,
     read_json_head,
 )
+
+_KEYED_HEAD = re.compile(r'\s*\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_BESIDE_CALLS = re.compile(r"(?:```(?:json)?|[ \t\n\r\[\],;])*")
+_MARKERS = ("[TOOL_CALLS]", ""), ("<tool_call>", "</tool_call>")
+
+
+def _read_keyed(payload: Payload) -> ParsedToolCall:
+    """Parse an object with the name of the tool as its only key."""
+    text = payload.text()
+    try:
+        value = read_json(text)
+    except JsonError:
+        return failed_call(INVALID, _read_keyed_head(payload).name)
+    if not isinstance(value, dict) or len(value) != 1:
+        return failed_call(MISSING_NAME)
+    ((name, arguments),) = value.items()
+    return named_call(
+        name, *((arguments, OK) if isinstance(arguments, dict) else read_arguments(member_text(text, name)))
+    )
+
+
+def _read_keyed_head(payload: Payload) -> CallHead:
+    match = _KEYED_HEAD.match(payload.byte_text)
+    name, status = read_arguments(payload.decode(match[1])) if match else (None, INVALID)
+    return CallHead(name, match.end(), match.end()) if match and status is OK and isinstance(name, str) else CallHead()
+
+
+def _find_bare(payload: Payload) -> FoundCalls | None:
+    """Find the calls that make up a whole turn: objects with a name and arguments, or with the name of a tool.
+
+    A broken call counts if it begins with the name of a tool.
+    """
+    byte_text, position = payload.byte_text, 0
+    for marker in (payload.mark(marker) for pair in _MARKERS for marker in pair if marker):
+        byte_text = byte_text.replace(marker, " " * len(marker))
+    found = list_calls_in(payload._replace(byte_text=byte_text))
+    for start, end in found.spans if found else ():
+        text = payload.decode(byte_text[start:end])
+        call = read_json_call(Payload(text, payload.mark, str, payload.schemas))
+        has_arguments = call.status is OK and any(key in text for key in ('"arguments"', '"parameters"'))
+        if not _BESIDE_CALLS.fullmatch(byte_text, position, start) or not (
+            has_arguments or call.name in payload.schemas
+        ):
+            return None
+        position = end
+    return found if _BESIDE_CALLS.fullmatch(byte_text, position) else None
+
 
 JAMBA = ToolFormat(
     key="jamba",
@@ -39,3 +100,15 @@ COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<
 COMMAND_R = dataclasses.replace(JAMBA, key="command_r", call=("Action:\n```json\n", "```"))
 GRANITE = dataclasses.replace(JAMBA, key="granite", call=("<|tool_call|>", ""), variants=(("<tool_call>", ""),))
 PHI_4_MINI = dataclasses.replace(JAMBA, key="phi4_mini", call=("functools", ""))
+APERTUS = dataclasses.replace(
+    JAMBA, key="apertus", call=("<|tools_prefix|>", "<|tools_suffix|>"), read=_read_keyed, read_head=_read_keyed_head
+)
+XLAM = dataclasses.replace(
+    JAMBA,
+    key="xlam",
+    call=None,
+    variants=_MARKERS,
+    openings=("[", "{", "```", *(opener for opener, _ in _MARKERS)),
+    layout=TurnLayout.BARE_CALLS,
+    find=_find_bare,
+)

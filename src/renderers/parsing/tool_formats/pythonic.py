@@ -1,0 +1,124 @@
+"""Calls in the syntax of Python, several of them in a list or on lines of their own.
+
+    [get_weather(city="Rome"), search(query="Rome", days=[1, 2], exact=True)]
+
+Used by Llama 3.2 and 4 and by ToolACE, as a whole turn. LFM2 writes the list between `<|tool_call_start|>` and
+`<|tool_call_end|>`, Olmo 3 writes a line for each call between `<function_calls>` and `</function_calls>`. All
+arguments have names. Models also write JSON, and quotes within strings without escapes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from renderers.core.completions import ParsedToolCall
+from renderers.parsing.python_calls import CALL_START, PythonError, read_call
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    OK,
+    CallHead,
+    FoundCalls,
+    Payload,
+    ToolFormat,
+    TurnLayout,
+    failed_call,
+    list_calls_in,
+    named_call,
+    read_json_call,
+)
+
+_BEFORE, _BETWEEN = re.compile(r"[ \t\n\r\[]*"), re.compile(r"[ \t\n\r,;]*")
+_END = re.compile(r"[ \t\n\r\]]*\Z")
+_LLAMA_4 = "<|python_start|>", "<|python_end|>"
+
+
+def _read(payload: Payload) -> ParsedToolCall:
+    text = payload.text().strip()
+    if text.startswith("{"):
+        return read_json_call(payload)
+    for lenient in (False, True):
+        try:
+            name, arguments, end = read_call(text, lenient=lenient)
+        except PythonError:
+            continue
+        if end == len(text):
+            return named_call(name, arguments, OK)
+    start = CALL_START.match(text)
+    return failed_call(INVALID, start[1] if start else None)
+
+
+def _read_head(payload: Payload) -> CallHead:
+    start = CALL_START.match(payload.byte_text)
+    return CallHead(payload.decode(start[1]), start.end()) if start else CallHead()
+
+
+def _find(payload: Payload) -> FoundCalls | None:
+    """Find the calls between two markers. Text that is not a call and does not begin as one ends them."""
+    byte_text, start = payload.byte_text, _end_of(_BEFORE, payload.byte_text, 0)
+    if byte_text.startswith("{", start):
+        return list_calls_in(payload)
+    spans = list[tuple[int, int]]()
+    for lenient in (False, True):
+        spans, position = _spans(byte_text, start, lenient=lenient)
+        if not CALL_START.match(byte_text, position):
+            return FoundCalls(spans) if spans else None
+    return FoundCalls([*spans, (position, len(byte_text))], broken=True)
+
+
+def _find_bare(payload: Payload) -> FoundCalls | None:
+    """Find the calls that make up a whole turn.
+
+    A call counts if it has arguments, if its name is the name of a tool, or if the tools are unknown. A broken call
+    counts if it begins with the name of a tool.
+    """
+    opener, closer = map(payload.mark, _LLAMA_4)
+    byte_text = payload.byte_text.replace(opener, " " * len(opener)).replace(closer, " " * len(closer))
+    found = _find(payload._replace(byte_text=byte_text))
+    if found is None:
+        return None
+    calls = [_read(payload._replace(byte_text=byte_text[start:end])) for start, end in found.spans]
+    names = payload.schemas.names
+    for call in calls:
+        if call.name not in payload.schemas and (call.status is not OK or (names is not None and not call.arguments)):
+            return None
+    return found if found.broken or _END.match(byte_text, found.spans[-1][1]) else None
+
+
+def _spans(byte_text: str, position: int, *, lenient: bool) -> tuple[list[tuple[int, int]], int]:
+    """Return the spans of consecutive calls, and the position of the text that is not a call."""
+    spans: list[tuple[int, int]] = []
+    while True:
+        try:
+            _, _, end = read_call(byte_text, position, lenient=lenient)
+        except PythonError:
+            return spans, position
+        spans.append((position, end))
+        position = _end_of(_BETWEEN, byte_text, end)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
+LFM_2 = ToolFormat(
+    key="lfm2",
+    call=("<|tool_call_start|>", "<|tool_call_end|>"),
+    layout=TurnLayout.LISTS,
+    keeps_text=True,
+    read=_read,
+    read_head=_read_head,
+    find=_find,
+)
+OLMO = dataclasses.replace(LFM_2, key="olmo", call=("<function_calls>", "</function_calls>"), keeps_text=False)
+PYTHONIC = ToolFormat(
+    key="pythonic",
+    call=None,
+    variants=(_LLAMA_4,),
+    openings=("[", _LLAMA_4[0]),
+    layout=TurnLayout.BARE_CALLS,
+    read=_read,
+    read_head=_read_head,
+    find=_find_bare,
+)
