@@ -564,6 +564,24 @@ def test_glm_does_not_repeat_the_role_that_stopped_the_turn() -> None:
 
 
 @HUB
+def test_results_of_gemma_4_continue_the_turn_in_every_round() -> None:
+    renderer = hub("gemma-4", chat_template_kwargs={"enable_thinking": True})
+    tools = [{"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}]
+    messages: list[Any] = [{"role": "user", "content": "Look."}]
+    prompt = renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
+    call = '<|channel>thought\nHm.\n<channel|><|tool_call>call:look{at:<|"|>sky<|"|>}<tool_call|><|tool_response>'
+    completion = ids_of(renderer, call)
+    for _ in range(2):
+        turn = renderer.parse_response(completion, tools=tools, prompt_ids=prompt)
+        assert (turn.reasoning_content, [call.status for call in turn.tool_calls]) == ("Hm.", ["ok"])
+        messages += [turn, {"role": "tool", "name": "look", "content": "Sun."}]
+        bridge = renderer.bridge(prompt, completion, messages[-1:], tools=tools)
+        assert isinstance(bridge, Bridge)
+        prompt = renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
+        assert bridge.tokens.token_ids == prompt
+
+
+@HUB
 def test_qwen_keeps_reasoning_within_a_tool_cycle_if_the_retention_allows_it() -> None:
     renderer = hub("qwen3", thinking_retention="tool_cycle")
     call = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "get", "arguments": {}}\n</tool_call><|im_end|>'

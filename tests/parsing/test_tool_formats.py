@@ -948,3 +948,27 @@ def test_a_call_without_markers_is_a_call_if_it_names_a_tool(text: str, content:
         assert not response.skipped
     without_tools = reader_of_bytes(grammar_of("qwen_xml"), marks=False)
     assert read(without_tools, [without_tools.encode(text)]).response.tool_calls == []
+
+
+ENDS_REASONING = [key for key, tool_format in TOOL_FORMATS.items() if tool_format.ends_reasoning]
+
+
+@pytest.mark.parametrize("key", ENDS_REASONING)
+@pytest.mark.parametrize("marks", [True, False], ids=["tokens", "bytes"])
+def test_reasoning_that_quotes_a_call_is_not_a_call(key: str, marks: bool) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=marks)
+    call = format_calls(key, [Call("a", {})])
+    for quoted in (call, call[: call.index("a")], TOOL_FORMATS[key].section or TOOL_FORMATS[key].call):
+        text = quoted if isinstance(quoted, str) else (quoted or ("",))[0]
+        response = read(reader, [reader.encode(f"<think>\nI write {text} now.\n</think>\n\nDone.")]).response
+        assert (response.reasoning_content, response.content) == (f"I write {text} now.", "Done.")
+        assert response.tool_calls == []
+
+
+@pytest.mark.parametrize("key", ENDS_REASONING)
+def test_a_call_ends_reasoning_that_is_not_closed(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    text = "<think>\nHm." + format_calls(key, [Call("a", {})])
+    response = read(reader, [reader.encode(text)]).response
+    assert (response.reasoning_content, response.content) == ("Hm.", "")
+    assert [(call.name, call.status) for call in response.tool_calls] == [("a", OK)]

@@ -34,7 +34,7 @@ class Record:
     """The known losses of a template."""
 
     normalisations: tuple[str, ...] = ()
-    """Those of the family record, in the same order."""
+    """Those of the family record, in the same order, unless the template has others."""
     unlike: tuple[str, ...] = ()
     """Texts that a field cannot contain: markers that are not tokens, or that the template searches for."""
     once: tuple[str, ...] = ()
@@ -83,6 +83,8 @@ RECORDS: dict[str, Record] = {
     # Its tokenizer encodes spaces as U+2581, and decodes that character to a space.
     "gemma-3": Record(unlike=("<｜tool▁call▁end｜>",)),
     "gemma-4": Record(unlike=("<｜tool▁call▁end｜>",)),
+    # It never writes reasoning.
+    "gemma-4-v2": Record(unlike=("<｜tool▁call▁end｜>",), normalisations=("trims_content", "drops_reasoning")),
 }
 """Losses by the key of the template. Templates with an unknown tool-call format are left out."""
 
@@ -93,7 +95,8 @@ def _models() -> Iterator[tuple[str, Record]]:
     for template, name in {str(model["template"]): name for name, model in reversed(hub_models().items())}.items():
         family = family_of_template(texts.get(template, ""))
         if template in RECORDS and family is not None:
-            yield name, replace(RECORDS[template], normalisations=family.normalisations)
+            record = RECORDS[template]
+            yield name, replace(record, normalisations=record.normalisations or family.normalisations)
 
 
 MODELS: dict[str, Record] = {str(EMBEDDED): Record(), **dict(_models())}

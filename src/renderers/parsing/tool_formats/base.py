@@ -20,6 +20,9 @@ MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParse
 NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
 """The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
 
+_new = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor takes."""
+
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
 
@@ -318,8 +321,8 @@ class Tags(NamedTuple):
         """Return the markup as it occurs in byte text."""
         function, key_open, key_end, close, end, padding, unnamed, quotes = self
         marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
-        function, key_open, key_end, close, end, padding = map(mark, (function, key_open, key_end, close, end, padding))
-        return Tags(function, key_open, key_end, close, end, padding, unnamed, marked_quotes)
+        texts = map(mark, (function, key_open, key_end, close, end, padding))
+        return _new(Tags, (*texts, unnamed, marked_quotes))
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -416,8 +419,8 @@ def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
     assert match is not None
     end = byte_text.find(tag_end, start, match.end() + len(tag_end))
     if end >= 0:
-        return _Tag(byte_text[start:end], end + len(tag_end), closed=True)
-    return _Tag(match[0], match.end(), closed=False) if match.end() < len(byte_text) else None
+        return _new(_Tag, (byte_text[start:end], end + len(tag_end), True))
+    return _new(_Tag, (match[0], match.end(), False)) if match.end() < len(byte_text) else None
 
 
 def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:
