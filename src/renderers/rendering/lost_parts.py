@@ -134,8 +134,9 @@ class WrittenData(NamedTuple):
         if isinstance(value, str) and own and not self.is_schema:
             return [lost_text(value, raw) is None or contains_word(above, value)]
         word = value if isinstance(value, str) else json.dumps(value)
-        # A template may write a number or a description in another form.
-        return [contains_word(above + own, word) or len(own) >= len(squeeze(word))]
+        # A template may write a number or a description in another form, or a description as a comment of several lines.
+        lines = word.splitlines() if self.is_schema else [word]
+        return [all(contains_word(above + own, line) for line in lines) or len(own) >= len(squeeze(word))]
 
     def _names_keys(self, key: str | int, named: bool) -> bool:
         """Return True if the keys of the value of a key count as text."""
