@@ -134,7 +134,7 @@ class WrittenData(NamedTuple):
         if isinstance(value, str) and own and not self.is_schema:
             return [lost_text(value, raw) is None or contains_word(above, value)]
         word = value if isinstance(value, str) else json.dumps(value)
-        # A template may write a number or a description in another form, or a description as a comment of several lines.
+        # A template may write a number or a description in another form, such as a comment of several lines.
         lines = word.splitlines() if self.is_schema else [word]
         return [all(contains_word(above + own, line) for line in lines) or len(own) >= len(squeeze(word))]
 
