@@ -13,6 +13,7 @@ from renderers.programs.deepseek_r1 import DeepSeekR1Program
 from renderers.programs.deepseek_v4 import DeepSeekV4Program
 from renderers.programs.deepseek_v32 import DeepSeekV32Program
 from renderers.programs.harmony import HarmonyProgram
+from renderers.programs.inkling import InklingProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
@@ -66,6 +67,7 @@ PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
         "template": build_template_program,
         "sorted_tools": build_sorting_program,
         "harmony": lambda _: HarmonyProgram(),
+        "inkling": lambda _: InklingProgram(),
         "deepseek-r1": lambda _: DeepSeekR1Program(),
         "deepseek-v3.2": lambda _: DeepSeekV32Program(),
         "deepseek-v4": lambda _: DeepSeekV4Program(),

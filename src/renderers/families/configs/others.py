@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from renderers.families.configs.base import BaseRendererConfig, CachedImagesConfig, option
 
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class CommandARendererConfig(BaseRendererConfig, family="command-a"):

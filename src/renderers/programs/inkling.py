@@ -1,0 +1,262 @@
+"""`InklingProgram`: the format of Inkling, which has no chat template.
+
+    <|message_system|>tool_declare<|content_xml|>{tools as compact JSON with sorted keys}<|end_message|>
+    <|message_system|><|content_text|>{content}<|end_message|>
+    <|message_system|><|content_text|>Thinking effort level: 0.9<|end_message|>
+    <|message_user|><|content_text|>{content}<|end_message|>
+    <|message_model|><|content_thinking|>{reasoning}<|end_message|>
+    <|message_model|><|content_text|>{content}<|end_message|>
+    <|message_model|>{name}<|content_invoke_tool_json|>{"name":{name},"args":{arguments}}<|end_message|>
+    <|content_model_end_sampling|>
+    <|message_tool|>{name}<|content_text|>{content}<|end_message|>
+
+(All in one line.) Each part of a content is a segment. The effort comes before the first message that is not a system
+message.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from renderers.core.channels import RESULT_ROLES
+from renderers.core.jsontypes import Arguments, JsonObject
+from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
+from renderers.core.messages import media_kind
+from renderers.core.options import DEFAULT_DATE
+from renderers.core.spans import Path
+from renderers.core.text import digest_of
+from renderers.errors import MessageError, TemplateRefusalError
+from renderers.programs.base import ProgramRun
+from renderers.programs.content_parts import content_pieces, is_part, is_thinking, reasoning_pieces
+from renderers.programs.pieces import Piece, run_pieces
+
+EFFORT = "reasoning_effort"
+EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.7, "high": 0.9, "xhigh": 0.99, "max": 0.99}
+_DEFAULT_EFFORT, _LARGEST_EFFORT = 0.9, 0.99
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "model"} | dict.fromkeys(
+    RESULT_ROLES, "tool"
+)
+_MEDIA = {
+    **dict.fromkeys(("image", "image_url", "input_image"), "<|content_image|>"),
+    **dict.fromkeys(("audio", "audio_url", "input_audio"), "<|content_audio_input|><|audio_end|>"),
+}
+_FIELDS = frozenset(
+    {
+        *("role", "content", "reasoning_content", "tool_calls", "function", "arguments", "name", "id"),
+        *("tool_call_id", "tools"),
+    }
+)
+_KINDS = "text", "thinking", "xml", "invoke_tool_json", "image", "audio_input", "model_end_sampling"
+_MARKERS = frozenset(
+    {*(f"<|message_{role}|>" for role in _ROLES.values()), *(f"<|content_{kind}|>" for kind in _KINDS)}
+    | {"<|end_message|>", "<|audio_end|>"}
+)
+
+
+@dataclass(frozen=True)
+class InklingProgram:
+    """The format of Inkling."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of("inkling 1")
+
+    def run(
+        self,
+        messages: list[JsonObject],
+        *,
+        tools: list[JsonObject] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
+    ) -> ProgramRun:
+        """Write the messages in the order of the caller's."""
+        pieces = [*_Conversation(messages, tools or [], _effort_text(arguments.get(EFFORT))).write()]
+        if add_generation_prompt:
+            pieces.append(Piece("<|message_model|>"))
+        return run_pieces(
+            pieces,
+            messages,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+        )
+
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
+    def mentions(self, name: str) -> bool:
+        return name == EFFORT or name in _FIELDS or name in _MEDIA
+
+    @property
+    def literals(self) -> TemplateLiterals:
+        return TemplateLiterals(frozenset(), frozenset(_ROLES))
+
+    @property
+    def text_uses(self) -> TextUses:
+        return PLAIN_USES
+
+    @property
+    def readable_fields(self) -> frozenset[str] | None:
+        return _FIELDS
+
+    def may_write(self, text: str) -> bool:
+        return text in _MARKERS
+
+    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002
+        return ()
+
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
+        return DEFAULT_DATE
+
+
+def _effort_text(effort: Any) -> str:
+    """Return the text of an effort: a number from 0 to 0.99, or a word.
+
+    >>> _effort_text("medium"), _effort_text(0), _effort_text(None)
+    ('0.7', '0.0', '0.9')
+    """
+    number: Any = EFFORTS.get(effort) if isinstance(effort, str) else _DEFAULT_EFFORT if effort is None else effort
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not is_number or not 0 <= number <= _LARGEST_EFFORT:
+        values = f"a number from 0 to {_LARGEST_EFFORT}, or one of {', '.join(EFFORTS)}"
+        raise TemplateRefusalError(f"{EFFORT} is {effort!r}. Use {values}.")
+    text = f"{float(number):.2f}".rstrip("0").rstrip(".")
+    return "0.0" if text in ("0", "-0") else text
+
+
+class _Conversation(NamedTuple):
+    """The input of a run."""
+
+    messages: Sequence[JsonObject]
+    tools: Sequence[JsonObject]
+    effort: str
+
+    def write(self) -> Iterator[Piece]:
+        """Yield the text of all messages.
+
+        Raises:
+            MessageError, TemplateRefusalError: A message cannot be written.
+        """
+        developers = (message for message in self.messages if message["role"] == "developer")
+        tools = [*self.tools, *(tool for message in developers for tool in message.get("tools") or ())]
+        if tools:
+            yield from _write_segment(-1, "system", "xml", [Piece(_tool_json(tools), -1, ("tools",))], "tool_declare")
+        names: dict[str, str] = {}
+        effort = [*_write_segment(-1, "system", "text", [Piece(f"Thinking effort level: {self.effort}")])]
+        for index, message in enumerate(self.messages):
+            role = _ROLES.get(message["role"])
+            if role is None:
+                raise TemplateRefusalError(f"there is no role {message['role']!r} in Inkling", message=index)
+            if role != "system":
+                yield from effort
+                effort = []
+            if role == "tool":
+                yield from _write_result(index, message, names)
+            elif role == "model":
+                yield from _write_turn(index, message, names)
+            else:
+                yield from _write_content(index, message, role)
+        yield from effort
+
+
+def _write_turn(index: int, message: JsonObject, names: dict[str, str]) -> Iterator[Piece]:
+    """Yield the segments of an assistant's turn. Add the names of its calls to `names`, by their ids."""
+    reasoning = reasoning_pieces(message, index)
+    if any(piece.text for piece in reasoning):
+        yield from _write_segment(index, "model", "thinking", reasoning)
+    yield from _write_content(index, message, "model")
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        path: Path = ("tool_calls", number)
+        function = call.get("function")
+        called, path = (call, path) if function is None else (function, (*path, "function"))
+        name = called["name"]
+        if call.get("id"):
+            names[call["id"]] = name
+        body = [
+            Piece('{"name":', index),
+            Piece(json.dumps(name, ensure_ascii=False), index, (*path, "name")),
+            Piece(',"args":', index),
+            Piece(_arguments_json(called.get("arguments"), index, (*path, "arguments")), index, (*path, "arguments")),
+            Piece("}", index),
+        ]
+        yield from _write_segment(index, "model", "invoke_tool_json", body, name, (*path, "name"))
+    yield Piece("<|content_model_end_sampling|>", index)
+
+
+def _write_result(index: int, message: JsonObject, names: Mapping[str, str]) -> Iterator[Piece]:
+    name = message.get("name") or names.get(message.get("tool_call_id") or "", "")
+    yield from _write_segment(index, "tool", "text", content_pieces(message, index), name, ("name",))
+
+
+def _write_content(index: int, message: JsonObject, role: str) -> Iterator[Piece]:
+    """Yield a segment for each part of a content. An empty text has none."""
+    content = message.get("content")
+    if not isinstance(content, list) or not any(map(is_part, content)):
+        pieces = content_pieces(message, index)
+        if any(piece.text for piece in pieces):
+            yield from _write_segment(index, role, "text", pieces)
+        return
+    for number, part in enumerate(content):
+        if is_thinking(part):
+            continue
+        marker = _MEDIA.get(str(media_kind(part)))
+        if marker is not None:
+            yield Piece(f"<|message_{role}|>", index)
+            yield Piece(marker, index, ("content", number))
+            yield Piece("<|end_message|>", index)
+            continue
+        # The paths of the pieces have the number of the part.
+        (piece,) = content_pieces({**message, "content": [part]}, index)
+        yield from _write_segment(index, role, "text", [piece._replace(path=("content", number, *piece.path[2:]))])
+
+
+def _write_segment(
+    index: int, role: str, kind: str, body: Sequence[Piece], author: str = "", path: Path = ()
+) -> Iterator[Piece]:
+    """Yield a segment. `path` is the path of its author's name; empty for text of the format."""
+    yield Piece(f"<|message_{role}|>", index)
+    if author:
+        yield Piece(author, index, path)
+    yield Piece(f"<|content_{kind}|>", index)
+    yield from body
+    yield Piece("<|end_message|>", index)
+
+
+def _arguments_json(arguments: Any, index: int, path: Path) -> str:
+    """Return the arguments of a call as JSON with sorted keys.
+
+    Raises:
+        MessageError: The arguments are no JSON object.
+    """
+    try:
+        value = json.loads(arguments) if isinstance(arguments, str) and arguments.strip() else arguments or {}
+        if isinstance(value, dict):
+            return _compact_json(value)
+    except (ValueError, RecursionError):
+        pass
+    raise MessageError("must be a dict or the JSON of an object", message=index, path=path)
+
+
+def _tool_json(tools: Sequence[JsonObject]) -> str:
+    specs = []
+    for tool in tools:
+        function = tool.get("function")
+        spec = function if isinstance(function, dict) else tool
+        specs.append(
+            {
+                "description": spec.get("description") or "",
+                "name": spec.get("name", ""),
+                "parameters": spec.get("parameters") or {},
+                "type": tool.get("type", "function"),
+            }
+        )
+    return _compact_json(specs)
+
+
+def _compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
