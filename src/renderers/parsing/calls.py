@@ -79,7 +79,8 @@ class CallReader:
         """
         buffer = self._buffer
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
-        opening = self._section_opening if self.section else self._emitter.trimmed
+        padding = self._compiled.tool_format.padding if self._compiled.tool_format else ""
+        opening = self._section_opening + padding if self.section else self._emitter.trimmed
         self._opening = opening + before + buffer.byte_text[start:end]
         if self.follows:
             marker_text, tool_format = self._compiled.marker_text, self._compiled.tool_format
@@ -117,7 +118,7 @@ class CallReader:
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
             if self.section and broken is not _UNCLOSED:
-                closing += self._section_closing
+                closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
 
