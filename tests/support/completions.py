@@ -107,6 +107,7 @@ OWN: dict[str, tuple[str, ...]] = {
         '<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>',
         '<tool_call><tool_call>\n{"name": "a", "arguments": "x"}\n</tool_call></tool_call>',
         "<tool_call></tool_call><tool_call> </tool_call>",
+        '<tool_call>{"name": "functions.search:0", "arguments": {"query": "é"}}</tool_call>',
     ),
     "qwen_xml": (
         "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",
