@@ -148,6 +148,9 @@ EXAMPLES = {
         family="gpt-oss", text="<|channel|>final<|message|>", before="<|start|>assistant", value=1, old_value=0
     ),
     "headings around instructions": changed(family="gpt-oss", field="is_content", role="system", text="#"),
+    "Harmony system message and tools": changed(
+        family="gpt-oss", field="message_indices", role=None, old_role="system", text="# Tools\n\n## functions"
+    ),
     "quotes": changed(family="llama-3", field="is_content", role="tool", text='"{'),
     "tool definitions": changed(
         family="qwen3", field="message_indices", role=None, channels=frozenset({Channel.TOOL_DEFINITION})

@@ -219,9 +219,19 @@ CAUSES = (
         fields=("is_content",),
         matches=lambda run: (
             _removed(run)
-            and run.role == "system"
+            and run.role in ("system", None)
             and run.channels == {Channel.SCAFFOLD}
-            and run.text in (" Instructions\n\n", "#")
+            and run.text.strip() in ("Instructions", "# Instructions", "#")
+        ),
+    ),
+    Cause(
+        name="Harmony system message and tools",
+        families=("gpt-oss",),
+        fields=_OWNER,
+        matches=lambda run: (
+            run.role is None
+            and run.text.startswith(("<|start|>system", "# Tools"))
+            and Channel.SCAFFOLD in run.channels
         ),
     ),
     Cause(
@@ -238,7 +248,7 @@ CAUSES = (
     Cause(
         name="tool definitions",
         families=(
-            *("qwen3", "qwen3-vl", "qwen3.5", "qwen3.6", "qwen3.8", "llama-3", "minimax-m2", "gemma4", "gpt-oss"),
+            *("qwen3", "qwen3-vl", "qwen3.5", "qwen3.6", "qwen3.8", "llama-3", "minimax-m2", "gemma4"),
             *_NEMOTRON,
         ),
         fields=_OWNER,

@@ -79,6 +79,7 @@ _GRANITE_4 = Family(
     stop_tokens=("<|end_of_text|>",),
     switches=(TemplateSwitch("available_tools", list),),
     syntax="hermes",
+    variants=TEXT_AFTER_CALLS,
     normalisations=("drops_reasoning",),
 )
 
