@@ -21,6 +21,9 @@ FORMATS = (
     "minimax_m3",
     *("gemma4", "functiongemma", "hy_v3", "poolside_v1", "minimax_m2", "seed_oss", "step3", "step3p5"),
     *("minicpm5", "qwen3_xml", "nemotron_v3", "dots", "ling3"),
+    *("mistral", "mistral_pre_v11", "cohere", "granite", "granite4", "granite_20b_fc", "jamba", "hunyuan_a13b", "xlam"),
+    *("lfm2", "olmo3", "pythonic", "llama4_pythonic", "llama3_json", "phi4mini", "internlm2", "longcat", "apertus"),
+    *("gigachat3", "ernie45"),
 )
 """Formats that are read as vLLM reads them. The table of `make parser-table` has all."""
 

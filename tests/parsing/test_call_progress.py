@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from renderers.core.completions import ToolCallDelta
 from renderers.parsing.call_progress import ObjectEnd
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import ROME, SEARCH, followed_calls, grammar_of, one_by_one, read, reader_of_bytes
 from tests.support.responses import embedded
@@ -48,8 +48,8 @@ def test_a_stream_has_names_and_arguments_before_the_end_of_a_call(key: str) -> 
     found = [json.loads(arguments) if arguments else "" for _, arguments in followed_calls(events)]
     assert found == expected
     deltas = [event for event in events if isinstance(event, ToolCallDelta)]
-    if TOOL_FORMATS[key].json_arguments and key != "llama":
-        # A call of Llama is known to be one only at its end.
+    if TOOL_FORMATS[key].json_arguments and TOOL_FORMATS[key].layout not in (TurnLayout.LISTS, TurnLayout.BARE_CALLS):
+        # The calls of a list are known only at its end.
         assert sum(bool(delta.arguments) for delta in deltas) > 20
 
 

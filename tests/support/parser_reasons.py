@@ -151,7 +151,79 @@ TAGGED_REASONS: tuple[Reason, ...] = (
 )
 """The reasons for formats with tags, and for Gemma."""
 
+
+def _is_content_in_ours(outcome: Outcome) -> bool:
+    return bool(outcome.expected.tool_calls) and not outcome.parsed.tool_calls
+
+
+def _has_fragment(outcome: Outcome) -> bool:
+    cut = ("<|action_start|", "<|tool_call_start|", "<|python_start|", '"arguments', "<tool_call>")
+    return outcome.expected.content.endswith(cut)
+
+
+def _has_same_names(outcome: Outcome) -> bool:
+    names = [[name for name, _ in turn.tool_calls] for turn in (outcome.actual, outcome.expected)]
+    return names[0] == names[1]
+
+
+LIST_REASONS: tuple[Reason, ...] = (
+    Reason(
+        key="fragments of a stream",
+        text="vLLM's stream emits the beginning of a marker or of the JSON as content, before it recognises the call.",
+        holds=_has_fragment,
+        formats=("internlm2", "lfm2", "llama4_pythonic", "xlam", "granite"),
+    ),
+    Reason(
+        key="calls that vLLM drops",
+        text="An object for a list, a list for an object, arguments that are not an object and calls that are cut off "
+        "are calls, with their status. vLLM drops them or leaves them in the content.",
+        holds=_reads_more_calls,
+        formats=("granite", "granite_20b_fc", "internlm2", "mistral", "phi4mini"),
+    ),
+    Reason(
+        key="calls within answers",
+        text="JSON within an answer, in a code fence after text or without the marker of the format is content: "
+        "answers quote JSON.",
+        holds=_is_content_in_ours,
+        formats=("granite", "llama3_json", "xlam"),
+    ),
+    Reason(
+        key="calls without a name",
+        text="A call without a name has the name None and the status `missing_name`. vLLM gives an empty name.",
+        holds=lambda outcome: any(name == "" for name, _ in outcome.expected.tool_calls),
+        formats=("mistral",),
+    ),
+    Reason(
+        key="markers of another model",
+        text="The markers of reasoning are those of the model's template.",
+        holds=lambda outcome: "<think>" in outcome.text,
+        formats=("mistral",),
+    ),
+    Reason(
+        key="arguments of calls that are not complete",
+        text="The arguments of a call are those of its object, if that is complete. vLLM's streams lose those of a "
+        "second call, or take them from a broken object.",
+        holds=_has_same_names,
+        formats=("apertus", "granite"),
+    ),
+    Reason(
+        key="spaces around calls",
+        text="Whitespace between content and calls is that of the format.",
+        holds=_differs_in_spaces,
+        formats=("granite4", "lfm2"),
+    ),
+    Reason(
+        key="content beside calls",
+        text="Content before and after calls is kept. vLLM drops it.",
+        holds=_keeps_text_beside_calls,
+        formats=("lfm2", "phi4mini"),
+    ),
+)
+"""Differences in the formats with lists of calls, with JSON without markers and with calls in the syntax of Python."""
+
+
 REASONS: tuple[Reason, ...] = (
+    *LIST_REASONS,
     *TAGGED_REASONS,
     Reason(
         key="harmony-headers",

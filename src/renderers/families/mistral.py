@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from renderers.core.completion_variants import CompletionVariants
 from renderers.families.family import Family, words
 
 _mistral = partial(Family, stop_tokens=("</s>",), verified="tokens")
@@ -65,6 +66,7 @@ _MINISTRAL_3 = _mistral(
     """),
     templates=("39f03c383413f531",),
     syntax="mistral",
+    variants=CompletionVariants(reasoning_anywhere=True),
     media=("image",),
 )
 
