@@ -44,9 +44,11 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers import settings as settings_module
 from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, Family
+from renderers.programs.registry import PROGRAMS
 from renderers.settings import resolve_settings
 from tests.support.models import snapshot_of
 
@@ -172,7 +174,8 @@ def test_a_config_has_the_content_tokens_of_its_record(family: Family) -> None:
     assert CONFIG_CLASSES[family.key].model_fields["content_tokens"].default == family.content_tokens
 
 
-def test_a_family_that_needs_a_program_raises_if_there_is_no_template(hub: object) -> None:
+def test_a_family_that_needs_a_program_raises_if_there_is_none(hub: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "PROGRAMS", {"template": PROGRAMS["template"]})
     with pytest.raises(TemplateMissingError, match=r"has no chat template, and the program 'deepseek-v4'"):
         create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731"))
 

@@ -7,8 +7,8 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.text import digest_of
@@ -19,6 +19,7 @@ from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
 from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
 from renderers.parsing.infer import infer_grammar, writes_calls
+from renderers.parsing.response_template import read_response_template
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
 from renderers.programs.template import TemplateProgram
@@ -120,11 +121,12 @@ def resolve(
     """
     family, program = family_match.family, turns.key.program
     unread_calls, probe_error = False, None
+    record_conflicts: tuple[str, ...] = ()
     try:
         if not turns.headers("user"):
             # The template rejects conversations without tools.
             turns = tool_turns
-        derived = infer_grammar(turns, tool_turns)
+        derived, record_conflicts = _complete(infer_grammar(turns, tool_turns), tokenizer.response_template)
         unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
         overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
         grammar = apply_overrides(overlaid, parsers)
@@ -145,6 +147,7 @@ def resolve(
     if missing:
         texts = ", ".join(map(repr, missing))
         conflicts.append(f"stop tokens of the family {family.key} are not in the vocabulary: {texts}")
+    conflicts += record_conflicts
     if unread_calls:
         conflicts.append(UNREAD_CALLS)
     if probe_error is not None:
@@ -212,6 +215,22 @@ def resolve_stops(
     if eos is not None and eos not in stops:
         conflicts.append(f"the EOS token {eos} is not among the stop tokens {list(stops)} from {source}")
     return stops, source, tuple(conflicts)
+
+
+def _complete(derived: Grammar, record: Mapping[str, Any] | None) -> tuple[Grammar, tuple[str, ...]]:
+    """Return a derived grammar with the formats that only the model's `response_template` shows, and conflicts."""
+    if record is None:
+        return derived, ()
+    try:
+        declared = read_response_template(record)
+    except ValueError as error:
+        return derived, (str(error),)
+    if derived.tools is not None and declared.tools not in (None, derived.tools):
+        conflict = f"the template writes calls as {derived.tools}, and response_template has {declared.tools}"
+        return derived, (conflict,)
+    if derived.tools is None:
+        derived = replace(derived, tools=declared.tools, section=declared.section, call=declared.call)
+    return replace(derived, reasoning=derived.reasoning or declared.reasoning), ()
 
 
 def _adaptations(turn_formats: Sequence[TurnFormat]) -> tuple[str, ...]:

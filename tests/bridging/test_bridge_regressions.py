@@ -396,3 +396,21 @@ def test_a_comparison_of_messages_that_changes_nothing_is_bridged() -> None:
     assert isinstance(bridged, Bridge)
     conversation = [*ASK, {"role": "assistant", "content": "Yes"}, *ASK]
     assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_rewritten"), [("deepseek-ai/DeepSeek-V3", True), ("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", False)]
+)
+def test_the_end_of_a_prompt_shows_that_results_precede_the_turn(name: str, is_rewritten: bool, hub: object) -> None:
+    # These templates write a marker before the first results only, and that of V3 a marker after the last ones only.
+    renderer = create_renderer(load_tokenizer(name), thinking_retention="all")
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {"x": "1"}}}
+    cycle = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "R"}]
+    ids = renderer.render_ids([*ASK, *cycle], add_generation_prompt=True)
+    turn = renderer.render_ids([*ASK, *cycle, cycle[0]])[len(ids) :]
+    bridged = renderer.bridge(ids, turn, cycle[1:])
+    assert isinstance(bridged, Bridge)
+    whole = renderer.render_ids([*ASK, *cycle, *cycle], add_generation_prompt=True)
+    assert bridged.tokens.token_ids[-4:] == whole[-4:]
+    assert (bridged.tokens.token_ids != whole) is is_rewritten
+    assert bridged.matches_rerender is not is_rewritten

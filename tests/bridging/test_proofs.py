@@ -17,8 +17,10 @@ PLAIN, CYCLE = HISTORIES[frozenset()], HISTORIES[frozenset({HistoryFeature.RESUL
 TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 
 
-def outcome(history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "") -> Outcome:
-    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, (), suffix, change, None)
+def outcome(
+    history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "", end: str = ""
+) -> Outcome:
+    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, (), suffix, change, None, end)
 
 
 def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:
@@ -27,6 +29,7 @@ def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any 
         proof,
         has_token=lambda text: text in prior.split(),
         after_assistant=lambda: doubled,
+        ends_with=prior.endswith,
         new=new,
         retention=retention,
     )
@@ -55,6 +58,15 @@ def test_a_difference_between_histories_is_shown() -> None:
 def test_a_difference_between_possible_calls_is_shown() -> None:
     refusal = chosen(outcome(), outcome(suffix=1))
     assert "writes one or other, depending on names or ids of calls that are not known." in refusal.detail
+
+
+def test_the_end_of_the_prompt_rules_out_histories() -> None:
+    outcomes = outcome(end="<ask>"), outcome(CYCLE, suffix=1, end="<result>")
+    assert chosen(*outcomes, prior="<ask> <result>")[0].history is CYCLE
+    assert chosen(*outcomes, prior="<result> <ask>")[0].history is PLAIN
+    # Another end shows nothing, and neither does a history without a special token at its end.
+    assert isinstance(chosen(*outcomes, prior="<other>"), BridgeRefusal)
+    assert isinstance(chosen(outcomes[0]._replace(prompt_end=""), outcomes[1], prior="<result>"), BridgeRefusal)
 
 
 def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:

@@ -249,6 +249,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
         (hermes('```json\n{"name": "a"}\n```'), [("a", {}, OK)]),
         (hermes('{"name": "functions.search"}'), [("search", {}, OK)]),
+        (hermes('{"name": "functions.search:1"}'), [("search", {}, OK)]),
+        (hermes('{"name": "search:a"}'), [("search:a", {}, OK)]),
         (hermes('{"name": "functions.a"}'), [("functions.a", {}, OK)]),
         (hermes('[{"name": "a"}, {"name": 1}]'), [(None, None, MISSING)]),
         (hermes('[{"name": "a"}, junk]'), [(None, None, INVALID)]),
@@ -387,6 +389,12 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (glm(" search \n"), [("search", {}, OK)]),
         (glm("unheard_of"), [("unheard_of", {}, UNKNOWN)]),
+        (glm("functions.unheard_of"), [("functions.unheard_of", {}, UNKNOWN)]),
+        # The types are those of the tool without the namespace and the index.
+        (
+            glm("functions.get_weather:0<arg_key>city</arg_key><arg_value>3</arg_value>"),
+            [("get_weather", {"city": "3"}, OK)],
+        ),
         (glm("unheard_of\n<arg_key>x</arg_key>"), [("unheard_of", {}, UNKNOWN)]),
         (glm("search<arg_key>query"), [("search", {}, MALFORMED)]),
         (glm("search<arg_key>query</arg_key>"), [("search", {}, MALFORMED)]),

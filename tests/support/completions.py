@@ -66,6 +66,7 @@ HUB = {
     "kimi": "moonshotai/Kimi-K2.5",
     "deepseek_v3": "deepseek-ai/DeepSeek-V3",
     "deepseek_v31": "deepseek-ai/DeepSeek-V3.1",
+    "deepseek_v4": "deepseek-ai/DeepSeek-V4-Flash-0731",
     "minimax": "MiniMaxAI/MiniMax-M2",
     "gemma": "google/gemma-4-31B-it",
     "llama": "meta-llama/Llama-3.2-1B-Instruct",
@@ -88,7 +89,6 @@ TEMPLATE_ONLY = {
     "mistral_list": "llamacpp__mistralai-Mistral-Nemo-Instruct-2407",
     "phi4_mini": "llamacpp__fireworks-ai-llama-3-firefunction-v2",
     "deepseek_v32": "llamacpp__deepseek-ai-DeepSeek-V3.2",
-    "deepseek_v4": "llamacpp__deepseek-ai-DeepSeek-V4",
     "hy3": "llamacpp__tencent-Hy3",
     "minimax_m3": "llamacpp__MiniMax-M3",
     "minicpm": "llamacpp__openbmb-MiniCPM5-1B",
@@ -108,6 +108,7 @@ OWN: dict[str, tuple[str, ...]] = {
         '<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>',
         '<tool_call><tool_call>\n{"name": "a", "arguments": "x"}\n</tool_call></tool_call>',
         "<tool_call></tool_call><tool_call> </tool_call>",
+        '<tool_call>{"name": "functions.search:0", "arguments": {"query": "é"}}</tool_call>',
     ),
     "qwen_xml": (
         "<tool_call><function=a><parameter=x>\n</parameter>\n</parameter></function></tool_call>",

@@ -236,7 +236,10 @@ class Extension:
         if turn is None or not has_known_ids(prior.completion, vocab.token_texts):
             return None
         outcomes = likely_outcomes(
-            self._proof(sample, self.context), has_token=self._has_token, after_assistant=self._after_assistant
+            self._proof(sample, self.context),
+            has_token=self._has_token,
+            after_assistant=self._after_assistant,
+            ends_with=self._ends_with,
         )
         histories = {id(outcome.history): outcome.history for outcome in outcomes}.values()
         completion = self.context.tokenizer.decode(prior.completion)
@@ -259,6 +262,7 @@ class Extension:
             proof,
             has_token=self._has_token,
             after_assistant=self._after_assistant,
+            ends_with=self._ends_with,
             new=self.new,
             retention=self.retention,
             hint=self._hint,
@@ -304,6 +308,11 @@ class Extension:
     def _after_assistant(self) -> bool:
         headers = self.context.learn(role_headers)
         return headers is not None and ends_with_assistant_message(self.prior.prompt, headers)
+
+    def _ends_with(self, text: str) -> bool:
+        """Return True if the prompt ends with a text, which begins with a special token."""
+        ids = self.context.encode(text)
+        return self.prior.prompt[-len(ids) :] == ids
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
         """Return the text that the turn has to be closed with; empty if it is closed."""

@@ -73,6 +73,8 @@ class Outcome(NamedTuple):
     change: str | None
     """The part of the history that the template would rewrite; None if it rewrites nothing."""
     fault: BridgeRefusal | None
+    prompt_end: str = ""
+    """The end of the prompt with this history, from the first special token after the last message text."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class _History(NamedTuple):
     sample: SampleHistory
     prompt: str
     required: frozenset[str]
+    end: str
+    """The end of the prompt, from the first special token after the last message text; empty if there is none."""
 
 
 def _common_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
@@ -124,11 +128,14 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
     histories, errors = [], []
     for sample in samples:
         try:
-            prompt = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace.text
+            trace = context.render(sample.messages, turn=len(sample.messages), prompt=True).trace
         except REJECTIONS as error:
             errors.append(describe_error(error, len(sample.messages)))
         else:
-            histories.append(_History(sample, prompt, frozenset(pattern.findall(prompt) if pattern else ())))
+            prompt, last = trace.text, max((span.end for span in trace.spans if span.path), default=0)
+            token = pattern.search(prompt, last) if pattern else None
+            required = frozenset(pattern.findall(prompt) if pattern else ())
+            histories.append(_History(sample, prompt, required, prompt[token.start() :] if token else ""))
     return histories, errors
 
 
@@ -197,7 +204,7 @@ def _prove_history(
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
     change = _describe_change(context, history.prompt, alone, followed, sample.turn)
     stops = stop, last_stop, stop_is_next
-    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault)
+    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault, history.end)
 
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
@@ -280,6 +287,7 @@ def choose_outcome(
     *,
     has_token: Callable[[str], bool],
     after_assistant: Callable[[], bool],
+    ends_with: Callable[[str], bool],
     new: Sequence[JsonObject],
     retention: ThinkingRetention | None,
     hint: Callable[[], str] = str,
@@ -287,18 +295,20 @@ def choose_outcome(
     """Return the outcome to extend a rollout with and the evidence for it, or the refusal.
 
     `has_token` returns True if a special token is in the real history: a sample history that requires a token which is
-    not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message. `hint`
-    returns a remedy for a history that would be rewritten.
+    not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message.
+    `ends_with` returns True if the real prompt ends with a text. `hint` returns a remedy for a history that would be
+    rewritten.
     """
     if not proof.outcomes:
         return refuse_message(proof.errors[0], new)
     first = proof.outcomes[0]
-    ends = first.stop, first.suffix
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
     # The real history, which may be long, is only searched if the result depends on it.
     if proof.agrees and (kept or not proof.rewrites):
         return first, proof.evidence
-    likely = likely_outcomes(proof, has_token=has_token, after_assistant=after_assistant)
+    likely = likely_outcomes(proof, has_token=has_token, after_assistant=after_assistant, ends_with=ends_with)
+    first = likely[0] if likely else first
+    ends = first.stop, first.suffix
     fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:
         return fault
@@ -318,19 +328,29 @@ def choose_outcome(
 
 def _describe_suffixes(proof: Proof, first: Outcome, other: Outcome) -> str:
     """Return how the texts after the turn differ."""
-    one, two = (proof.suffixes[outcome.suffix] for outcome in (first, other))
+    suffix, other_suffix = (proof.suffixes[outcome.suffix] for outcome in (first, other))
     if other.history is first.history:
-        return f"the template writes {one} or {two}, depending on names or ids of calls that are not known"
-    cases = f"{one} if the turn follows {first.history.name}, and {two} if it follows {other.history.name}"
+        return f"the template writes {suffix} or {other_suffix}, depending on names or ids of calls that are not known"
+    cases = f"{suffix} if the turn follows {first.history.name}, and {other_suffix} if it follows {other.history.name}"
     return f"the template writes {cases}, and a bridge does not know the earlier messages"
 
 
 def likely_outcomes(
-    proof: Proof, *, has_token: Callable[[str], bool], after_assistant: Callable[[], bool]
+    proof: Proof,
+    *,
+    has_token: Callable[[str], bool],
+    after_assistant: Callable[[], bool],
+    ends_with: Callable[[str], bool],
 ) -> tuple[Outcome, ...]:
     """Return the outcomes for the histories that the real history may be like."""
     absent = _absent_features(proof.outcomes, has_token, after_assistant)
-    return tuple(outcome for outcome in proof.outcomes if absent.isdisjoint(outcome.history.features))
+    outcomes = tuple(outcome for outcome in proof.outcomes if absent.isdisjoint(outcome.history.features))
+    ends = {outcome.prompt_end for outcome in outcomes}
+    # A prompt that ends in none of these ways was rendered with other arguments, and its end shows nothing.
+    fitting = {end for end in ends if end and ends_with(end)} if len(ends) > 1 else None
+    if not fitting:
+        return outcomes
+    return tuple(outcome for outcome in outcomes if not outcome.prompt_end or outcome.prompt_end in fitting)
 
 
 def _absent_features(

@@ -23,8 +23,6 @@ from renderers.parsing.tool_formats import Payload, TurnLayout
 
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
-_PREFIX = "functions."
-"""The namespace of tools, which models write before a name even in formats without it."""
 _BESIDE_CALLS = SPACES + "[],;"
 _new = tuple.__new__
 """Makes a named tuple in half the time that its own constructor takes."""
@@ -81,7 +79,8 @@ class CallReader:
         """
         buffer = self._buffer
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
-        opening = self._section_opening if self.section else self._emitter.trimmed
+        padding = self._compiled.tool_format.padding if self._compiled.tool_format else ""
+        opening = self._section_opening + padding if self.section else self._emitter.trimmed
         self._opening = opening + before + buffer.byte_text[start:end]
         if self.follows:
             marker_text, tool_format = self._compiled.marker_text, self._compiled.tool_format
@@ -119,7 +118,7 @@ class CallReader:
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
             if self.section and broken is not _UNCLOSED:
-                closing += self._section_closing
+                closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
 
@@ -127,9 +126,8 @@ class CallReader:
         tool_format = self._compiled.tool_format
         assert tool_format is not None
         call = tool_format.read(payload)
-        name = call.name
-        if name and name.startswith(_PREFIX) and name not in self.schemas and name[len(_PREFIX) :] in self.schemas:
-            call.name = name[len(_PREFIX) :]
+        if call.name:
+            call.name = self.schemas.resolve(call.name)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
@@ -166,6 +164,7 @@ class CallReader:
             name, arguments = None, text
         else:
             name, arguments = progress.advance()
+            name = None if name is None else self.schemas.resolve(name)
         # The number changes if the calls of the prompt are forgotten.
         return _new(ToolCallDelta, (len(self.calls), text, start, end, name, arguments))
 

@@ -36,6 +36,7 @@ _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
 _DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
 """The keywords besides `type` that can restrict the type of a value."""
+_WRITTEN_NAME = re.compile(r"(?:functions\.)?(.+?)(?::[0-9]+)?", re.DOTALL)
 _NAME_END = re.compile(r"[^a-z0-9]")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _PYTHON = re.compile(
@@ -150,11 +151,24 @@ class ToolSchemas:
 
     def properties(self, tool: str) -> Set[str]:
         """Return the names of the parameters of a tool. Empty if the tool or its parameters are unknown."""
-        return _mapping(self._roots.get(tool, {}).get("properties")).keys()
+        return _mapping(self._roots.get(self.resolve(tool), {}).get("properties")).keys()
+
+    def resolve(self, name: str) -> str:
+        """Return the name of the tool that a written name refers to, or the written name if there is no such tool.
+
+        Models write the namespace `functions.` before a name and an index after it, even in formats without these.
+
+        >>> ToolSchemas([{"name": "look"}]).resolve("functions.look:0")
+        'look'
+        """
+        if not self._roots or name in self._roots:
+            return name
+        match = _WRITTEN_NAME.fullmatch(name)
+        return match[1] if match and match[1] in self._roots else name
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
-        root = self._roots.get(tool)
+        root = self._roots.get(tool) or self._roots.get(self.resolve(tool))
         return None if root is None else _member(root, root, name)
 
 

@@ -43,6 +43,10 @@ class ForeignTokenizer:
 
     chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
     """The default chat template; None if there is none."""
+    response_template = lazy[Mapping[str, Any] | None](
+        lambda self: getattr(self.wrapped, "response_template", None) or None
+    )
+    """Hugging Face's record of the format of turns; None if there is none."""
     vocab = lazy["ForeignVocab"](lambda self: ForeignVocab(self))
     """The special tokens and token texts. Internal: it may change in any release."""
     added_tokens = lazy[Mapping[str, int]](lambda self: self.vocab.added_tokens)

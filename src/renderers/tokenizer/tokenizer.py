@@ -92,6 +92,8 @@ class LoadedTokenizer:
     """True if `config.json` has a key of vision models; None without that file."""
     takes_audio = lazy[bool | None](lambda self: self.vocab.takes_audio)
     """True if `config.json` has a key of audio models; None without that file."""
+    response_template = lazy[Mapping[str, Any] | None](lambda self: self.vocab.response_template)
+    """Hugging Face's record of the format of turns, in `tokenizer_config.json`; None if there is none."""
     is_fast: ClassVar[bool] = True
     """Always True."""
     vocab_size = lazy[int](lambda self: self.vocab.backend.get_vocab_size(with_added_tokens=False))

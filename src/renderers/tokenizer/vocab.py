@@ -54,6 +54,7 @@ class Vocab:
     takes_audio: bool | None
     isolating_token_ids: frozenset[int]
     byte_level: bool
+    response_template: Mapping[str, Any] | None = None
     bpe_engine: BpeEngineName = "auto"
     """The option, not the engine that is in use: `engines.status` is that."""
 

@@ -133,6 +133,8 @@ class ToolFormat:
     """The markers around all calls of a turn."""
     other_sections: tuple[MarkerPair, ...] = ()
     """Markers that models write instead of those of a section. Calls between them are malformed."""
+    padding: str = ""
+    """The text between the markers of a section and those of its calls."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
     unmarked: MarkerPair | None = None

@@ -40,8 +40,9 @@ from renderers.parsing.tool_formats.base import (
 
 _DSML = "｜DSML｜"
 _NAME = re.compile(r'([^"\n]*)"\s*>')
-_KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
-"""A key can contain quotes, as far as no text after one looks like the end of the tag."""
+_KEY = re.compile(r'(.*?)" string="(true|false)">', re.DOTALL)
+_OTHER_KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
+"""A key without a flag, or with other values or spaces."""
 
 
 class _Parameter(NamedTuple):
@@ -96,7 +97,7 @@ def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterato
         key_start = opening + len(opener)
         opening = byte_text.find(opener, key_start)
         bound = opening if opening >= 0 else len(byte_text)
-        key = _KEY.match(byte_text, key_start, bound)
+        key = _KEY.match(byte_text, key_start, bound) or _OTHER_KEY.match(byte_text, key_start, bound)
         if key is None:
             yield _Parameter(byte_text[key_start:bound].rstrip(), None, "", well_formed=False)
             continue
@@ -129,6 +130,7 @@ def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space
         other_sections=tuple(map(_pair, other_sections)),
         call=(f'<{_DSML}{space}invoke name="', f"</{_DSML}{space}invoke>"),
         inner=(_DSML,),
+        padding="\n",
         ends_reasoning=True,
         separates_calls=True,
         read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),

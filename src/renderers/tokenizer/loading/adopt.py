@@ -87,7 +87,12 @@ def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> Loade
     name = _name_of(tokenizer)
     extra = tuple(map(str, getattr(tokenizer, "all_special_tokens", ())))
     roles, templates = _special_tokens_of(tokenizer), _templates_of(tokenizer)
-    model_files = ModelFiles(special_tokens=roles, extra_special_tokens=extra, chat_templates=templates)
+    model_files = ModelFiles(
+        special_tokens=roles,
+        extra_special_tokens=extra,
+        chat_templates=templates,
+        response_template=getattr(tokenizer, "response_template", None) or None,
+    )
     # Another thread may have enabled these for a single call.
     per_call = rb'"truncation":.*?,"padding":.*?,(?="added_tokens":)'
     content = re.sub(per_call, b"", backend.to_str().encode(), count=1, flags=re.DOTALL)

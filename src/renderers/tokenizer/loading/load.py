@@ -131,6 +131,7 @@ def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str)
         takes_audio=model_files.takes_audio,
         isolating_token_ids=find_isolating_tokens(tokenizer),
         byte_level=is_byte_level(tokenizer),
+        response_template=model_files.response_template,
     )
 
 

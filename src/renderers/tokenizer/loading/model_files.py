@@ -37,6 +37,8 @@ class ModelFiles:
     takes_images: bool | None = None
     takes_audio: bool | None = None
     """True if `config.json` has a key of such models; None without that file."""
+    response_template: Mapping[str, Any] | None = None
+    """Hugging Face's record of the format of turns."""
 
 
 def read_model_files(contents: Mapping[str, bytes]) -> ModelFiles:
@@ -59,7 +61,15 @@ def read_model_files(contents: Mapping[str, bytes]) -> ModelFiles:
         stop_token_ids=_stop_token_ids(_object(contents, "generation_config.json")),
         takes_images=_mentions(model, _IMAGE_KEYS) if has_model else None,
         takes_audio=_mentions(model, _AUDIO_KEYS) if has_model else None,
+        response_template=_response_template(config),
     )
+
+
+def _response_template(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    record = config.get("response_template")
+    if record is not None and not isinstance(record, dict):
+        raise _unexpected("tokenizer_config.json", "response_template", "an object", record)
+    return record
 
 
 def read_json(content: bytes, *, file: str) -> Any:

@@ -1,0 +1,114 @@
+"""Hugging Face's response_template records are read and written: transformers parses with them as we do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from transformers import PreTrainedTokenizerFast
+from transformers.utils.chat_parsing import parse_response
+
+from renderers import EMBEDDED, create_renderer, load_tokenizer
+from renderers.parsing.grammar import Grammar
+from renderers.parsing.response_template import read_response_template, write_response_template
+from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.completions import grammar_of
+from tests.support.standin import byte_tokenizer
+
+WRITTEN = ("hermes", "qwen_xml", "seed_xml", "glm", "minimax", "kimi", "deepseek_v3", "deepseek_v31")
+COMPLETIONS = {
+    "hermes": '<tool_call>\n{"name": "search", "arguments": {"city": "Rome"}}\n</tool_call>',
+    "qwen_xml": "<tool_call>\n<function=search>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
+    "seed_xml": "<seed:tool_call><function=search><parameter=city>Rome</parameter></function></seed:tool_call>",
+    "glm": "<tool_call>search\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
+    "minimax": '<minimax:tool_call>\n<invoke name="search">\n<parameter name="city">Rome</parameter>\n</invoke>\n'
+    "</minimax:tool_call>",
+    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>"
+    '{"city": "Rome"}<|tool_call_end|><|tool_calls_section_end|>',
+    "deepseek_v3": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n"
+    '{"city": "Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "deepseek_v31": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{"city": "Rome"}<｜tool▁call▁end｜>'
+    "<｜tool▁calls▁end｜>",
+}
+
+
+def grammar_with_header(key: str) -> Grammar:
+    tool_format = TOOL_FORMATS[key]
+    reasoning = grammar_of("hermes").reasoning
+    return Grammar(
+        header="<|im_start|>assistant\n",
+        reasoning=reasoning,
+        tools=key,
+        section=tool_format.section,
+        call=tool_format.call,
+    )
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_transformers_reads_a_turn_with_a_written_record(key: str) -> None:
+    record = write_response_template(grammar_with_header(key))
+    message: dict[str, Any] = parse_response(f"<think>\nHm.\n</think>\n\n{COMPLETIONS[key]}", record, prefix="")
+    assert message["reasoning_content"] == "Hm."
+    assert [call["function"] for call in message["tool_calls"]] == [{"name": "search", "arguments": {"city": "Rome"}}]
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_a_written_record_is_read_back(key: str) -> None:
+    grammar = grammar_with_header(key)
+    read = read_response_template(write_response_template(grammar))
+    assert (read.header, read.reasoning and read.reasoning.markers) == (grammar.header, ("<think>", "</think>"))
+    assert (read.tools, read.section, read.call) == (grammar.tools, grammar.section, grammar.call)
+
+
+def test_a_record_of_the_example_is_read_by_transformers() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    record = write_response_template(renderer.resolution.grammar)
+    text = 'Look.<|call|>{"name": "look", "arguments": {}}<|/call|>'
+    message: dict[str, Any] = parse_response(text, record, prefix="")
+    assert message["content"] == "Look."
+    assert message["tool_calls"][0]["function"] == {"name": "look", "arguments": {}}
+
+
+def test_a_format_without_a_record_is_an_error() -> None:
+    with pytest.raises(ValueError, match="calls as harmony have no response_template"):
+        write_response_template(grammar_with_header("harmony"))
+    with pytest.raises(ValueError, match="needs the text that opens a turn"):
+        write_response_template(Grammar())
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"version": 2, "fields": {"content": {}}},
+        {"fields": {}},
+        {"fields": {"tool_calls": {"open_pattern": "@@", "content": "kv-lines"}}},
+    ],
+)
+def test_a_record_that_cannot_be_read_is_an_error(record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="response_template"):
+        read_response_template(record)
+
+
+BARE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+
+
+def test_a_models_record_completes_the_format_of_its_template() -> None:
+    record = write_response_template(grammar_with_header("glm"))
+    tokenizer = stand_in_with(record)
+    grammar = create_renderer(tokenizer, on_loss="ignore").resolution.grammar
+    assert (grammar.tools, grammar.call) == ("glm", ("<tool_call>", "</tool_call>"))
+    assert grammar.reasoning is not None
+    assert grammar.reasoning.markers == ("<think>", "</think>")
+
+
+def test_a_record_that_is_not_read_is_a_conflict() -> None:
+    resolution = create_renderer(stand_in_with({"version": 7}), on_loss="ignore").resolution
+    assert any("version 7" in conflict for conflict in resolution.conflicts)
+
+
+def stand_in_with(record: dict[str, Any]) -> PreTrainedTokenizerFast:
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=byte_tokenizer(["<|im_start|>", "<|im_end|>"]), eos_token="<|im_end|>", chat_template=BARE
+    )
+    tokenizer.response_template = record
+    return tokenizer
