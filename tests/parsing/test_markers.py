@@ -9,6 +9,7 @@ from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
 from renderers.parsing.markers import MarkerText
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from tests.tokenizer.encoding.test_byte_text import Letters
 
 TOKENIZER = load_tokenizer(EMBEDDED)
@@ -38,7 +39,7 @@ def test_a_token_that_is_not_a_marker_is_its_text() -> None:
 
 
 def test_the_text_of_a_marker_in_ordinary_tokens_is_not_a_marker() -> None:
-    ids = TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0].ids
+    ids = unpack_ids(TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0])
     assert MARKER_TEXT.pieces(list(ids)).byte_text == "<|think|>"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from renderers import (
 from renderers.core.options import DEFAULT_DATE
 from renderers.programs.harmony import HarmonyProgram
 from tests.stress_harmony import GOLDENS, differing, harmony_renderer
+from tests.support.harmony_conversations import random_job
 
 Data = dict[str, Any]
 
@@ -56,6 +58,26 @@ def test_recorded_ids_of_the_encoder_are_rendered(hub: object) -> None:
     jobs = [json.loads(line) for line in GOLDENS.read_text(encoding="utf-8").splitlines()]
     assert len(jobs) >= 50
     assert list(differing(harmony_renderer(), jobs, [job.pop("ids") for job in jobs])) == []
+
+
+def test_every_token_of_a_random_conversation_is_attributed(hub: object) -> None:
+    renderer = harmony_renderer()
+    reserved = frozenset(renderer.tokenizer.added_tokens.values())
+    for seed in range(30):
+        job = random_job(random.Random(seed))
+        roles = [message["role"] for message in job["messages"]]
+        options = {"tools": job["tools"], "add_generation_prompt": job["prompt"], **job["options"]}
+        rendered = renderer.render(job["messages"], **options)
+        assert rendered.token_ids == renderer.render_ids(job["messages"], **options)
+        columns = zip(
+            rendered.token_ids, rendered.message_indices, rendered.channels, rendered.sampled_mask, strict=True
+        )
+        for token, message, channel, sampled in columns:
+            assert not sampled or roles[message] == "assistant"
+            # No text of a message becomes a control token.
+            assert token not in reserved or channel is Channel.SCAFFOLD
+        owners = [message for message in rendered.message_indices if message >= 0]
+        assert owners == sorted(owners)
 
 
 def test_a_tool_cycle_keeps_its_analysis_until_the_answer() -> None:
@@ -195,9 +217,11 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
+        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list of 'browser' and 'python'"),
         ({"builtin_tools": ["shell"]}, "builtin_tools must be a list of 'browser' and 'python'"),
         ({"builtin_tools": ["python"], "use_system_prompt": False}, "use_system_prompt=False leaves out"),
         ({"model_identity": 5}, "model_identity must be a string, not an int"),
+        ({"auto_drop_analysis": []}, "auto_drop_analysis must be a bool, not a list"),
     ],
 )
 def test_wrong_options_are_errors(options: Data, fault: str) -> None:
@@ -214,6 +238,19 @@ def test_a_turn_with_reasoning_preamble_and_call_is_parsed_rendered_and_bridged(
     assert isinstance(bridge, Bridge), bridge
     again = gpt_oss.render_ids([ASK, turn, {"role": "tool", "content": "7"}], tools=[TOOL], add_generation_prompt=True)
     assert bridge.tokens.token_ids == again
+
+
+def test_a_turn_after_built_in_tools_is_bridged(gpt_oss: ChatRenderer) -> None:
+    arguments: Any = {"builtin_tools": ["python", "browser"]}
+    prompt = gpt_oss.render_ids([ASK], add_generation_prompt=True, **arguments)
+    completion = gpt_oss.tokenizer.encode("<|channel|>analysis to=python code<|message|>print(1)<|call|>")
+    (call,) = gpt_oss.parse_response(completion, prompt_ids=prompt).tool_calls
+    assert (call.name, call.arguments) == ("python", "print(1)")
+    bridge = gpt_oss.bridge(prompt, completion, [{"role": "tool", "content": "1"}], **arguments)
+    assert isinstance(bridge, Bridge), bridge
+    assert gpt_oss.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :]) == (
+        "<|start|>python to=assistant<|channel|>analysis<|message|>1<|end|><|start|>assistant"
+    )
 
 
 def test_training_samples_have_the_reasoning_of_every_turn(gpt_oss: ChatRenderer) -> None:

@@ -96,3 +96,11 @@ def test_keywords_of_a_schema_may_be_written_in_other_words() -> None:
     assert lost == [LostPart((*properties, "query", "description"), "all")]
     described = texts | {(*properties, "query", "description"): "words"}
     assert WrittenData(described, is_schema=True).lost_parts(schema, root) == []
+
+
+def test_a_description_may_be_written_as_a_comment_of_several_lines() -> None:
+    tool = {"name": "now", "description": "Return the time.\nIn UTC."}
+    comment = WrittenData({("tools", 0): "// Return the time.\n// In UTC.\ntype now"}, is_schema=True)
+    assert comment.lost_parts([tool], ("tools",)) == []
+    first_line = WrittenData({("tools", 0): "// Return the time.\ntype now"}, is_schema=True)
+    assert first_line.lost_parts([tool], ("tools",)) == [LostPart(("tools", 0, "description"), "all")]

@@ -27,6 +27,7 @@ class Raising(Letters):
 def test_what_a_callers_class_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", "renderers")
     vocab = adopt_tokenizer(Raising()).vocab
+    assert isinstance(vocab, ForeignVocab)
     assert vocab.reserved_texts == frozenset()
     assert vocab.offsets("ab") == [(0, 1), (1, 2)]
     assert "Raising: the lookup of '<tag>' raised LookupError: <tag>" in caplog.text
@@ -83,6 +84,7 @@ def test_offsets_of_the_class_are_used_if_there_is_one_for_each_token() -> None:
             return {"offset_mapping": [(0, 1)] * 2}
 
     vocab = adopt_tokenizer(WithOffsets()).vocab
+    assert isinstance(vocab, ForeignVocab)
     assert vocab.offsets("ab") == [(0, 1), (0, 1)]
     assert vocab.offsets("abc") == [(0, 1), (1, 2), (2, 3)]
 

@@ -26,12 +26,12 @@ class CallDelimiters(NamedTuple):
 
 def call_delimiters(context: BridgeContext) -> CallDelimiters:
     """Return the delimiters of a turn that consists of a call; empty if the template writes no calls."""
-    found = [delimiters for arguments in _ARGUMENTS if (delimiters := _delimiters_with(context, arguments))]
-    if not found:
+    shapes = [delimiters for arguments in _ARGUMENTS if (delimiters := _delimiters_with(context, arguments))]
+    if not shapes:
         return CallDelimiters()
     # The text before the end of a call depends on the type of its last argument.
-    ends = [functools.reduce(_common_end, texts) for texts in zip(*(one.after for one in found), strict=True)]
-    return CallDelimiters(found[0].before, tuple(ends) if all(ends) else found[0].after)
+    ends = [functools.reduce(_common_end, texts) for texts in zip(*(shape.after for shape in shapes), strict=True)]
+    return CallDelimiters(shapes[0].before, tuple(ends) if all(ends) else shapes[0].after)
 
 
 _ARGUMENTS: tuple[JsonObject, ...] = ({"x": "y"}, {"x": 1}, {})

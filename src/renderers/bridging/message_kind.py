@@ -151,8 +151,8 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
         before = end
     reduced = "".join(pieces)
     # A word may contain a literal, or form one with the text next to it.
-    found = literals.find_runs(reduced, partial=uses.joins_texts)
-    is_alike = [reduced[slice(*run)] for run in found] == [text[slice(*run)] for run in runs]
+    reduced_runs = literals.find_runs(reduced, partial=uses.joins_texts)
+    is_alike = [reduced[slice(*run)] for run in reduced_runs] == [text[slice(*run)] for run in runs]
     return reduced if is_alike else text
 
 

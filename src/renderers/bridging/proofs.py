@@ -328,10 +328,10 @@ def choose_outcome(
 
 def _describe_suffixes(proof: Proof, first: Outcome, other: Outcome) -> str:
     """Return how the texts after the turn differ."""
-    one, two = (proof.suffixes[outcome.suffix] for outcome in (first, other))
+    suffix, other_suffix = (proof.suffixes[outcome.suffix] for outcome in (first, other))
     if other.history is first.history:
-        return f"the template writes {one} or {two}, depending on names or ids of calls that are not known"
-    cases = f"{one} if the turn follows {first.history.name}, and {two} if it follows {other.history.name}"
+        return f"the template writes {suffix} or {other_suffix}, depending on names or ids of calls that are not known"
+    cases = f"{suffix} if the turn follows {first.history.name}, and {other_suffix} if it follows {other.history.name}"
     return f"the template writes {cases}, and a bridge does not know the earlier messages"
 
 

@@ -102,6 +102,16 @@ _GLM51 = _glm(
     normalisations=("trims_content",),
 )
 
+_GLM52 = _glm(
+    key="glm-5.2",
+    class_name="GLM52",
+    format="As glm-5.1, with a requested amount of reasoning.",
+    names=("zai-org/GLM-5.2", "zai-org/GLM-5.2-FP8"),
+    switches=unpassed(_THINKING, flag("clear_thinking"), TemplateSwitch("reasoning_effort", ("high", "max"))),
+    retains=_CLEARING,
+    verified="none",
+)
+
 _KEEPING = flag("clear_thinking", False)
 _EFFORT = TemplateSwitch("reasoning_effort", ("low", "high", "max"), "max")
 
@@ -127,6 +137,7 @@ _GLM53_FLASH = _glm(
     As glm-5.3, with images in system, user and tool messages.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
+    names=("zai-org/GLM-5.3-Flash",),
     switches=(_KEEPING, _EFFORT),
     retains=keeps_all_if("clear_thinking", False),
     media=("image",),
@@ -139,6 +150,7 @@ RECORDS = (
     _GLM47,
     _GLM5,
     _GLM51,
+    _GLM52,
     _GLM53,
     _GLM53_FLASH,
 )

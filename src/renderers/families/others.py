@@ -175,6 +175,7 @@ _MUSE_GLIMMER = Family(
     result     <|start|>tool {name}<|message|><tool_output name="...">\\n{content}\\n</tool_output><|eot|>
     prompt     <|start|>assistant
     """,
+    names=("meta-models/Muse-Glimmer-30B",),
     templates=("cfc67e5f349f3769",),
     verified="template",
     stop_tokens=("<|eot|>",),

@@ -329,9 +329,11 @@ class _MessageAdapter(NamedTuple):
         if self.accepts("broken arguments"):
             result, adapted = "the template writes the text in its own way", called
         else:
-            found = _parse_leniently(arguments)
-            result = "the call is rendered without arguments" if found is None else "the last value of each key is used"
-            adapted = {**called, "arguments": normalise_data(found or {}, message=self.message_index, path=path)}
+            values = _parse_leniently(arguments)
+            result = (
+                "the call is rendered without arguments" if values is None else "the last value of each key is used"
+            )
+            adapted = {**called, "arguments": normalise_data(values or {}, message=self.message_index, path=path)}
         fault = f"is not the JSON of an object, which this chat template needs, so {result}. Pass a dict or its JSON"
         self.adapter.report(self._error(fault, path))
         return adapted

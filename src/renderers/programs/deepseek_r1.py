@@ -9,22 +9,17 @@ reasoning: content is the text after the last `</think>`. The format has no plac
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.options import DEFAULT_DATE
+from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
-from renderers.core.text import digest_of
 from renderers.errors import TemplateRefusalError
-from renderers.programs.base import ProgramRun
 from renderers.programs.content_parts import content_pieces
 from renderers.programs.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
-from renderers.programs.pieces import Piece, run_pieces
+from renderers.programs.piece_program import PieceProgram
+from renderers.programs.pieces import Piece
 
 _CALLS, _CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
@@ -32,64 +27,29 @@ _SEPARATOR = "<｜tool▁sep｜>"
 _RESULTS, _RESULTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
 _RESULT, _RESULT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
-_FIELDS = frozenset("role content tool_calls function name arguments type text".split())
 
 
-@dataclass(frozen=True)
-class DeepSeekR1Program:
+class DeepSeekR1Program(PieceProgram):
     """The format of DeepSeek R1."""
 
-    @property
-    def digest(self) -> str:
-        return digest_of("deepseek-r1 1")
+    version = "deepseek-r1 1"
+    markers = (_CALLS, _CALLS_END, _CALL, _CALL_END, _SEPARATOR, THINK)
+    roles = _ROLES
+    fields = frozenset("role content tool_calls function name arguments type text".split())
+    tested = frozenset({THINK_END})
 
-    def run(
+    def write(
         self,
-        messages: list[JsonObject],
+        messages: Sequence[JsonObject],
         *,
-        tools: list[JsonObject] | None = None,  # noqa: ARG002 - the format has no place for tools
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
-        arguments: Mapping[str, Any],  # noqa: ARG002 - a part of the protocol
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
-    ) -> ProgramRun:
-        """Write the messages."""
-        pieces = [Piece(BOS), *_write(messages)]
-        if add_generation_prompt:
-            pieces.append(Piece(("" if messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n"))
-        return run_pieces(
-            pieces,
-            messages,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
-
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
-        return ()
-
-    def mentions(self, name: str) -> bool:
-        return name in _FIELDS
-
-    @property
-    def literals(self) -> TemplateLiterals:
-        return TemplateLiterals(frozenset({THINK_END}), _ROLES)
-
-    @property
-    def text_uses(self) -> TextUses:
-        return PLAIN_USES
-
-    @property
-    def readable_fields(self) -> frozenset[str] | None:
-        return _FIELDS
-
-    def may_write(self, text: str) -> bool:
-        return text in (_CALLS, _CALLS_END, _CALL, _CALL_END, _SEPARATOR, THINK)
-
-    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002 - it reads none
-        return ()
-
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
-        return DEFAULT_DATE
+        tools: Sequence[JsonObject],  # noqa: ARG002 - the format has no place for tools
+        adds_prompt: bool,
+        arguments: Mapping[str, Any],  # noqa: ARG002 - it reads none
+    ) -> Iterator[Piece]:
+        yield Piece(BOS)
+        yield from _write(messages)
+        if adds_prompt:
+            yield Piece(("" if messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n")
 
 
 def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:

@@ -10,17 +10,11 @@ place of `<think>`. An assistant's message with `prefix` is its content alone.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.options import DEFAULT_DATE
-from renderers.core.text import digest_of
+from renderers.core.jsontypes import JsonObject
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.base import ProgramRun
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
 from renderers.programs.dsml import (
     ASSISTANT,
@@ -32,17 +26,14 @@ from renderers.programs.dsml import (
     Dialect,
     call_pieces,
     format_pieces,
+    is_thinking,
     tool_pieces,
 )
-from renderers.programs.pieces import Piece, run_pieces
+from renderers.programs.piece_program import PieceProgram
+from renderers.programs.pieces import Piece
 
 _QUERIES = ("user", "developer")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
-_FIELDS = frozenset(
-    "role content reasoning_content tool_calls function name arguments response_format prefix type text "
-    "thinking".split()
-)
-_OPTIONS = frozenset({"enable_thinking", "thinking"})
 _DIALECT = Dialect(
     "function_calls",
     """## Tools
@@ -78,63 +69,30 @@ Here are the functions available in JSONSchema format:
 )
 
 
-@dataclass(frozen=True)
-class DeepSeekV32Program:
+class DeepSeekV32Program(PieceProgram):
     """The format of DeepSeek V3.2."""
 
-    @property
-    def digest(self) -> str:
-        return digest_of("deepseek-v3.2 1")
+    version = "deepseek-v3.2 1"
+    markers = (*_DIALECT.markers, THINK, THINK_END)
+    roles = _ROLES
+    fields = frozenset(
+        "role content reasoning_content tool_calls function name arguments response_format prefix type text "
+        "thinking".split()
+    )
+    options = frozenset({"enable_thinking", "thinking"})
+    exact_fields = frozenset({"prefix"})
 
-    def run(
+    def write(
         self,
-        messages: list[JsonObject],
+        messages: Sequence[JsonObject],
         *,
-        tools: list[JsonObject] | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
+        tools: Sequence[JsonObject],
+        adds_prompt: bool,
         arguments: Mapping[str, Any],
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
-    ) -> ProgramRun:
-        """Write the messages as the vendor's encoder does."""
-        thinking = arguments.get("thinking")
-        if thinking is None:
-            thinking = arguments.get("enable_thinking")
+    ) -> Iterator[Piece]:
         queries = (index for index in reversed(range(len(messages))) if messages[index]["role"] in _QUERIES)
-        conversation = _Conversation(messages, tools or [], bool(thinking), next(queries, -1))
-        return run_pieces(
-            [*conversation.write(adds_prompt=add_generation_prompt)],
-            messages,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
-
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
-        return ()
-
-    def mentions(self, name: str) -> bool:
-        return name in _OPTIONS or name in _FIELDS or name == "tools"
-
-    @property
-    def literals(self) -> TemplateLiterals:
-        return TemplateLiterals(frozenset(), _ROLES)
-
-    @property
-    def text_uses(self) -> TextUses:
-        return PLAIN_USES._replace(exact_fields=frozenset({"prefix"}))
-
-    @property
-    def readable_fields(self) -> frozenset[str] | None:
-        return _FIELDS
-
-    def may_write(self, text: str) -> bool:
-        return text in (*_DIALECT.markers, THINK, THINK_END)
-
-    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        return tuple((name, value) for name, value in sorted(arguments.items()) if name in _OPTIONS)
-
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
-        return DEFAULT_DATE
+        conversation = _Conversation(messages, tools, is_thinking(arguments), next(queries, -1))
+        return conversation.write(adds_prompt=adds_prompt)
 
 
 class _Conversation(NamedTuple):

@@ -14,17 +14,12 @@ message with `wo_eos` has no end token. System and developer messages can have a
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.options import DEFAULT_DATE
-from renderers.core.text import digest_of
+from renderers.core.jsontypes import JsonObject
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.base import ProgramRun
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
 from renderers.programs.dsml import (
     ASSISTANT,
@@ -36,20 +31,17 @@ from renderers.programs.dsml import (
     Dialect,
     call_pieces,
     format_pieces,
+    is_thinking,
     tool_pieces,
 )
-from renderers.programs.pieces import Piece, run_pieces
+from renderers.programs.piece_program import PieceProgram
+from renderers.programs.pieces import Piece
 
 _REMINDER = "<｜latest_reminder｜>"
 _SYSTEM = "<｜System｜>"
 _TASKS = {name: f"<｜{name}｜>" for name in ("action", "query", "authority", "domain", "title", "read_url")}
 _QUERIES = ("user", "developer")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "latest_reminder"})
-_FIELDS = frozenset(
-    "role content reasoning_content tool_calls function name arguments id tool_call_id task wo_eos response_format "
-    "type text thinking".split()
-)
-_OPTIONS = frozenset({"enable_thinking", "thinking", "drop_thinking", "reasoning_effort"})
 _EFFORTS: Mapping[Any, str] = {
     "low": "",
     "high": (
@@ -122,9 +114,17 @@ class _Options(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DeepSeekV4Program:
+class DeepSeekV4Program(PieceProgram):
     """The format of DeepSeek V4, or of V4.1."""
 
+    roles = _ROLES
+    fields = frozenset(
+        "role content reasoning_content tool_calls function name arguments id tool_call_id task wo_eos response_format "
+        "type text thinking".split()
+    )
+    options = frozenset({"enable_thinking", "thinking", "drop_thinking", "reasoning_effort"})
+    exact_fields = frozenset({"task", "wo_eos"})
+    tested = frozenset(_TASKS)
     has_system_token: bool = False
     """True for V4.1: a token before system messages, which count as queries after the first message; other tags."""
 
@@ -134,37 +134,30 @@ class DeepSeekV4Program:
         return _V41 if self.has_system_token else _V4
 
     @property
-    def digest(self) -> str:
-        return digest_of(f"deepseek-v4{'.1' if self.has_system_token else ''} 1")
+    def version(self) -> str:
+        return "deepseek-v4.1 1" if self.has_system_token else "deepseek-v4 1"
 
-    def run(
+    @property
+    def markers(self) -> tuple[str, ...]:
+        return (*self.dialect.markers, THINK, THINK_END)
+
+    def write(
         self,
-        messages: list[JsonObject],
+        messages: Sequence[JsonObject],
         *,
-        tools: list[JsonObject] | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
+        tools: Sequence[JsonObject],
+        adds_prompt: bool,
         arguments: Mapping[str, Any],
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
-    ) -> ProgramRun:
-        """Write the messages as the vendor's encoder does."""
+    ) -> Iterator[Piece]:
         options = self._read_options(arguments, drops_thinking=not tools)
         turns = _merge_turns(messages)
         if options.thinking and options.drops_thinking:
             last = self._last_query(turns)
             turns = [turn for number, turn in enumerate(turns) if turn.role != "developer" or number >= last]
-        conversation = _Conversation(self, turns, messages, tools or [], options, self._last_query(turns))
-        return run_pieces(
-            [*conversation.write(adds_prompt=add_generation_prompt)],
-            messages,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
+        conversation = _Conversation(self, turns, messages, tools, options, self._last_query(turns))
+        return conversation.write(adds_prompt=adds_prompt)
 
     def _read_options(self, arguments: Mapping[str, Any], *, drops_thinking: bool) -> _Options:
-        thinking = arguments.get("thinking")
-        if thinking is None:
-            thinking = arguments.get("enable_thinking")
         effort, efforts = arguments.get("reasoning_effort"), _EFFORTS_V41 if self.has_system_token else _EFFORTS
         if effort is None:
             effort = "high" if self.has_system_token else "low"
@@ -173,7 +166,7 @@ class DeepSeekV4Program:
             numbers = " or a number from 1 to 100" if self.has_system_token else ""
             raise TemplateRefusalError(f"reasoning_effort must be one of {names}{numbers}, not {effort!r}")
         drops = drops_thinking and arguments.get("drop_thinking") is not False
-        return _Options(bool(thinking), drops, efforts[effort])
+        return _Options(is_thinking(arguments), drops, efforts[effort])
 
     def is_query(self, role: str, number: int) -> bool:
         """Return True if a turn is a query: reasoning after the last one is kept."""
@@ -181,33 +174,6 @@ class DeepSeekV4Program:
 
     def _last_query(self, turns: Sequence[_Turn]) -> int:
         return max((number for number, turn in enumerate(turns) if self.is_query(turn.role, number)), default=-1)
-
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
-        return ()
-
-    def mentions(self, name: str) -> bool:
-        return name in _OPTIONS or name in _FIELDS or name == "tools"
-
-    @property
-    def literals(self) -> TemplateLiterals:
-        return TemplateLiterals(frozenset(), _ROLES | {*_TASKS})
-
-    @property
-    def text_uses(self) -> TextUses:
-        return PLAIN_USES._replace(exact_fields=frozenset({"task", "wo_eos"}))
-
-    @property
-    def readable_fields(self) -> frozenset[str] | None:
-        return _FIELDS
-
-    def may_write(self, text: str) -> bool:
-        return text in (*self.dialect.markers, THINK, THINK_END)
-
-    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        return tuple((name, value) for name, value in sorted(arguments.items()) if name in _OPTIONS)
-
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
-        return DEFAULT_DATE
 
 
 class _Turn(NamedTuple):

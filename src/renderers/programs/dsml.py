@@ -35,6 +35,12 @@ class Dialect(NamedTuple):
         return (*openings, *(f"</{DSML}{tag}>" for tag in tags))
 
 
+def is_thinking(arguments: Mapping[str, Any]) -> bool:
+    """Return True if the arguments of a render turn reasoning on. `thinking` takes precedence."""
+    thinking = arguments.get("thinking")
+    return bool(arguments.get("enable_thinking") if thinking is None else thinking)
+
+
 def write_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 

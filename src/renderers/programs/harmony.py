@@ -105,8 +105,11 @@ class HarmonyProgram:
         return text in _MARKERS
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
-        read = {name: value for name, value in arguments.items() if name in OPTION_NAMES}
-        return tuple((name, PROBE_ARGUMENT if name in _FREE_TEXTS else value) for name, value in sorted(read.items()))
+        # The list of built-in tools changes only the system message.
+        names = arguments.keys() & (OPTION_NAMES - {"builtin_tools"})
+        return tuple(
+            (name, PROBE_ARGUMENT if name in _FREE_TEXTS else arguments[name] is not False) for name in sorted(names)
+        )
 
     def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
         return DEFAULT_DATE

@@ -94,7 +94,7 @@ class HarmonyOptions(NamedTuple):
             TemplateRefusalError: An argument has a wrong type or value.
         """
         builtin = arguments.get("builtin_tools") or ()
-        if not isinstance(builtin, list | tuple) or not all(name in BUILTIN_TOOLS for name in builtin):
+        if not isinstance(builtin, list | tuple) or any(name not in [*BUILTIN_TOOLS] for name in builtin):
             names = " and ".join(map(repr, BUILTIN_TOOLS))
             raise TemplateRefusalError(f"builtin_tools must be a list of {names}, not {builtin!r}")
         options = cls(
@@ -103,8 +103,8 @@ class HarmonyOptions(NamedTuple):
             _read_text(arguments, "conversation_start_date", f"{now:%Y-%m-%d}"),
             _read_text(arguments, "reasoning_effort", REASONING_EFFORT),
             tuple(name for name in BUILTIN_TOOLS if name in builtin),
-            arguments.get("use_system_prompt", True) is not False,
-            arguments.get("auto_drop_analysis", True) is not False,
+            _read_flag(arguments, "use_system_prompt"),
+            _read_flag(arguments, "auto_drop_analysis"),
         )
         if options.builtin_tools and not options.use_system_prompt:
             raise TemplateRefusalError(
@@ -122,6 +122,13 @@ def _read_text(arguments: Mapping[str, Any], name: str, default: str) -> str:
     if not isinstance(value, str | None):
         raise TemplateRefusalError(f"{name} must be a string, not {describe_type(value)}")
     return default if value is None else value
+
+
+def _read_flag(arguments: Mapping[str, Any], name: str) -> bool:
+    value = arguments.get(name)
+    if not isinstance(value, bool | None):
+        raise TemplateRefusalError(f"{name} must be a bool, not {describe_type(value)}")
+    return value is not False
 
 
 def system_pieces(options: HarmonyOptions, *, has_functions: bool) -> list[Piece]:

@@ -98,8 +98,8 @@ class LabelledText:
             _LOG.debug("%s", error)
             return Attribution(tool_names=self.tool_names)
         pairs = zip(injected, places, strict=True)
-        found = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
-        return Attribution(runs, straddling, found, self.tool_names)
+        injections = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
+        return Attribution(runs, straddling, injections, self.tool_names)
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:

@@ -48,9 +48,9 @@ def lost_texts(values: Sequence[str], own: str, around: str, *, copies: bool) ->
     If `copies` is True, equal texts need to be written only once.
     """
     texts = [value.strip() for value in values]
-    whole = lost_text("".join(dict.fromkeys(texts) if copies else texts), own, around)
-    if whole != "some":
-        return [whole] * len(texts)
+    amount = lost_text("".join(dict.fromkeys(texts) if copies else texts), own, around)
+    if amount != "some":
+        return [amount] * len(texts)
     lost: dict[int, Amount | None] = {}
     # A text may be a part of another one, so each is searched for in the text that the longer ones leave.
     for number in sorted(range(len(texts)), key=lambda number: -len(texts[number])):
@@ -134,8 +134,9 @@ class WrittenData(NamedTuple):
         if isinstance(value, str) and own and not self.is_schema:
             return [lost_text(value, raw) is None or contains_word(above, value)]
         word = value if isinstance(value, str) else json.dumps(value)
-        # A template may write a number or a description in another form.
-        return [contains_word(above + own, word) or len(own) >= len(squeeze(word))]
+        # A template may write a number or a description in another form, such as a comment of several lines.
+        lines = word.splitlines() if self.is_schema else [word]
+        return [all(contains_word(above + own, line) for line in lines) or len(own) >= len(squeeze(word))]
 
     def _names_keys(self, key: str | int, named: bool) -> bool:
         """Return True if the keys of the value of a key count as text."""

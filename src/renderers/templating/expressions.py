@@ -189,7 +189,7 @@ class ExpressionCompiler:
         return self._weighed(f"[{', '.join(map(self._code, node.items))}]", node.items)
 
     def _code_Tuple(self, node: nodes.Tuple) -> str:
-        return self._weighed("(" + "".join(f"{self._code(one)}, " for one in node.items) + ")", node.items)
+        return self._weighed("(" + "".join(f"{self._code(item)}, " for item in node.items) + ")", node.items)
 
     def _code_Dict(self, node: nodes.Dict) -> str:
         pairs = ", ".join(f"{self._code(pair.key)}: {self._code(pair.value)}" for pair in node.items)
@@ -197,7 +197,7 @@ class ExpressionCompiler:
 
     def _weighed(self, code: str, items: Sequence[nodes.Node]) -> str:
         scalars = {*SCALARS, Kind.TEXT, Kind.MESSAGE}
-        if all(isinstance(one, nodes.Const) or self._kinds.of(one, self._names) in scalars for one in items):
+        if all(isinstance(item, nodes.Const) or self._kinds.of(item, self._names) in scalars for item in items):
             return code
         return f"weighed(b, {code})"
 

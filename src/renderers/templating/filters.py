@@ -114,7 +114,7 @@ def _format(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Any:
 def _join(budget: Budget, value: Any, d: Any = "", attribute: Any = None) -> str:
     if attribute is not None:
         value = map(_attribute_getter(budget, attribute), iterate(budget, value))
-    return join(budget, to_text(budget, d), [to_text(budget, one) for one in iterate(budget, value)])
+    return join(budget, to_text(budget, d), [to_text(budget, member) for member in iterate(budget, value)])
 
 
 def _indent(budget: Budget, value: Any, width: Any = 4, first: bool = False, blank: bool = False) -> str:
@@ -218,12 +218,12 @@ def _map(budget: Budget, value: Any, *args: Any, **kwargs: Any) -> Iterator[Any]
     else:
         name, rest = plain(args[0]), args[1:]
 
-        def get(one: Any) -> Any:
-            return apply_filter(budget, name, one, *rest, **kwargs)
+        def get(member: Any) -> Any:
+            return apply_filter(budget, name, member, *rest, **kwargs)
 
-    for one in iterate(budget, value):
+    for member in iterate(budget, value):
         budget.tick()
-        yield get(one)
+        yield get(member)
 
 
 def _selecting(*, selects: bool, by_attribute: bool) -> Callable[..., Iterator[Any]]:
@@ -235,11 +235,11 @@ def _selecting(*, selects: bool, by_attribute: bool) -> Callable[..., Iterator[A
             if not args:
                 raise FilterArgumentError("Missing parameter for attribute name")
             get, args = _attribute_getter(budget, args[0]), args[1:]
-        for one in iterate(budget, value):
+        for member in iterate(budget, value):
             budget.tick()
-            tested = one if get is None else get(one)
+            tested = member if get is None else get(member)
             if bool(test(budget, plain(args[0]), tested, *args[1:], **kwargs) if args else tested) is selects:
-                yield one
+                yield member
 
     return select
 

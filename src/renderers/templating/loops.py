@@ -115,14 +115,14 @@ class LoopCompiler(StatementCompiler):
             return
         del self._lines[first_line:]
         key = self._constant(object(), ("section", first_line))
-        found, arguments = self._fresh("k"), "".join(f", {name}" for name in read)
-        self._line(f"{found} = recall({items}, {key}{arguments})")
-        self._line(f"if {found} is not None: {self._output} += {found}")
+        kept, arguments = self._fresh("k"), "".join(f", {name}" for name in read)
+        self._line(f"{kept} = recall({items}, {key}{arguments})")
+        self._line(f"if {kept} is not None: {self._output} += {kept}")
         self._line("else:")
-        self._line(f"    {found} = len({self._output})")
+        self._line(f"    {kept} = len({self._output})")
         added = len(self._lines) - first_line
         self._lines += [f"    {line}" for line in lines]
-        self._line(f"    remember({items}, {key}, {self._output}, {found}, cur{arguments})")
+        self._line(f"    remember({items}, {key}, {self._output}, {kept}, cur{arguments})")
         for index, (first, last, variables) in enumerate(self._places[first_place:], first_place):
             self._places[index] = LoopPlace(first + added, last + added, variables)
 

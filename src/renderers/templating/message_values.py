@@ -228,8 +228,8 @@ class MessageValues:
             case "get" if call.args:
                 key = call.args[0]
                 name = key.value if isinstance(key, nodes.Const) else None
-                found = self._field(value, name) if isinstance(name, str) else self._items(value)
-                return found.union(*map(self.value, call.args[1:]))
+                member = self._field(value, name) if isinstance(name, str) else self._items(value)
+                return member.union(*map(self.value, call.args[1:]))
             case "items" | "values" | "keys" | "copy":
                 return frozenset((ANY if name == MESSAGE else name, form) for name, form in value)
             case "strip" | "lstrip" | "rstrip" | "removeprefix" | "removesuffix":

@@ -121,9 +121,9 @@ def _charge_split(budget: Budget, text: str, separator: str | None) -> None:
 def splitlines(budget: Budget, text: str, keepends: bool = False) -> list[str]:
     """Return `text.splitlines(keepends)`."""
     _charge_split(budget, text, None)
-    whole = str.splitlines(text, True)
-    budget.charge(len(text) + ITEM * len(whole))
-    lines = _slices(text, whole, gap=0)
+    plain_lines = str.splitlines(text, True)
+    budget.charge(len(text) + ITEM * len(plain_lines))
+    lines = _slices(text, plain_lines, gap=0)
     if keepends:
         return lines
     return [cut(line, 0, len(bare)) for line, bare in zip(lines, str.splitlines(text), strict=True)]
@@ -189,11 +189,11 @@ class _Formatter(string.Formatter):
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         first, rest = _string_parts(field_name)
-        found = self.get_value(first, args, kwargs)
+        value = self.get_value(first, args, kwargs)
         for is_attribute, name in rest:
             missing = Undefined(name=str(name))
-            found = attribute(found, str(name), missing) if is_attribute else item(found, name, missing)
-        return without_owners(found), first
+            value = attribute(value, str(name), missing) if is_attribute else item(value, name, missing)
+        return without_owners(value), first
 
 
 def _string_parts(field_name: str) -> tuple[Any, list[tuple[bool, Any]]]:
@@ -414,9 +414,9 @@ def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwarg
         return receiver[name]
     else:
         missing = Undefined(name=name)
-        found = attribute(receiver, name, missing)
-        if found is not missing:
-            return call_value(budget, None, found, *args, **kwargs)
+        method = attribute(receiver, name, missing)
+        if method is not missing:
+            return call_value(budget, None, method, *args, **kwargs)
     raise UndefinedError(f"'{type_name(receiver)} object' has no attribute {name!r}")
 
 

@@ -188,8 +188,8 @@ class ChatTemplate:
         if not self.verify:
             return self._traced(variables)
         assert now is not None
-        given = protect({**fixed, "messages": list(messages), "tools": tools and list(tools), **switches})
-        plain_variables = {**given, "strftime_now": now.strftime}
+        plain_input = protect({**fixed, "messages": list(messages), "tools": tools and list(tools), **switches})
+        plain_variables = {**plain_input, "strftime_now": now.strftime}
         return self._verified(variables, plain_variables)
 
     def _traced(self, variables: dict[str, Any]) -> TemplateRun:

@@ -140,7 +140,7 @@ class _Writer:
             keys = sorted(value) if self._sort_keys else list(value)
             yield from self._items("{}", [(key, value[key]) for key in keys], depth, keyed=True)
         elif isinstance(value, list | tuple):
-            yield from self._items("[]", [(None, one) for one in value], depth, keyed=False)
+            yield from self._items("[]", [(None, item) for item in value], depth, keyed=False)
         elif isinstance(value, FieldInt | FieldFloat):
             yield field_text(self._dump(value), value._owner)
         else:

@@ -195,10 +195,10 @@ class Contexts:
     @lazy
     def _follows_reasoning(self) -> list[bool]:
         """Whether there is reasoning between the last question before each message and the message."""
-        found, follows = False, []
+        has_reasoning, follows = False, []
         for kind in self._kinds:
-            follows.append(found)
-            found = kind.role != "user" and (found or kind.has_reasoning)
+            follows.append(has_reasoning)
+            has_reasoning = kind.role != "user" and (has_reasoning or kind.has_reasoning)
         return follows
 
 

@@ -210,8 +210,8 @@ class SampleBuilder:
         key = message["role"], bool(turn.get("tool_calls"))
         if key not in self._stop_tokens:
             self._stop_tokens[key] = self._stop_before(row.last, message, stops)
-        found = self._stop_tokens[key]
-        return stops[0] if found is None and following is None else found
+        stop = self._stop_tokens[key]
+        return stops[0] if stop is None and following is None else stop
 
     def _stop_before(self, turn: int, following: JsonObject, stops: list[int]) -> int | None:
         """Return the stop token of a turn that a message follows; None if it has none there."""

@@ -47,6 +47,15 @@ class GLM51RendererConfig(BaseRendererConfig, family="glm-5.1"):
     clear_thinking: bool = option(True, "False keeps the reasoning of all turns.")
 
 
+class GLM52RendererConfig(BaseRendererConfig, family="glm-5.2"):
+    """GLM-5.2."""
+
+    name: Literal["glm-5.2"] = "glm-5.2"
+    enable_thinking: bool | None = option(None, "False closes the reasoning block in the prompt.")
+    clear_thinking: bool | None = option(None, "False keeps the reasoning of all turns.")
+    reasoning_effort: Literal["high", "max"] | None = option(None, "The requested amount of reasoning.")
+
+
 class GLM53RendererConfig(BaseRendererConfig, family="glm-5.3"):
     """GLM-5.3."""
 
