@@ -194,12 +194,6 @@ LIST_REASONS: tuple[Reason, ...] = (
         formats=("mistral",),
     ),
     Reason(
-        key="markers of another model",
-        text="The markers of reasoning are those of the model's template.",
-        holds=lambda outcome: "<think>" in outcome.text,
-        formats=("mistral",),
-    ),
-    Reason(
         key="arguments of calls that are not complete",
         text="The arguments of a call are those of its object, if that is complete. vLLM's streams lose those of a "
         "second call, or take them from a broken object.",
