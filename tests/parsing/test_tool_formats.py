@@ -655,6 +655,14 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<|tools_prefix|>[{"a": {}, "b": {}}, {"c": [1]}]<|stop|>', [(None, None, MISSING), ("c", "[1]", INVALID)]),
         ("<|tools_prefix|>junk<|tools_suffix|>", [(None, None, INVALID)]),
     ],
+    "functionary": [
+        ("<function=", [(None, None, UNCLOSED)]),
+        ('<function=a>{"x": 1}', [("a", {"x": 1}, OK)]),
+        ('<function=a>{"x": ', [("a", '{"x":', UNCLOSED)]),
+        ("<function=a{}</function>", [(None, None, MALFORMED)]),
+        ("<function=>{}</function>", [(None, {}, MISSING)]),
+        ("<function=a>junk</function>", [("a", "junk", INVALID)]),
+    ],
     "gigachat": [
         ('<|function_call|>{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
         ('<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>', [("a", {}, OK)]),

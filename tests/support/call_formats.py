@@ -299,6 +299,7 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "functiongemma": lambda calls: _gemma(calls, ("<start_function_call>", "<end_function_call>"), "<escape>"),
     "apertus": _apertus,
     "gigachat": _gigachat,
+    "functionary": lambda calls: "".join(f"<function={call.name}>{_dump(call.arguments)}</function>" for call in calls),
     "lfm2": lambda calls: f"<|tool_call_start|>[{', '.join(_pythonic(calls))}]<|tool_call_end|>",
     "olmo": lambda calls: "<function_calls>" + "\n".join(_pythonic(calls)) + "</function_calls>",
     "pythonic": lambda calls: f"[{', '.join(_pythonic(calls))}]",

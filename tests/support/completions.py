@@ -81,6 +81,7 @@ TEMPLATE_ONLY = {
     "kimi_k3": "llamacpp__Kimi-K3",
     "command": "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use",
     "command_r": "llamacpp__CohereForAI-c4ai-command-r-plus-tool_use",
+    "functionary": "llamacpp__meetkai-functionary-medium-v3.1",
     "gigachat": "llamacpp__GigaChat3.1-10B-A1.8B",
     "granite": "llamacpp__ibm-granite-granite-3.3-2B-Instruct",
     "jamba": "llamacpp__Apriel-1.6-15b-Thinker-fixed",
@@ -226,6 +227,7 @@ OWN: dict[str, tuple[str, ...]] = {
         '<|tools_prefix|>[{"a": {"x": 1}}, {"b": "é"}]<|tools_suffix|>é',
         '<|tools_prefix|>[{"a": {}, "b": {}}, {"é": {<|stop|>',
     ),
+    "functionary": ('<function=a>{"x": "é"}</function> é', "<function=é{}</function><function=a>", "<function="),
     "gigachat": (
         '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>é',
         '<|function_call|>{"name": "a"} é<|function_call|>{"name": "é',

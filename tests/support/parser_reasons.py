@@ -194,12 +194,6 @@ LIST_REASONS: tuple[Reason, ...] = (
         formats=("mistral",),
     ),
     Reason(
-        key="markers of another model",
-        text="The markers of reasoning are those of the model's template.",
-        holds=lambda outcome: "<think>" in outcome.text,
-        formats=("mistral",),
-    ),
-    Reason(
         key="arguments of calls that are not complete",
         text="The arguments of a call are those of its object, if that is complete. vLLM's streams lose those of a "
         "second call, or take them from a broken object.",
@@ -268,6 +262,37 @@ REASONS: tuple[Reason, ...] = (
         text="A section without the markers of a call is a broken call. Its text is in `skipped`.",
         holds=lambda outcome: [call.name for call in outcome.parsed.tool_calls] == [None],
         formats=("deepseek_v3",),
+    ),
+    Reason(
+        key="kimi ids without an index",
+        text="A call with an id without a colon is a call. vLLM drops it without notice.",
+        holds=lambda outcome: {*map(repr, outcome.expected.tool_calls)} < {*map(repr, outcome.actual.tool_calls)},
+        formats=("kimi_k2",),
+    ),
+    Reason(
+        key="kimi_k3 spaces in markers",
+        text="Markers with spaces around their word are text: no template writes them.",
+        holds=lambda outcome: "> response <" in outcome.actual.content,
+        formats=("kimi_k3",),
+    ),
+    Reason(
+        key="arguments that were not written",
+        text="A call that is cut off before its arguments has None. vLLM's stream gives an empty object.",
+        holds=lambda outcome: [arguments for _, arguments in outcome.actual.tool_calls] == [None],
+        formats=("inkling",),
+    ),
+    Reason(
+        key="muse complete arguments",
+        text="Arguments with their closing tags are read. vLLM's reasoning parser gives none.",
+        holds=lambda outcome: [arguments for _, arguments in outcome.expected.tool_calls] == [None],
+        formats=("muse_glimmer",),
+    ),
+    Reason(
+        key="muse doubled names",
+        text="A name that repeats itself as its namespace is shortened if the short name is that of a tool. The case "
+        "has no tools.",
+        holds=lambda outcome: any(name == "get_weather.get_weather" for name, _ in outcome.actual.tool_calls),
+        formats=("muse_glimmer",),
     ),
 )
 """All reasons. The first one that applies counts."""

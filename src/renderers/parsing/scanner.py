@@ -25,7 +25,8 @@ from renderers.parsing.emitter import Emitter, Field, skipped_because
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
-from renderers.parsing.tool_formats.base import TAG_TEXT, Payload
+from renderers.parsing.tool_formats.base import Payload
+from renderers.parsing.tool_formats.tags import TAG_TEXT
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _LONGEST_TAG = 256

@@ -9,6 +9,7 @@ from renderers.parsing.tool_formats.base import FoundCalls, MarkerPair, Payload,
 from renderers.parsing.tool_formats.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from renderers.parsing.tool_formats.dots import DOTS
 from renderers.parsing.tool_formats.dsml import DEEPSEEK_V4, DEEPSEEK_V32, DEEPSEEK_V41
+from renderers.parsing.tool_formats.functionary import FUNCTIONARY
 from renderers.parsing.tool_formats.gemma import FUNCTION_GEMMA, GEMMA
 from renderers.parsing.tool_formats.gigachat import GIGACHAT
 from renderers.parsing.tool_formats.glm import GLM, HY3, HY3_PLAIN
@@ -43,7 +44,7 @@ _FORMATS = (
     *(HERMES, SEED_XML, QWEN_XML, GLM, HY3, HY3_PLAIN, KIMI, DEEPSEEK_V3, DEEPSEEK_V31),
     *(DEEPSEEK_V32, DEEPSEEK_V4, DEEPSEEK_V41),
     *(KIMI_K3, MINIMAX, MINIMAX_M3, STEP_3, MINICPM, DOTS, GEMMA, FUNCTION_GEMMA),
-    *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI, APERTUS, GIGACHAT),
+    *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI, APERTUS, GIGACHAT, FUNCTIONARY),
     *(LFM_2, OLMO, LLAMA, XLAM, PYTHONIC, INKLING, ATEM, HARMONY),
 )
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})

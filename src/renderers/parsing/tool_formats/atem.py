@@ -23,13 +23,11 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     SegmentKind,
     Segments,
-    Tags,
     ToolFormat,
     TurnLayout,
     failed_call,
-    read_tagged,
-    read_tagged_head,
 )
+from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _START, _MESSAGE, _END = "<|start|>", "<|message|>", "<|eom|>"
 _RECIPIENT = re.compile(r"\bto=(\S+)")

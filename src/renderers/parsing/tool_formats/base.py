@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
-from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
@@ -19,9 +17,6 @@ MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParse
 
 NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
 """The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
-
-_new = tuple.__new__
-"""Makes a named tuple in half the time that its own constructor takes."""
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
@@ -298,145 +293,3 @@ def unwrap_arguments(values: dict[str, Any], name: str, schemas: ToolSchemas) ->
     if isinstance(inner, str):
         inner, _ = read_value(inner, _OBJECT)
     return inner if isinstance(inner, dict) and inner.keys() <= properties else values
-
-
-class Tags(NamedTuple):
-    """The markup of a call with tags around the values. The name and the keys are within tags."""
-
-    function: str
-    """The markup before the name."""
-    open: str
-    """The markup before a key."""
-    key_end: str
-    """The markup after the name or a key."""
-    close: str
-    end: str = ""
-    """The marker after all values."""
-    padding: str = ""
-    """Optional padding around a value. It is removed once."""
-    unnamed: ToolCallParseStatus = MALFORMED
-    """The status of a call with an empty name."""
-    quotes: MarkerPair | None = None
-    """Optional markup around a value that contains other markup."""
-
-    def marked(self, mark: Callable[[str], str]) -> Tags:
-        """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed, quotes = self
-        marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
-        texts = map(mark, (function, key_open, key_end, close, end, padding))
-        return _new(Tags, (*texts, unnamed, marked_quotes))
-
-
-def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
-    """Parse a call with tagged values.
-
-    A value ends at the last closing marker before the next value or before the end, so it can contain
-    the text of that marker. A value without a closing marker ends at the next value, or at the marker after all values.
-    """
-    byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
-    function = byte_text.find(marks.function)
-    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
-    if tag is None:
-        return failed_call(MALFORMED)
-    name = decode(tag.text).strip()
-    if not name:
-        return failed_call(tags.unnamed)
-    pairs: list[tuple[str, str]] = []
-    start = tag.end
-    outside, well_formed = [byte_text[:function]], tag.closed
-    opening = byte_text.find(marks.open, start)
-    while opening >= 0:
-        outside.append(byte_text[start:opening])
-        key = _read_tag(byte_text, opening + len(marks.open), marks.key_end)
-        if key is None:
-            well_formed = False
-            break
-        value, start, opening, closed = _read_tagged_value(byte_text, key.end, marks)
-        pairs.append((decode(key.text).strip(), decode(value)))
-        well_formed = well_formed and key.closed and closed
-    outside.append(byte_text[start:].replace(marks.end, "", 1))
-    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
-
-
-def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
-    """Find the calls in a payload with several. Each begins with the markup before its name."""
-    function = payload.mark(tags.function)
-    starts = [match.start() for match in re.finditer(re.escape(function), payload.byte_text)]
-    spans = list(itertools.pairwise([*starts, len(payload.byte_text)]))
-    return FoundCalls(spans) if len(spans) > 1 else None
-
-
-def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
-    """Read the value from `start` on.
-
-    Return the value, the position after it, the position of the next value (-1 if there is none), and True if the value
-    is closed.
-    """
-    value_start = quoted_end = start
-    if marks.quotes and byte_text.startswith(marks.quotes[0], start):
-        value_start += len(marks.quotes[0])
-        quoted_end = byte_text.find(marks.quotes[1], value_start)
-        if quoted_end < 0:
-            return byte_text[value_start:], len(byte_text), -1, False
-    opening = byte_text.find(marks.open, quoted_end)
-    bound = opening if opening >= 0 else len(byte_text)
-    closing = _find_closing(byte_text, quoted_end, bound, marks)
-    end, after = closing, closing + len(marks.close)
-    if closing < 0:
-        ended = byte_text.find(marks.end, quoted_end, bound) if marks.end else -1
-        end = after = ended if ended >= 0 else bound
-    if quoted_end > start:
-        assert marks.quotes is not None
-        beside = byte_text[quoted_end + len(marks.quotes[1]) : end]
-        return byte_text[value_start:quoted_end], after, opening, closing >= 0 and not beside.strip()
-    value = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
-    return value, after, opening, closing >= 0
-
-
-def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
-    """Parse the name of a call with tagged values."""
-    byte_text, marks = payload.byte_text, tags.marked(payload.mark)
-    function = byte_text.find(marks.function)
-    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
-    return CallHead(payload.decode(tag.text).strip(), tag.end) if tag and tag.closed else CallHead()
-
-
-class _Tag(NamedTuple):
-    """The name or the key within a tag, in byte text."""
-
-    text: str
-    end: int
-    """The position after the tag."""
-    closed: bool
-    """False if the tag has no end, so that a line break or another tag ends the text."""
-
-
-TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
-"""The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
-
-
-def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
-    """Read the text in a tag, from its start to the end of the tag. None if its end is not known."""
-    match = TAG_TEXT.match(byte_text, start)
-    assert match is not None
-    end = byte_text.find(tag_end, start, match.end() + len(tag_end))
-    if end >= 0:
-        return _new(_Tag, (byte_text[start:end], end + len(tag_end), True))
-    return _new(_Tag, (match[0], match.end(), False)) if match.end() < len(byte_text) else None
-
-
-def _find_closing(byte_text: str, start: int, bound: int, marks: Tags) -> int:
-    """Return the position of the marker that closes the value from `start` on. Another value begins at `bound`.
-
-    It is -1 if there is none.
-    """
-    first = byte_text.find(marks.close, start, bound)
-    if first < 0:
-        return -1
-    ended = byte_text.find(marks.end, first + len(marks.close), bound) if marks.end else -1
-    closing = byte_text.rfind(marks.close, first, bound if ended < 0 else ended)
-    padding = marks.padding
-    if closing >= 0 and padding and byte_text.startswith(padding, start):
-        padded = byte_text.find(padding + marks.close, closing - len(padding), bound)
-        return closing if padded < 0 else padded + len(padding)
-    return closing

@@ -10,17 +10,8 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import (
-    CallHead,
-    Payload,
-    Tags,
-    ToolFormat,
-    find_tagged,
-    read_json_call,
-    read_json_head,
-    read_tagged,
-    read_tagged_head,
-)
+from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, read_json_call, read_json_head
+from renderers.parsing.tool_formats.tags import Tags, find_tagged, read_tagged, read_tagged_head
 
 _TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>")
 

@@ -12,15 +12,8 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import (
-    MALFORMED,
-    Payload,
-    Tags,
-    ToolFormat,
-    read_tagged,
-    read_tagged_head,
-    unwrap_arguments,
-)
+from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, unwrap_arguments
+from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _QUOTES = "<![CDATA[", "]]>"
 _TAGS = Tags("", '<param name="', '">', "</param>", quotes=_QUOTES)

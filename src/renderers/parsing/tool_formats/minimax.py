@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import functools
 
-from renderers.parsing.tool_formats.base import MISSING_NAME, Tags, ToolFormat, read_tagged, read_tagged_head
+from renderers.parsing.tool_formats.base import MISSING_NAME, ToolFormat
+from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _TAGS = Tags("", '<parameter name="', '">', "</parameter>", unnamed=MISSING_NAME)
 MINIMAX = ToolFormat(

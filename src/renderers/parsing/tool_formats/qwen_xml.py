@@ -18,7 +18,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from renderers.parsing.tool_formats.base import Tags, ToolFormat, find_tagged, read_tagged, read_tagged_head
+from renderers.parsing.tool_formats.base import ToolFormat
+from renderers.parsing.tool_formats.tags import Tags, find_tagged, read_tagged, read_tagged_head
 
 _TAGS = Tags("<function=", "<parameter=", ">", "</parameter>", end="</function>")
 QWEN_XML = ToolFormat(

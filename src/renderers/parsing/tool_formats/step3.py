@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import Payload, Tags, ToolFormat, read_tagged, read_tagged_head
+from renderers.parsing.tool_formats.base import Payload, ToolFormat
+from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _SEPARATOR = "<｜tool_sep｜>"
 _TYPE = "function"
