@@ -18,7 +18,7 @@ from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
 from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
-from renderers.parsing.infer import infer_grammar, writes_calls
+from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
 from renderers.parsing.response_template import read_response_template
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.registry import PROGRAMS
@@ -59,7 +59,7 @@ class Resolution:
     conflicts: tuple[str, ...]
     """Descriptions of facts about the model that contradict each other."""
     end_token_ids: frozenset[int]
-    """The ids that end a completion for the parser: the stop tokens, EOS, and the token that ends a turn."""
+    """The ids that end a completion for the parser: the stop tokens, EOS, and the tokens that end a turn."""
     grammar: Grammar
     """The grammar of turns, inferred from the template."""
     find_evidence: Callable[[], Mapping[str, Evidence]] = field(repr=False, compare=False)
@@ -122,6 +122,7 @@ def resolve(
     family, program = family_match.family, turns.key.program
     unread_calls, probe_error = False, None
     record_conflicts: tuple[str, ...] = ()
+    call_end_text: str | None = None
     try:
         if not turns.headers("user"):
             # The template rejects conversations without tools.
@@ -130,7 +131,7 @@ def resolve(
         unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
         overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
         grammar = apply_overrides(overlaid, parsers)
-        end_text = turns.end_token
+        end_text, call_end_text = turns.end_token, call_end_token(tool_turns, grammar)
     except TemplateLimitError as error:
         grammar, end_text, probe_error = apply_overrides(Grammar(), parsers), None, error
     # A token that ends a message of a turn with several messages does not end the turn.
@@ -165,7 +166,8 @@ def resolve(
                 f"the chat template of the model ({', '.join(unknown)}) is not known for {family.key}, and the program "
                 f"{program_name!r} is used instead. Pass program='template' to use the template."
             )
-    end_token_ids = frozenset({*stops, *(token for token in (eos, end_id) if token is not None)})
+    call_end_id = None if call_end_text is None else tokenizer.added_tokens.get(call_end_text)
+    end_token_ids = frozenset({*stops, *(token for token in (eos, end_id, call_end_id) if token is not None)})
     find_evidence: Callable[[], Mapping[str, Evidence]] = dict
     if probe_error is None:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)

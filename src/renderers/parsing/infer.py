@@ -19,6 +19,7 @@ from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 from renderers.core.probes import reasoning_fields
 from renderers.core.spans import Channel
 from renderers.core.text import LEXEME, compile_alternation
+from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.rendered_turns import RenderedTurn, parse_text, without_end
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, ToolFormat, TurnLayout
@@ -62,6 +63,17 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
 def writes_calls(turns: TurnFormat) -> bool:
     """Return True if a template renders tool calls."""
     return bool(RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
+
+
+def call_end_token(turns: TurnFormat, grammar: Grammar) -> str | None:
+    """Return the special token that ends a turn with calls, if it is neither that of other turns nor a marker."""
+    turn = RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]])
+    bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
+    pattern = compile_alternation(turns.key.special_tokens)
+    tokens: list[str] = pattern.findall(turn.trace.text, bodies[-1].end) if pattern and bodies else []
+    if not tokens or turns.end_token in tokens or tokens[-1] in markers_within(grammar):
+        return None
+    return tokens[-1]
 
 
 def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
