@@ -245,13 +245,6 @@ REASONS: tuple[Reason, ...] = (
         formats=("deepseek_v32",),
     ),
     Reason(
-        key="dsml section",
-        text="Calls in a section with the name of another model are read, as malformed. vLLM leaves them in the "
-        "content.",
-        holds=_reads_more_calls,
-        formats=("deepseek_v4",),
-    ),
-    Reason(
         key="deepseek text after calls",
         text="Text after calls is in `skipped`: the format has no place for it.",
         holds=_skips_text_after_calls,
