@@ -17,7 +17,6 @@ REASONS: dict[str, str] = {
     "llamacpp__LFM2.5-8B-A1B": "The template does not escape backslashes in strings.",
     "llamacpp__NVIDIA-Nemotron-Nano-v2": "The template opens reasoning before content, and does not close it.",
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "Content beside calls is written as another turn.",
-    "llamacpp__meetkai-functionary-medium-v3.1": _NOT_READ,
     "llamacpp__meetkai-functionary-medium-v3.2": _NOT_READ,
     "llamacpp__upstage-Solar-Open-100B": _NOT_READ,
 }
