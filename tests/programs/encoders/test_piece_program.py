@@ -6,9 +6,9 @@ import pickle
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.programs.base import Program
-from renderers.programs.deepseek_r1 import DeepSeekR1Program
-from renderers.programs.deepseek_v4 import DeepSeekV4Program
-from renderers.programs.deepseek_v32 import DeepSeekV32Program
+from renderers.programs.encoders.deepseek_r1 import DeepSeekR1Program
+from renderers.programs.encoders.deepseek_v4 import DeepSeekV4Program
+from renderers.programs.encoders.deepseek_v32 import DeepSeekV32Program
 
 PROGRAMS: tuple[Program, ...] = (
     DeepSeekR1Program(),

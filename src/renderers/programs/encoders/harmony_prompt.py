@@ -10,7 +10,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.harmony_types import declare_function, write_description
+from renderers.programs.encoders.harmony_types import declare_function, write_description
 from renderers.programs.pieces import Piece
 
 MODEL_IDENTITY = "You are ChatGPT, a large language model trained by OpenAI."

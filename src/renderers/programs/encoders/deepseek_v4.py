@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from renderers.core.jsontypes import JsonObject
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
-from renderers.programs.dsml import (
+from renderers.programs.encoders.dsml import (
     ASSISTANT,
     BOS,
     EOS,
@@ -34,7 +34,7 @@ from renderers.programs.dsml import (
     is_thinking,
     tool_pieces,
 )
-from renderers.programs.piece_program import PieceProgram
+from renderers.programs.encoders.piece_program import PieceProgram
 from renderers.programs.pieces import Piece
 
 _REMINDER = "<｜latest_reminder｜>"

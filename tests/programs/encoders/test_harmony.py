@@ -22,7 +22,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
-from renderers.programs.harmony import HarmonyProgram
+from renderers.programs.encoders.harmony import HarmonyProgram
 from tests.stress_harmony import GOLDENS, differing, harmony_renderer
 from tests.support.harmony_conversations import random_job
 

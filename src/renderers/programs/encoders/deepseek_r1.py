@@ -17,8 +17,8 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
 from renderers.errors import TemplateRefusalError
 from renderers.programs.content_parts import content_pieces
-from renderers.programs.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
-from renderers.programs.piece_program import PieceProgram
+from renderers.programs.encoders.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
+from renderers.programs.encoders.piece_program import PieceProgram
 from renderers.programs.pieces import Piece
 
 _CALLS, _CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"

@@ -30,7 +30,13 @@ from renderers.core.text import digest_of
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.base import ProgramRun
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
-from renderers.programs.harmony_prompt import BUILTIN_TOOLS, OPTION_NAMES, HarmonyOptions, system_pieces, tool_pieces
+from renderers.programs.encoders.harmony_prompt import (
+    BUILTIN_TOOLS,
+    OPTION_NAMES,
+    HarmonyOptions,
+    system_pieces,
+    tool_pieces,
+)
 from renderers.programs.pieces import Piece, run_pieces
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROLES})
