@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from renderers import Bridge, ChatRenderer, create_renderer
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.inkling import EFFORTS, InklingProgram
+from renderers.programs.encoders.inkling import EFFORTS, InklingProgram
 from tests.support.parity import NOW
 from tests.support.standin import byte_tokenizer
 
