@@ -31,7 +31,7 @@ from tests.support.golden_conversations import questions
 # The same switches are passed to all models.
 pytestmark = pytest.mark.filterwarnings("ignore::renderers.UnreadSwitchWarning")
 
-MOST_BYTES = 400_000
+MOST_BYTES = 450_000
 """The maximum size of all files together, so that they stay readable."""
 
 SMALL = Golden(
