@@ -148,7 +148,7 @@ def test_the_page_on_rendered_tokens_has_every_field_helper_and_channel() -> Non
 def test_the_readme_counts_the_families_with_tool_calls_that_are_parsed() -> None:
     assert not [family for family in FAMILIES.values() if family.syntax and family.syntax not in TOOL_FORMATS]
     text = " ".join((ROOT / "README.md").read_text().split())
-    assert f"The tool calls of all {len(FAMILIES)} families" in text
+    assert f"All tool-call formats of the {len(FAMILIES)} families" in text
 
 
 def test_the_loading_page_names_every_file() -> None:

@@ -6,9 +6,9 @@ import datetime
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.text import digest_of
@@ -21,6 +21,7 @@ from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, ap
 from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
 from renderers.parsing.response_template import read_response_template
 from renderers.probing.turn_format import TurnFormat
+from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.known_losses import KnownLoss, known_losses
@@ -120,20 +121,9 @@ def resolve(
     override the inferred grammar.
     """
     family, program = family_match.family, turns.key.program
-    unread_calls, probe_error = False, None
-    record_conflicts: tuple[str, ...] = ()
-    call_end_text: str | None = None
-    try:
-        if not turns.headers("user"):
-            # The template rejects conversations without tools.
-            turns = tool_turns
-        derived, record_conflicts = _complete(infer_grammar(turns, tool_turns), tokenizer.response_template)
-        unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
-        overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
-        grammar = apply_overrides(overlaid, parsers)
-        end_text, call_end_text = turns.end_token, call_end_token(tool_turns, grammar)
-    except TemplateLimitError as error:
-        grammar, end_text, probe_error = apply_overrides(Grammar(), parsers), None, error
+    learned = _learn_grammar(turns, tool_turns, tokenizer.response_template, family=family, parsers=parsers)
+    turns, grammar = learned.turns, learned.grammar
+    end_text = learned.end_text
     # A token that ends a message of a turn with several messages does not end the turn.
     inside = end_text is None or end_text in markers_within(grammar)
     end_id = None if end_text is None or inside else tokenizer.added_tokens.get(end_text)
@@ -148,28 +138,16 @@ def resolve(
     if missing:
         texts = ", ".join(map(repr, missing))
         conflicts.append(f"stop tokens of the family {family.key} are not in the vocabulary: {texts}")
-    conflicts += record_conflicts
-    if unread_calls:
-        conflicts.append(UNREAD_CALLS)
-    if probe_error is not None:
-        conflicts.append(f"{UNPROBED} ({probe_error})")
+    conflicts += learned.conflicts
     if program.mentions("strftime_now") and date == DEFAULT_DATE:
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:
         conflicts.append(family_match.warning)
-    if family.program not in (None, *PROGRAMS):
-        conflicts.append(f"the program {family.program!r} is not in this release: the chat template is used instead")
-    if not isinstance(program, TemplateProgram):
-        unknown = sorted({*map(digest_of, tokenizer.chat_templates.values())} - {*family.templates})
-        if unknown:
-            conflicts.append(
-                f"the chat template of the model ({', '.join(unknown)}) is not known for {family.key}, and the program "
-                f"{program_name!r} is used instead. Pass program='template' to use the template."
-            )
-    call_end_id = None if call_end_text is None else tokenizer.added_tokens.get(call_end_text)
+    conflicts += _program_conflicts(family, program, program_name, tokenizer.chat_templates.values())
+    call_end_id = None if learned.call_end_text is None else tokenizer.added_tokens.get(learned.call_end_text)
     end_token_ids = frozenset({*stops, *(token for token in (eos, end_id, call_end_id) if token is not None)})
     find_evidence: Callable[[], Mapping[str, Evidence]] = dict
-    if probe_error is None:
+    if learned.is_probed:
         end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
         tried = functools.partial(_try_turns, turns, tool_turns, grammar, end_texts)
         find_evidence = functools.partial(tried, tuple(TURN_CLASSES))
@@ -190,8 +168,59 @@ def resolve(
         grammar=grammar,
         find_evidence=find_evidence,
         find_losses=functools.partial(known_losses, turns, tool_turns),
-        find_adaptations=functools.partial(_adaptations, () if probe_error is not None else (turns, tool_turns)),
+        find_adaptations=functools.partial(_adaptations, (turns, tool_turns) if learned.is_probed else ()),
     )
+
+
+class _LearnedGrammar(NamedTuple):
+    """A grammar, and the facts about turns that were learned with it."""
+
+    turns: TurnFormat
+    """The format of conversations without tools; with tools if the template rejects those without."""
+    grammar: Grammar
+    end_text: str | None = None
+    """The token that ends a turn."""
+    call_end_text: str | None = None
+    """The token that ends a turn with calls."""
+    conflicts: tuple[str, ...] = ()
+    is_probed: bool = True
+    """False if the template exceeded its limits on a probe."""
+
+
+def _learn_grammar(
+    turns: TurnFormat,
+    tool_turns: TurnFormat,
+    response_template: Mapping[str, Any] | None,
+    *,
+    family: Family,
+    parsers: ParserOverrides,
+) -> _LearnedGrammar:
+    try:
+        if not turns.headers("user"):
+            turns = tool_turns
+        derived, conflicts = _complete(infer_grammar(turns, tool_turns), response_template)
+        unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
+        overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
+        grammar = apply_overrides(overlaid, parsers)
+        conflicts += (UNREAD_CALLS,) * unread_calls
+        return _LearnedGrammar(turns, grammar, turns.end_token, call_end_token(tool_turns, grammar), conflicts)
+    except TemplateLimitError as error:
+        conflicts = (f"{UNPROBED} ({error})",)
+        return _LearnedGrammar(turns, apply_overrides(Grammar(), parsers), conflicts=conflicts, is_probed=False)
+
+
+def _program_conflicts(family: Family, program: Program, program_name: str, templates: Iterable[str]) -> Iterator[str]:
+    """Yield conflicts between the program of a family, the program in use and the chat templates of the model."""
+    if family.program not in (None, *PROGRAMS):
+        yield f"the program {family.program!r} is not in this release: the chat template is used instead"
+    if isinstance(program, TemplateProgram):
+        return
+    unknown = sorted({*map(digest_of, templates)} - {*family.templates})
+    if unknown:
+        yield (
+            f"the chat template of the model ({', '.join(unknown)}) is not known for {family.key}, and the program "
+            f"{program_name!r} is used instead. Pass program='template' to use the template."
+        )
 
 
 def resolve_stops(
