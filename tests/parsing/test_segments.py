@@ -78,6 +78,39 @@ def test_messages_of_muse_glimmer_are_fields(text: str, expected: Fields) -> Non
     assert fields(parse(ATEM, text)) == expected
 
 
+SOLAR = Grammar(tools="solar", header="<|begin|>assistant")
+SOLAR_CALL = "<|tool_call:begin|>a1<|tool_call:name|>f<|tool_call:args|>{}<|tool_call:end|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<|content|>Hi<|end|>", Fields("Hi")),
+        ("Hi", Fields("Hi")),
+        ("<|think|>Hm<|end|><|begin|>assistant<|content|>Hi<|end|>", Fields("Hi", "Hm")),
+        (f"<|tool_calls|>{SOLAR_CALL * 2}<|calls|>", Fields("", None, ("f", "f"))),
+        (f"<|think|>Hm<|end|><|begin|>assistant<|tool_calls|>{SOLAR_CALL}<|calls|>", Fields("", "Hm", ("f",))),
+        ("<|tool_calls|><|tool_call:begin|>a1<|tool_call:name|>f", Fields("", None, (None,))),
+    ],
+)
+def test_messages_of_solar_open_are_fields(text: str, expected: Fields) -> None:
+    assert fields(parse(SOLAR, text)) == expected
+
+
+def test_the_token_that_ends_reasoning_of_solar_open_does_not_end_the_turn() -> None:
+    reader = reader_of_bytes(SOLAR, marks=True, stops=("<|end|>",))
+    whole = read_chunks(
+        reader, [reader.encode("<|think|>Hm<|end|><|begin|>assistant<|content|>Hi<|end|>lost")]
+    ).response
+    assert fields(whole) == Fields("Hi", "Hm")
+    assert [skipped.text for skipped in whole.skipped] == ["lost"]
+
+
+def test_text_beside_calls_of_solar_open_is_skipped() -> None:
+    parsed = parse(SOLAR, f"<|tool_calls|>lost{SOLAR_CALL}<|calls|>")
+    assert [(skipped.text, skipped.reason) for skipped in parsed.skipped] == [("lost", "beside tool calls")]
+
+
 def test_a_message_of_another_role_is_skipped() -> None:
     parsed = parse(ATEM, " to=user<|message|>Hi<|eom|><|start|>tool f<|message|>lost<|eom|>")
     assert fields(parsed) == Fields("Hi")

@@ -162,6 +162,10 @@ def inkling(body: str) -> str:
     return f"a<|content_invoke_tool_json|>{body}<|end_message|>"
 
 
+def solar(body: str) -> str:
+    return f"<|tool_calls|><|tool_call:begin|>{body}<|tool_call:end|><|calls|>"
+
+
 def atem(body: str, *, to: str = "search") -> str:
     return f" to={to}<|message|><atem:function_calls>\n{body}\n</atem:function_calls><|eom|>"
 
@@ -472,6 +476,14 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (inkling('{"name":"b","args":{').removesuffix("<|end_message|>"), [("b", "{", UNCLOSED)]),
         (inkling('{"name":"b","args":{}}<|message_model|>'), [("b", {}, MALFORMED)]),
         ("<|content_invoke_tool_text|>x<|end_message|>", []),
+    ],
+    "solar": [
+        (solar("a1<|tool_call:name|>search<|tool_call:args|>{}"), [("search", {}, OK)]),
+        (solar("<|tool_call:name|>search<|tool_call:args|>[1]"), [("search", "[1]", INVALID)]),
+        (solar("a1<|tool_call:args|>{}"), [(None, {}, MISSING)]),
+        (solar("a1<|tool_call:name|>search"), [(None, None, MALFORMED)]),
+        ("<|tool_calls|><|tool_call:begin|>a1<|tool_call:name|>search<|tool_call:args|>{}", [("search", {}, OK)]),
+        ("<|tool_calls|><|tool_call:begin|>a1<|tool_call:name|>search", [(None, None, UNCLOSED)]),
     ],
     "atem": [
         (atem('<atem:invoke name="search">\n</atem:invoke>'), [("search", {}, OK)]),

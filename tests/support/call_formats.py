@@ -110,6 +110,12 @@ def _atem(calls: Sequence[Call]) -> str:
     return "<|start|>assistant".join(texts)
 
 
+def _solar(calls: Sequence[Call]) -> str:
+    heads = [f"<|tool_call:begin|>{call.id or ''}<|tool_call:name|>{call.name}<|tool_call:args|>" for call in calls]
+    bodies = [f"{_dump(dict(call.arguments))}<|tool_call:end|>" for call in calls]
+    return f"<|tool_calls|>{''.join(map(str.__add__, heads, bodies))}<|calls|>"
+
+
 def _deepseek_v3(calls: Sequence[Call]) -> str:
     bodies = [f"function<｜tool▁sep｜>{call.name}\n```json\n{_dump(call.arguments)}\n```" for call in calls]
     return _deepseek_section("\n", bodies)
@@ -278,6 +284,7 @@ _FORMATTERS: dict[str, Callable[[Sequence[Call]], str]] = {
     "kimi_k3": _kimi_k3,
     "inkling": _inkling,
     "atem": _atem,
+    "solar": _solar,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
     "deepseek_v32": lambda calls: _dsml(calls, "function_calls"),

@@ -78,6 +78,7 @@ HUB = {
 TEMPLATE_ONLY = {
     "apertus": "llamacpp__Apertus-8B-Instruct",
     "atem": "llamacpp__muse-glimmer",
+    "solar": "llamacpp__upstage-Solar-Open-100B",
     "kimi_k3": "llamacpp__Kimi-K3",
     "command": "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use",
     "command_r": "llamacpp__CohereForAI-c4ai-command-r-plus-tool_use",
@@ -151,6 +152,11 @@ OWN: dict[str, tuple[str, ...]] = {
         " to=self<|message|>é<|start|>tool x<|message|>é<|eom|>",
         '<|start|>assistant to=a<|message|><atem:function_calls><atem:invoke name="a"><|stop|>é',
         " to=a<|message|><|message|><|eom|><|start|>",
+    ),
+    "solar": (
+        "<|think|>é<|end|><|begin|>assistant<|content|>a<|end|><|stop|>é",
+        "<|tool_calls|>é<|tool_call:begin|>1<|tool_call:name|>a<|tool_call:args|>{<|tool_call:begin|><|calls|>",
+        "<|begin|>user<|content|>é<|begin|>assistant<|tool_calls|><|tool_call:begin|>1<|tool_call:name|>a",
     ),
     "deepseek_v3": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n```json\n{}\n```<｜tool▁calls▁end｜>",
@@ -393,14 +399,16 @@ def grammar_of(key: str, *, trims: bool = False) -> Grammar:
     )
 
 
-def reader_of_bytes(grammar: Grammar, *, tools: Sequence[Any] | None = None, marks: bool) -> Reader:
+def reader_of_bytes(
+    grammar: Grammar, *, tools: Sequence[Any] | None = None, marks: bool, stops: Sequence[str] = STOPS
+) -> Reader:
     """Return a reader with bytes as tokens; with `marks`, each marker is a token too."""
-    added = sorted({*STOPS, "<|turn|>", *(markers_within(grammar) if marks else ())})
+    added = sorted({*stops, "<|turn|>", *(markers_within(grammar) if marks else ())})
     numbers = {text: number for number, text in enumerate(added, 256)}
     vocabulary = Vocabulary([*map(chr, range(256)), *map(to_byte_text, added)], numbers)
     tokenizer = byte_tokenizer(added)
     return Reader(
-        compile_grammar(grammar, vocabulary, stops=[numbers[text] for text in STOPS]),
+        compile_grammar(grammar, vocabulary, stops=[numbers[text] for text in stops]),
         tools,
         lambda text: tokenizer.encode(text).ids,
         len(vocabulary.texts),

@@ -9,16 +9,12 @@ from tests.support.bridging import renderer_of
 
 __all__ = ["REASONS", "evidence_of", "misread_classes"]
 
-_NOT_READ = "The tool-call format is not read."
-
 REASONS: dict[str, str] = {
     "llamacpp__Apriel-1.6-15b-Thinker-fixed": "Reasoning has no opening marker in a turn, only in the prompt.",
-    "llamacpp__GigaChat3-10B-A1.8B": "The token that ends a turn also separates content from calls.",
     "llamacpp__LFM2.5-8B-A1B": "The template does not escape backslashes in strings.",
     "llamacpp__NVIDIA-Nemotron-Nano-v2": "The template opens reasoning before content, and does not close it.",
     "llamacpp__deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "Content beside calls is written as another turn.",
-    "llamacpp__meetkai-functionary-medium-v3.2": _NOT_READ,
-    "llamacpp__upstage-Solar-Open-100B": _NOT_READ,
+    "llamacpp__meetkai-functionary-medium-v3.2": "The tool-call format is not read.",
 }
 """The reason by template. A template that has one must need it."""
 

@@ -103,16 +103,22 @@ def _try_turn(turns: TurnFormat, grammar: Grammar, ends: frozenset[str], fields:
     turn = _render(turns, fields, ids)
     if not turn.trace.text:
         return Evidence(RoundTrip.REFUSED)
-    # A token that ends a message of a turn with several can end the turn, too.
-    end = compile_alternation(ends - markers_within(grammar))
-    text = turn.text_after(grammar.header)
-    parsed = parse_text(grammar, end.split(text, maxsplit=1)[0] if end else text, tools=_tools_of(fields.calls))
+    text = _without_end(turn.text_after(grammar.header), grammar, ends)
+    parsed = parse_text(grammar, text, tools=_tools_of(fields.calls))
     actual = _fields_of(parsed)
     if actual == fields and all(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls):
         return Evidence(RoundTrip.EXACT)
     if _has_all(turn, actual) and _render(turns, actual, ids).trace.text == turn.trace.text:
         return Evidence(RoundTrip.LOST, _describe(fields, actual))
     return Evidence(RoundTrip.DIFFERENT, _describe(fields, actual))
+
+
+def _without_end(text: str, grammar: Grammar, ends: frozenset[str]) -> str:
+    """Return a turn up to the token that ends it. A token that is a marker within turns, or begins one, does not."""
+    pattern, markers = compile_alternation(ends), tuple(markers_within(grammar))
+    found = pattern.finditer(text) if pattern else ()
+    positions = (match.start() for match in found if not text.startswith(markers, match.start()))
+    return text[: next(positions, len(text))]
 
 
 def _render(turns: TurnFormat, fields: TurnFields, ids: str) -> RenderedTurn:

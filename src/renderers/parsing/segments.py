@@ -8,7 +8,7 @@ from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
-from renderers.parsing.compiled import CompiledGrammar
+from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES
 from renderers.parsing.pieces import NO_PIECES, Pieces
@@ -53,6 +53,7 @@ class SegmentScanner(Scanner):
             tuple(map(mark, segments.ends)),
             self._stops,
         )
+        self._reasoning_end = mark(segments.reasoning_end)
         self._nonempty_regions: set[Region] = set()
 
     def in_start(self, final: bool) -> bool:
@@ -110,7 +111,7 @@ class SegmentScanner(Scanner):
         elif kind is SegmentKind.CONTENT:
             self._begin_body(_CONTENT, ContentDelta)
         else:
-            self.begin(self._in_body, _OTHER)
+            self.begin(self._in_body, TEXT_IN_SECTION if kind is SegmentKind.SECTION else _OTHER)
 
     def _begin_body(self, region: Region, make_event: MakeEvent) -> None:
         """Begin a body. A separator comes before its first text if an earlier segment has such text."""
@@ -138,7 +139,8 @@ class SegmentScanner(Scanner):
             closed = stopped or marker in markers.ends
             broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
             self.calls.end(end if closed and not stopped else position, broken=broken)
-        if marker in self._stops:
+        goes_on = marker == self._reasoning_end and emitter.region is _REASONING
+        if marker in self._stops and not goes_on:
             self.begin(self.in_start, _HEADER)
             self.stop_at(marker, position)
         elif marker in markers.bodies:

@@ -35,6 +35,7 @@ from renderers.parsing.tool_formats.minimax_m3 import MINIMAX_M3
 from renderers.parsing.tool_formats.mistral import MISTRAL
 from renderers.parsing.tool_formats.pythonic import LFM_2, OLMO, PYTHONIC
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
+from renderers.parsing.tool_formats.solar import SOLAR
 from renderers.parsing.tool_formats.step3 import STEP_3
 
 __all__ = ["SYNTAXES", "TOOL_FORMATS", "FoundCalls", "MarkerPair", "Payload", "ToolFormat", "TurnLayout"]
@@ -45,7 +46,7 @@ _FORMATS = (
     *(DEEPSEEK_V32, DEEPSEEK_V4, DEEPSEEK_V41),
     *(KIMI_K3, MINIMAX, MINIMAX_M3, STEP_3, MINICPM, DOTS, GEMMA, FUNCTION_GEMMA),
     *(JAMBA, MISTRAL_LIST, MISTRAL, COMMAND, COMMAND_R, GRANITE, PHI_4_MINI, APERTUS, GIGACHAT, FUNCTIONARY),
-    *(LFM_2, OLMO, LLAMA, XLAM, PYTHONIC, INKLING, ATEM, HARMONY),
+    *(LFM_2, OLMO, LLAMA, XLAM, PYTHONIC, INKLING, ATEM, SOLAR, HARMONY),
 )
 TOOL_FORMATS = MappingProxyType({tool_format.key: tool_format for tool_format in _FORMATS})
 SYNTAXES = TOOL_FORMATS

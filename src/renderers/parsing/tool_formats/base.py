@@ -94,6 +94,8 @@ class SegmentKind(enum.Enum):
     REASONING = enum.auto()
     CONTENT = enum.auto()
     CALL = enum.auto()
+    SECTION = enum.auto()
+    """The segment around all calls, which are segments of their own. Other text in it is skipped."""
     OTHER = enum.auto()
     """A segment of another role, which is skipped."""
 
@@ -110,6 +112,8 @@ class Segments:
     """The markers that end a segment. A stop token does too."""
     kind_of: Callable[[str, str], SegmentKind]
     """Return the field of a segment, by its header and the marker after it."""
+    reasoning_end: str = ""
+    """The marker that ends a segment of reasoning, but not the turn, even if it is a stop token."""
     separator: str = ""
     """The text between the texts of two segments of the same field."""
 
