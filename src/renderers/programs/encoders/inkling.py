@@ -12,6 +12,10 @@
 
 (All in one line.) Each part of a content is a segment. The effort comes before the first message that is not a system
 message.
+
+This is the format of vLLM's encoder, which serves the model. The vendor's renderer, `tml-renderers`, writes the same
+with four exceptions: the effort 0 is `0` and not `0.0`, nested keys of arguments are not sorted, the name of a result
+is not looked up by the id of its call, and a prompt ends before `<|message_model|>`.
 """
 
 from __future__ import annotations
@@ -159,8 +163,9 @@ def _write_content(index: int, message: JsonObject, role: str) -> Iterator[Piece
             continue
         marker = _MEDIA.get(str(media_kind(part)))
         if marker is not None:
-            yield Piece(f"<|message_{role}|>", index)
-            yield Piece(marker, index, ("content", number))
+            # The marker is text of the format. The empty piece has the path of the part.
+            yield Piece(f"<|message_{role}|>{marker}", index)
+            yield Piece("", index, ("content", number))
             yield Piece("<|end_message|>", index)
             continue
         # The paths of the pieces have the number of the part.
