@@ -177,8 +177,8 @@ LIST_REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         key="calls within answers",
-        text="JSON within an answer, in a code fence after text or without the marker of the format is content: "
-        "answers quote JSON.",
+        text="Without tools in the prompt, JSON within an answer, in a code fence after text or without the marker of "
+        "the format is content: answers quote JSON.",
         holds=_is_content_in_ours,
         formats=("granite", "llama3_json", "xlam"),
     ),

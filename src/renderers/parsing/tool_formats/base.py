@@ -151,6 +151,8 @@ class ToolFormat:
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
     """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
+    within_text: tuple[str, ...] = ()
+    """The texts that JSON calls within content can begin with. They are calls only if the prompt has the named tool."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""

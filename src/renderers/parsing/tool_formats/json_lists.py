@@ -110,6 +110,7 @@ XLAM = dataclasses.replace(
     call=None,
     variants=_MARKERS,
     openings=("[", "{", "```", *(opener for opener, _ in _MARKERS)),
+    within_text=("{", "[", "```"),
     layout=TurnLayout.BARE_CALLS,
     find=_find_bare,
 )

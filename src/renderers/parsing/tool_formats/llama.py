@@ -77,6 +77,7 @@ LLAMA = ToolFormat(
     call=None,
     inner=(PYTHON_TAG,),
     openings=("{", PYTHON_TAG),
+    within_text=("{", "[", "```"),
     layout=TurnLayout.BARE_CALLS,
     json_arguments=True,
     read=_read,
