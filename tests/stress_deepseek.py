@@ -23,7 +23,8 @@ from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS
 from tests.support.deepseek_conversations import PROGRAMS as NAMES
 from tests.support.deepseek_conversations import random_job
-from tests.support.deepseek_reference import REQUIREMENT, encoders, reference_text
+from tests.support.deepseek_reference import encoders, reference_text
+from tests.support.vllm_encoders import REQUIREMENT
 
 __all__ = ["GOLDENS", "text_of"]
 

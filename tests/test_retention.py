@@ -40,6 +40,11 @@ def test_only_an_effective_switch_can_contradict_the_retention(
     assert contradiction is None or "keep" in contradiction
 
 
+@pytest.mark.parametrize(("family", "retention"), [("deepseek-v3", "all"), ("deepseek-r1", None)])
+def test_a_family_without_switches_has_one_retention(family: str, retention: str | None) -> None:
+    assert retention_of(FAMILIES[family], {}, silent=False) == retention
+
+
 @pytest.mark.parametrize(
     ("switches", "retention"),
     [

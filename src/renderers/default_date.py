@@ -29,13 +29,16 @@ class DefaultDateNotice:
     Such a prompt is found by a second run, at another time or with another `date_string`: dates that the caller has
     written stay the same.
 
-    >>> DefaultDateNotice([], name="org/model", is_set=False).is_pending
+    >>> DefaultDateNotice([], source="the format of org/model", is_set=False).is_pending
     False
     """
 
-    def __init__(self, programs: Iterable[Program], *, name: str, is_set: bool) -> None:
-        """`programs` are those of the model `name`. `is_set` is True if the caller has set a date."""
-        self._name = name
+    def __init__(self, programs: Iterable[Program], *, source: str, is_set: bool) -> None:
+        """`programs` are those of the model, and `source` names their definition in the warning.
+
+        `is_set` is True if the caller has set a date.
+        """
+        self._source = source[0].upper() + source[1:]
         programs = list(programs)
         self._has_clock = any(program.mentions("strftime_now") for program in programs)
         self._has_argument = any(program.mentions(_ARGUMENT) for program in programs)
@@ -80,14 +83,14 @@ class DefaultDateNotice:
             if _run_again(text, options, now=PROBE_TIME) == text.run.text:
                 return None
             return (
-                f"The chat template of {self._name} writes the date, and none was set. Pass the date to "
+                f"{self._source} writes the date, and none was set. Pass the date to "
                 "create_renderer, such as date='2026-01-31'."
             )
         other = _run_again(text, options, date_string=PROBE_TIME.strftime("%d %b %Y"))
         if text.run.text.count(_CONSTANT) <= other.count(_CONSTANT):
             return None
         return (
-            f"The chat template of {self._name} writes this date unless it gets the argument date_string. The option "
+            f"{self._source} writes this date unless it gets the argument date_string. The option "
             "date has no effect on it. Pass the argument to create_renderer, such as "
             "chat_template_kwargs={'date_string': '31 Jan 2026'}."
         )

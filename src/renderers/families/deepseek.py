@@ -32,6 +32,8 @@ _DEEPSEEK_V3 = _deepseek(
     """,
     names=("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324"),
     templates=("563b1ce7d61d50a9", "aadb4942004c186f"),
+    # These are no reasoning models. The templates write no reasoning, so each turn with some would end a rollout.
+    retention="all",
     syntax="deepseek_v3",
     normalisations=("drops_reasoning",),
 )
@@ -81,6 +83,7 @@ _DEEPSEEK_V31 = _deepseek(
 _DEEPSEEK_V32 = _deepseek(
     key="deepseek-v3.2",
     class_name="DeepSeekV32",
+    version=2,
     format="""
     <｜begin▁of▁sentence｜>{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>
@@ -89,7 +92,7 @@ _DEEPSEEK_V32 = _deepseek(
                <｜DSML｜parameter name="{key}" string="true">{value}</｜DSML｜parameter>\\n for each argument, or
                string="false" and JSON, </｜DSML｜invoke>\\n, </｜DSML｜function_calls>
     result     \\n\\n<function_results>, \\n<result>{content}</result> for each, \\n</function_results>\\n\\n
-    prompt     <｜Assistant｜><think></think>; with thinking <｜Assistant｜><think>; after results without the first
+    prompt     <｜Assistant｜></think>; with thinking <｜Assistant｜><think>; after results without the first
     """,
     names=("deepseek-ai/DeepSeek-V3.2",),
     templates=("8e5a13fcc4bdd4d9",),
@@ -103,6 +106,7 @@ _DEEPSEEK_V32 = _deepseek(
 _DEEPSEEK_V4 = _deepseek(
     key="deepseek-v4",
     class_name="DeepSeekV4",
+    version=2,
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines

@@ -100,6 +100,8 @@ class Family:
     """The variables of its templates besides the messages and tools."""
     retains: tuple[RetentionRule, ...] = ()
     """How much past reasoning a bridge keeps by default, where that differs from the template."""
+    retention: ThinkingRetention | None = None
+    """The same for a family without switches. None for the reasoning that the template keeps."""
     syntax: str | None = None
     """The key of its tool-call format. None if its models write no calls."""
     variants: CompletionVariants = AS_TEMPLATE

@@ -128,12 +128,13 @@ _INKLING = Family(
     prompt     <|message_model|>
     """,
     names=("thinkingmachines/Inkling", "thinkingmachines/Inkling-Small"),
-    # No vocabulary was available. The text and the places of special tokens are those of the encoder of vLLM.
+    # No vocabulary was available. The text and the places of special tokens are those of vLLM's encoder.
     stop_tokens=("<|content_model_end_sampling|>", "<|endoftext|>"),
     # From 0 to 0.99. The words none, minimal, low, medium, high, xhigh and max stand for numbers.
     switches=(TemplateSwitch("reasoning_effort", float, 0.9),),
     syntax="inkling",
     program="inkling",
+    content_tokens="text",
     media=("image", "audio"),
 )
 

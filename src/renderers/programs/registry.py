@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
-from renderers.programs.deepseek_r1 import DeepSeekR1Program
-from renderers.programs.deepseek_v4 import DeepSeekV4Program
-from renderers.programs.deepseek_v32 import DeepSeekV32Program
-from renderers.programs.harmony import HarmonyProgram
-from renderers.programs.inkling import InklingProgram
+from renderers.programs.encoders.deepseek_r1 import DeepSeekR1Program
+from renderers.programs.encoders.deepseek_v4 import DeepSeekV4Program
+from renderers.programs.encoders.deepseek_v32 import DeepSeekV32Program
+from renderers.programs.encoders.harmony import HarmonyProgram
+from renderers.programs.encoders.inkling import InklingProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template

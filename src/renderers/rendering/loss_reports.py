@@ -35,11 +35,11 @@ _UNKNOWN_ROLE = "Use one of the roles system, user, assistant and tool."
 class LossReporter:
     """Reports losses by a policy: errors each time, and a warning once for each kind.
 
-    Any number of threads can use it. `template` describes the template in the texts.
+    Any number of threads can use it. `source` names the definition of the format in the texts.
     """
 
-    def __init__(self, policy: LossPolicy, template: str) -> None:
-        self._template = template
+    def __init__(self, policy: LossPolicy, source: str) -> None:
+        self._source = source
         self._actions: dict[LossKind, LossAction] = {
             kind: policy[kind] for kind in _REMEDIES if policy[kind] != "ignore"
         }
@@ -100,15 +100,15 @@ class LossReporter:
         """Return the fault and the remedy. The message and the field come before them."""
         message = None if loss.message is None else finder.messages[finder.first + loss.message]
         verb = "are" if message is None else "is"
-        fault, remedy = f"{verb} not written by {self._template}.", _REMEDIES[loss.kind]
+        fault, remedy = f"{verb} not written by {self._source}.", _REMEDIES[loss.kind]
         if message is not None and not loss.path:
-            fault = f"{self._template} writes nothing of this message with the role {message['role']!r}."
+            fault = f"{self._source} writes nothing of this message with the role {message['role']!r}."
             other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), remedy)
             remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
         if loss.path:
             remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)
         if _is_broken(loss, finder):
-            fault, remedy = "is not the JSON of an object, which the chat template needs.", "Pass a dict or its JSON."
+            fault, remedy = f"is not the JSON of an object, which {self._source} needs.", "Pass a dict or its JSON."
         if loss.kind == "name" and finder.writes_id_of(loss):
             remedy = "Pass ids that contain the name, such as 'functions.search:0'."
         it = "them" if message is None else "it"

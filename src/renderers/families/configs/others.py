@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
+from renderers.core.options import ContentTokens
 from renderers.families.configs.base import BaseRendererConfig, CachedImagesConfig, option
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -51,6 +52,9 @@ class InklingRendererConfig(CachedImagesConfig, family="inkling"):
     _internal_fields: ClassVar[frozenset[str]] = CachedImagesConfig._internal_fields | {"audio_cache_max"}
 
     name: Literal["inkling"] = "inkling"
+    content_tokens: ContentTokens = option(
+        "text", "How to encode control text in a message: as ordinary text, like vLLM's encoder, or as special tokens."
+    )
     reasoning_effort: str | float = option(0.9, "The amount of reasoning: 0 to 0.99, or a word such as low.")
     audio_cache_max: int = option(256, "No effect. Accepted for compatibility with release 0.1.")
 

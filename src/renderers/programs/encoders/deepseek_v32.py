@@ -10,13 +10,13 @@ place of `<think>`. An assistant's message with `prefix` is its content alone.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator, Sequence
+from typing import NamedTuple
 
 from renderers.core.jsontypes import JsonObject
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
-from renderers.programs.dsml import (
+from renderers.programs.encoders.dsml import (
     ASSISTANT,
     BOS,
     EOS,
@@ -29,7 +29,7 @@ from renderers.programs.dsml import (
     is_thinking,
     tool_pieces,
 )
-from renderers.programs.piece_program import PieceProgram
+from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
 from renderers.programs.pieces import Piece
 
 _QUERIES = ("user", "developer")
@@ -82,17 +82,11 @@ class DeepSeekV32Program(PieceProgram):
     options = frozenset({"enable_thinking", "thinking"})
     exact_fields = frozenset({"prefix"})
 
-    def write(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        tools: Sequence[JsonObject],
-        adds_prompt: bool,
-        arguments: Mapping[str, Any],
-    ) -> Iterator[Piece]:
+    def write(self, given: EncoderInput) -> Iterator[Piece]:
+        messages = given.messages
         queries = (index for index in reversed(range(len(messages))) if messages[index]["role"] in _QUERIES)
-        conversation = _Conversation(messages, tools, is_thinking(arguments), next(queries, -1))
-        return conversation.write(adds_prompt=adds_prompt)
+        conversation = _Conversation(messages, given.tools, is_thinking(given.arguments), next(queries, -1))
+        return conversation.write(adds_prompt=given.adds_prompt)
 
 
 class _Conversation(NamedTuple):
@@ -137,9 +131,7 @@ class _Conversation(NamedTuple):
                 case "assistant":
                     yield from self._write_assistant(message, index)
                 case role:
-                    names = ", ".join(sorted(_ROLES))
-                    fault = f"there is no role {role!r} in this format. The roles are {names}."
-                    raise TemplateRefusalError(fault, message=index)
+                    raise unknown_role(role, index=index, roles=_ROLES, name="DeepSeek V3.2")
 
     def _think(self, index: int) -> str:
         return THINK if self.thinking and index >= self.last_query else THINK_END
@@ -151,7 +143,7 @@ class _Conversation(NamedTuple):
             first -= 1
         calls = self.messages[first - 1].get("tool_calls") if first else None
         if not calls or len(calls) <= index - first:
-            raise TemplateRefusalError("there is no tool call for this result", message=index)
+            raise TemplateRefusalError("there is no tool call for this result", index, format_name="DeepSeek V3.2")
         yield Piece("\n\n<function_results>" if index == first else "", index)
         yield Piece("\n<result>", index)
         yield from content_pieces(self.messages[index], index)

@@ -22,7 +22,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
-from renderers.programs.harmony import HarmonyProgram
+from renderers.programs.encoders.harmony import HarmonyProgram
 from tests.stress_harmony import GOLDENS, differing, harmony_renderer
 from tests.support.harmony_conversations import random_job
 
@@ -140,7 +140,7 @@ def test_built_in_tools_have_no_prefix_unless_a_function_has_their_name() -> Non
             [{"role": "user", "content": [{"type": "image"}]}],
             "is a part of type 'image', and this format accepts only text",
         ),
-        ([{"role": "judge", "content": "x"}], "there is no role 'judge' in Harmony"),
+        ([{"role": "judge", "content": "x"}], "Harmony refuses message 0: there is no role 'judge'"),
     ],
 )
 def test_messages_that_harmony_cannot_express_are_errors(messages: list[Data], fault: str) -> None:

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
-from renderers.errors import TemplateRefusalError
 from renderers.programs.content_parts import content_pieces
-from renderers.programs.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
-from renderers.programs.piece_program import PieceProgram
+from renderers.programs.encoders.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
+from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
 from renderers.programs.pieces import Piece
 
 _CALLS, _CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
@@ -38,18 +36,11 @@ class DeepSeekR1Program(PieceProgram):
     fields = frozenset("role content tool_calls function name arguments type text".split())
     tested = frozenset({THINK_END})
 
-    def write(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        tools: Sequence[JsonObject],  # noqa: ARG002 - the format has no place for tools
-        adds_prompt: bool,
-        arguments: Mapping[str, Any],  # noqa: ARG002 - it reads none
-    ) -> Iterator[Piece]:
+    def write(self, given: EncoderInput) -> Iterator[Piece]:
         yield Piece(BOS)
-        yield from _write(messages)
-        if adds_prompt:
-            yield Piece(("" if messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n")
+        yield from _write(given.messages)
+        if given.adds_prompt:
+            yield Piece(("" if given.messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n")
 
 
 def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:
@@ -78,8 +69,7 @@ def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:
                 yield from content_pieces(message, index)
                 yield Piece(_RESULT_END + ("" if following == "tool" else _RESULTS_END), index)
             case _:
-                fault = f"there is no role {role!r} in this format. The roles are {', '.join(sorted(_ROLES))}."
-                raise TemplateRefusalError(fault, message=index)
+                raise unknown_role(role, index=index, roles=_ROLES, name="DeepSeek R1")
 
 
 def _answer_pieces(message: JsonObject, index: int) -> list[Piece]:

@@ -6,7 +6,7 @@ import pytest
 
 from renderers.core.options import DEFAULT_DATE
 from renderers.errors import MessageError
-from renderers.programs.harmony_prompt import HarmonyOptions, system_pieces, tool_pieces
+from renderers.programs.encoders.harmony_prompt import HarmonyOptions, system_pieces, tool_pieces
 from renderers.programs.pieces import trace_pieces
 
 

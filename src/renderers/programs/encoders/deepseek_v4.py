@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from renderers.core.jsontypes import JsonObject
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
-from renderers.programs.dsml import (
+from renderers.programs.encoders.dsml import (
     ASSISTANT,
     BOS,
     EOS,
@@ -34,7 +34,7 @@ from renderers.programs.dsml import (
     is_thinking,
     tool_pieces,
 )
-from renderers.programs.piece_program import PieceProgram
+from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
 from renderers.programs.pieces import Piece
 
 _REMINDER = "<｜latest_reminder｜>"
@@ -134,6 +134,11 @@ class DeepSeekV4Program(PieceProgram):
         return _V41 if self.has_system_token else _V4
 
     @property
+    def name(self) -> str:
+        """The name of the format."""
+        return "DeepSeek V4.1" if self.has_system_token else "DeepSeek V4"
+
+    @property
     def version(self) -> str:
         return "deepseek-v4.1 1" if self.has_system_token else "deepseek-v4 1"
 
@@ -141,21 +146,14 @@ class DeepSeekV4Program(PieceProgram):
     def markers(self) -> tuple[str, ...]:
         return (*self.dialect.markers, THINK, THINK_END)
 
-    def write(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        tools: Sequence[JsonObject],
-        adds_prompt: bool,
-        arguments: Mapping[str, Any],
-    ) -> Iterator[Piece]:
-        options = self._read_options(arguments, drops_thinking=not tools)
-        turns = _merge_turns(messages)
+    def write(self, given: EncoderInput) -> Iterator[Piece]:
+        options = self._read_options(given.arguments, drops_thinking=not given.tools)
+        turns = _merge_turns(given.messages, self.name)
         if options.thinking and options.drops_thinking:
             last = self._last_query(turns)
             turns = [turn for number, turn in enumerate(turns) if turn.role != "developer" or number >= last]
-        conversation = _Conversation(self, turns, messages, tools, options, self._last_query(turns))
-        return conversation.write(adds_prompt=adds_prompt)
+        conversation = _Conversation(self, turns, given.messages, given.tools, options, self._last_query(turns))
+        return conversation.write(adds_prompt=given.adds_prompt)
 
     def _read_options(self, arguments: Mapping[str, Any], *, drops_thinking: bool) -> _Options:
         effort, efforts = arguments.get("reasoning_effort"), _EFFORTS_V41 if self.has_system_token else _EFFORTS
@@ -164,7 +162,9 @@ class DeepSeekV4Program(PieceProgram):
         if isinstance(effort, bool) or effort not in efforts:
             names = ", ".join(repr(name) for name in efforts if isinstance(name, str))
             numbers = " or a number from 1 to 100" if self.has_system_token else ""
-            raise TemplateRefusalError(f"reasoning_effort must be one of {names}{numbers}, not {effort!r}")
+            raise TemplateRefusalError(
+                f"reasoning_effort must be one of {names}{numbers}, not {effort!r}", format_name=self.name
+            )
         drops = drops_thinking and arguments.get("drop_thinking") is not False
         return _Options(is_thinking(arguments), drops, efforts[effort])
 
@@ -185,15 +185,13 @@ class _Turn(NamedTuple):
     task: str | None
 
 
-def _merge_turns(messages: Sequence[JsonObject]) -> list[_Turn]:
+def _merge_turns(messages: Sequence[JsonObject], name: str) -> list[_Turn]:
     """Return the turns. Messages of users and tools are joined, and tool results are in the order of the calls."""
     turns: list[_Turn] = []
     for index, message in enumerate(messages):
         role, task = message["role"], message.get("task")
         if role not in _ROLES:
-            raise TemplateRefusalError(
-                f"there is no role {role!r} in this format. The roles are {', '.join(sorted(_ROLES))}.", message=index
-            )
+            raise unknown_role(role, index=index, roles=_ROLES, name=name)
         if task is not None and task not in _TASKS:
             names = ", ".join(_TASKS)
             raise MessageError(f"must be one of {names}, not {task!r}", message=index, path=("task",))

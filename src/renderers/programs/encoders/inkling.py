@@ -12,27 +12,26 @@
 
 (All in one line.) Each part of a content is a segment. The effort comes before the first message that is not a system
 message.
+
+This is the format of vLLM's encoder, which serves the model. The vendor's renderer, `tml-renderers`, writes the same
+with four exceptions: the effort 0 is `0` and not `0.0`, nested keys of arguments are not sorted, the name of a result
+is not looked up by the id of its call, and a prompt ends before `<|message_model|>`.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.messages import media_kind
-from renderers.core.options import DEFAULT_DATE
 from renderers.core.spans import Path
-from renderers.core.text import digest_of
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.base import ProgramRun
 from renderers.programs.content_parts import content_pieces, is_part, is_thinking, reasoning_pieces
-from renderers.programs.pieces import Piece, run_pieces
+from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
+from renderers.programs.pieces import Piece
 
 EFFORT = "reasoning_effort"
 EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.7, "high": 0.9, "xhigh": 0.99, "max": 0.99}
@@ -44,74 +43,32 @@ _MEDIA = {
     **dict.fromkeys(("image", "image_url", "input_image"), "<|content_image|>"),
     **dict.fromkeys(("audio", "audio_url", "input_audio"), "<|content_audio_input|><|audio_end|>"),
 }
-_FIELDS = frozenset(
-    {
-        *("role", "content", "reasoning_content", "tool_calls", "function", "arguments", "name", "id"),
-        *("tool_call_id", "tools"),
-    }
-)
 _KINDS = "text", "thinking", "xml", "invoke_tool_json", "image", "audio_input", "model_end_sampling"
-_MARKERS = frozenset(
-    {*(f"<|message_{role}|>" for role in _ROLES.values()), *(f"<|content_{kind}|>" for kind in _KINDS)}
-    | {"<|end_message|>", "<|audio_end|>"}
-)
 
 
-@dataclass(frozen=True)
-class InklingProgram:
+class InklingProgram(PieceProgram):
     """The format of Inkling."""
 
-    @property
-    def digest(self) -> str:
-        return digest_of("inkling 1")
+    version = "inkling 1"
+    markers = (
+        *(f"<|message_{role}|>" for role in dict.fromkeys(_ROLES.values())),
+        *(f"<|content_{kind}|>" for kind in _KINDS),
+        *("<|end_message|>", "<|audio_end|>"),
+    )
+    roles = frozenset(_ROLES)
+    fields = frozenset(
+        "role content reasoning_content tool_calls function arguments name id tool_call_id tools".split()
+    ) | {*_MEDIA}
+    options = frozenset({EFFORT})
 
-    def run(
-        self,
-        messages: list[JsonObject],
-        *,
-        tools: list[JsonObject] | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
-        arguments: Mapping[str, Any],
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
-    ) -> ProgramRun:
-        """Write the messages in the order of the caller's."""
-        pieces = [*_Conversation(messages, tools or [], _effort_text(arguments.get(EFFORT))).write()]
-        if add_generation_prompt:
-            pieces.append(Piece("<|message_model|>"))
-        return run_pieces(
-            pieces,
-            messages,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
+    def write(self, given: EncoderInput) -> Iterator[Piece]:
+        yield from _Conversation(given.messages, given.tools, _effort_text(given.arguments.get(EFFORT))).write()
+        if given.adds_prompt:
+            yield Piece("<|message_model|>")
 
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002 - a part of the protocol
+        # The effort changes only a number in a system message.
         return ()
-
-    def mentions(self, name: str) -> bool:
-        return name == EFFORT or name in _FIELDS or name in _MEDIA
-
-    @property
-    def literals(self) -> TemplateLiterals:
-        return TemplateLiterals(frozenset(), frozenset(_ROLES))
-
-    @property
-    def text_uses(self) -> TextUses:
-        return PLAIN_USES
-
-    @property
-    def readable_fields(self) -> frozenset[str] | None:
-        return _FIELDS
-
-    def may_write(self, text: str) -> bool:
-        return text in _MARKERS
-
-    def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002
-        return ()
-
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
-        return DEFAULT_DATE
 
 
 def _effort_text(effort: Any) -> str:
@@ -124,7 +81,7 @@ def _effort_text(effort: Any) -> str:
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= _LARGEST_EFFORT:
         values = f"a number from 0 to {_LARGEST_EFFORT}, or one of {', '.join(EFFORTS)}"
-        raise TemplateRefusalError(f"{EFFORT} is {effort!r}. Use {values}.")
+        raise TemplateRefusalError(f"{EFFORT} is {effort!r}. Use {values}.", format_name="Inkling")
     text = f"{float(number):.2f}".rstrip("0").rstrip(".")
     return "0.0" if text in ("0", "-0") else text
 
@@ -151,7 +108,7 @@ class _Conversation(NamedTuple):
         for index, message in enumerate(self.messages):
             role = _ROLES.get(message["role"])
             if role is None:
-                raise TemplateRefusalError(f"there is no role {message['role']!r} in Inkling", message=index)
+                raise unknown_role(message["role"], index=index, roles=_ROLES, name="Inkling")
             if role != "system":
                 yield from effort
                 effort = []
@@ -206,8 +163,9 @@ def _write_content(index: int, message: JsonObject, role: str) -> Iterator[Piece
             continue
         marker = _MEDIA.get(str(media_kind(part)))
         if marker is not None:
-            yield Piece(f"<|message_{role}|>", index)
-            yield Piece(marker, index, ("content", number))
+            # The marker is text of the format. The empty piece has the path of the part.
+            yield Piece(f"<|message_{role}|>{marker}", index)
+            yield Piece("", index, ("content", number))
             yield Piece("<|end_message|>", index)
             continue
         # The paths of the pieces have the number of the part.

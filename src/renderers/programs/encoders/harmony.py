@@ -14,95 +14,47 @@ The encoder gets messages in channels. This module decides which these are, and 
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import Arguments, JsonObject
-from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.options import DEFAULT_DATE
 from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.core.spans import Path
-from renderers.core.text import digest_of
-from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.base import ProgramRun
+from renderers.errors import MessageError
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
-from renderers.programs.harmony_prompt import BUILTIN_TOOLS, OPTION_NAMES, HarmonyOptions, system_pieces, tool_pieces
-from renderers.programs.pieces import Piece, run_pieces
+from renderers.programs.encoders.harmony_prompt import (
+    BUILTIN_TOOLS,
+    OPTION_NAMES,
+    HarmonyOptions,
+    system_pieces,
+    tool_pieces,
+)
+from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
+from renderers.programs.pieces import Piece
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROLES})
 _PROMPT_ROLES = ("system", "developer")
-_MARKERS = frozenset({"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"})
-_FIELDS = frozenset(
-    {
-        "role",
-        "content",
-        "reasoning_content",
-        "tool_calls",
-        "function",
-        "arguments",
-        "name",
-        "tool_call_id",
-    }
-)
 _FREE_TEXTS = frozenset({"model_identity", "knowledge_cutoff", "conversation_start_date", "reasoning_effort"})
 """The arguments that are only written into the system message."""
 _FUNCTIONS = "functions."
 
 
-@dataclass(frozen=True)
-class HarmonyProgram:
+class HarmonyProgram(PieceProgram):
     """The Harmony format."""
 
-    @property
-    def digest(self) -> str:
-        return digest_of("harmony 1")
+    version = "harmony 1"
+    markers = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
+    roles = _ROLES
+    fields = frozenset("role content reasoning_content tool_calls function arguments name tool_call_id".split())
+    options = OPTION_NAMES
+    tested = frozenset({_FUNCTIONS, *BUILTIN_TOOLS, *(f"{name}." for name in BUILTIN_TOOLS)})
+    reads_time = True
 
-    def run(
-        self,
-        messages: list[JsonObject],
-        *,
-        tools: list[JsonObject] | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
-        arguments: Mapping[str, Any],
-        now: datetime.datetime,
-    ) -> ProgramRun:
-        """Write the messages, in the order of the caller's."""
-        options = HarmonyOptions.read(arguments, now)
-        pieces = [*_Conversation(messages, tools or [], options, add_generation_prompt).write()]
-        return run_pieces(
-            pieces,
-            messages,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
-
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
-        return ()
-
-    def mentions(self, name: str) -> bool:
-        return name in OPTION_NAMES or name in _FIELDS or name == "strftime_now"
-
-    @property
-    def literals(self) -> TemplateLiterals:
-        return TemplateLiterals(
-            frozenset(f"{name}." for name in BUILTIN_TOOLS) | {_FUNCTIONS}, _ROLES | {*BUILTIN_TOOLS}
-        )
-
-    @property
-    def text_uses(self) -> TextUses:
-        return PLAIN_USES
-
-    @property
-    def readable_fields(self) -> frozenset[str] | None:
-        return _FIELDS
-
-    def may_write(self, text: str) -> bool:
-        return text in _MARKERS
+    def write(self, given: EncoderInput) -> Iterator[Piece]:
+        options = HarmonyOptions.read(given.arguments, given.now)
+        return _Conversation(given.messages, given.tools, options, given.adds_prompt).write()
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
         # The list of built-in tools changes only the system message.
@@ -110,9 +62,6 @@ class HarmonyProgram:
         return tuple(
             (name, PROBE_ARGUMENT if name in _FREE_TEXTS else arguments[name] is not False) for name in sorted(names)
         )
-
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
-        return DEFAULT_DATE
 
 
 class _Conversation(NamedTuple):
@@ -147,7 +96,7 @@ class _Conversation(NamedTuple):
             elif role in RESULT_ROLES:
                 yield from self._write_result(index, tool_names[index])
             else:
-                raise TemplateRefusalError(f"there is no role {role!r} in Harmony", message=index)
+                raise unknown_role(role, index=index, roles=_ROLES, name="Harmony")
         if self.adds_prompt:
             yield Piece("<|start|>assistant")
 

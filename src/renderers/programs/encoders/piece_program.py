@@ -1,4 +1,4 @@
-"""`PieceProgram`: a base class for formats in Python that do not depend on the time."""
+"""`PieceProgram`: the base class of formats in Python."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import abc
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.text import digest_of
+from renderers.errors import TemplateRefusalError
 from renderers.programs.base import ProgramRun
 from renderers.programs.pieces import Piece, run_pieces
+
+
+class EncoderInput(NamedTuple):
+    """The input of a run."""
+
+    messages: Sequence[JsonObject]
+    tools: Sequence[JsonObject]
+    adds_prompt: bool
+    arguments: Mapping[str, Any]
+    now: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class PieceProgram(abc.ABC):
     """The arguments that the format reads."""
     exact_fields: ClassVar[frozenset[str]] = frozenset()
     """The fields with values that change the format."""
+    reads_time: ClassVar[bool] = False
+    """True if the format writes the date."""
     tested: ClassVar[frozenset[str]] = frozenset()
     """The texts that the format searches for in message texts, beside roles."""
 
@@ -42,15 +55,8 @@ class PieceProgram(abc.ABC):
         """The markers of reasoning and of tool calls."""
 
     @abc.abstractmethod
-    def write(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        tools: Sequence[JsonObject],
-        adds_prompt: bool,
-        arguments: Mapping[str, Any],
-    ) -> Iterable[Piece]:
-        """Return the text of messages.
+    def write(self, given: EncoderInput) -> Iterable[Piece]:
+        """Return the text of messages, in their order.
 
         Raises:
             MessageError: A message cannot be written.
@@ -69,10 +75,10 @@ class PieceProgram(abc.ABC):
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         arguments: Mapping[str, Any],
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
+        now: datetime.datetime,
     ) -> ProgramRun:
         """Write the messages."""
-        pieces = self.write(messages, tools=tools or (), adds_prompt=add_generation_prompt, arguments=arguments)
+        pieces = self.write(EncoderInput(messages, tools or (), add_generation_prompt, arguments, now))
         return run_pieces(
             [*pieces],
             messages,
@@ -84,7 +90,12 @@ class PieceProgram(abc.ABC):
         return ()
 
     def mentions(self, name: str) -> bool:
-        return name in self.options or name in self.fields or name == "tools"
+        return (
+            name in self.options
+            or name in self.fields
+            or name == "tools"
+            or (self.reads_time and name == "strftime_now")
+        )
 
     @property
     def literals(self) -> TemplateLiterals:
@@ -107,3 +118,9 @@ class PieceProgram(abc.ABC):
 
     def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
         return DEFAULT_DATE
+
+
+def unknown_role(role: str, *, index: int, roles: Iterable[str], name: str) -> TemplateRefusalError:
+    """Return the error about a message with a role that a format does not have."""
+    fault = f"there is no role {role!r}. The roles are {', '.join(sorted(roles))}."
+    return TemplateRefusalError(fault, index, format_name=name)

@@ -10,7 +10,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.harmony_types import declare_function, write_description
+from renderers.programs.encoders.harmony_types import declare_function, write_description
 from renderers.programs.pieces import Piece
 
 MODEL_IDENTITY = "You are ChatGPT, a large language model trained by OpenAI."
@@ -96,7 +96,9 @@ class HarmonyOptions(NamedTuple):
         builtin = arguments.get("builtin_tools") or ()
         if not isinstance(builtin, list | tuple) or any(name not in [*BUILTIN_TOOLS] for name in builtin):
             names = " and ".join(map(repr, BUILTIN_TOOLS))
-            raise TemplateRefusalError(f"builtin_tools must be a list of {names}, not {builtin!r}")
+            raise TemplateRefusalError(
+                f"builtin_tools must be a list of {names}, not {builtin!r}", format_name="Harmony"
+            )
         options = cls(
             _read_text(arguments, "model_identity", MODEL_IDENTITY),
             _read_text(arguments, "knowledge_cutoff", KNOWLEDGE_CUTOFF),
@@ -108,7 +110,8 @@ class HarmonyOptions(NamedTuple):
         )
         if options.builtin_tools and not options.use_system_prompt:
             raise TemplateRefusalError(
-                "builtin_tools are declared in the system message, which use_system_prompt=False leaves out"
+                "builtin_tools are declared in the system message, which use_system_prompt=False leaves out",
+                format_name="Harmony",
             )
         return options
 
@@ -120,14 +123,14 @@ OPTION_NAMES = frozenset(HarmonyOptions._fields)
 def _read_text(arguments: Mapping[str, Any], name: str, default: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str | None):
-        raise TemplateRefusalError(f"{name} must be a string, not {describe_type(value)}")
+        raise TemplateRefusalError(f"{name} must be a string, not {describe_type(value)}", format_name="Harmony")
     return default if value is None else value
 
 
 def _read_flag(arguments: Mapping[str, Any], name: str) -> bool:
     value = arguments.get(name)
     if not isinstance(value, bool | None):
-        raise TemplateRefusalError(f"{name} must be a bool, not {describe_type(value)}")
+        raise TemplateRefusalError(f"{name} must be a bool, not {describe_type(value)}", format_name="Harmony")
     return value is not False
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from renderers.programs.harmony_types import declare_function, write_description, write_type
+from renderers.programs.encoders.harmony_types import declare_function, write_description, write_type
 
 NESTED = {
     "type": "object",

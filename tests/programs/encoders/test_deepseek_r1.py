@@ -8,7 +8,7 @@ import pytest
 
 from renderers import Bridge, TemplateRefusalError, create_renderer, load_tokenizer
 from renderers.core.options import DEFAULT_DATE
-from renderers.programs.deepseek_r1 import DeepSeekR1Program
+from renderers.programs.encoders.deepseek_r1 import DeepSeekR1Program
 
 Data = dict[str, Any]
 

@@ -22,7 +22,7 @@ from renderers import (
 )
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.text import digest_of
-from renderers.programs.deepseek_v4 import DeepSeekV4Program
+from renderers.programs.encoders.deepseek_v4 import DeepSeekV4Program
 from tests.stress_deepseek import GOLDENS, text_of
 
 Data = dict[str, Any]

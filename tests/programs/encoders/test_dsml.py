@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from renderers.programs.dsml import Dialect, call_pieces, format_pieces, is_thinking, read_arguments, tool_pieces
+from renderers.programs.encoders.dsml import (
+    Dialect,
+    call_pieces,
+    format_pieces,
+    is_thinking,
+    read_arguments,
+    tool_pieces,
+)
 from renderers.programs.pieces import Piece, trace_pieces
 
 DIALECT = Dialect("calls", "Tools:\n{schemas}\nEnd.", " ")

@@ -8,7 +8,7 @@ import pytest
 
 from renderers import DeepSeekV32RendererConfig, MessageError, TemplateRefusalError, create_renderer, load_tokenizer
 from renderers.core.options import DEFAULT_DATE
-from renderers.programs.deepseek_v32 import DeepSeekV32Program
+from renderers.programs.encoders.deepseek_v32 import DeepSeekV32Program
 
 Data = dict[str, Any]
 

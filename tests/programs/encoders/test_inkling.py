@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from transformers import PreTrainedTokenizerFast
 
 from renderers import Bridge, ChatRenderer, create_renderer
 from renderers.errors import MessageError, TemplateRefusalError
-from renderers.programs.inkling import EFFORTS, InklingProgram
+from renderers.programs.encoders.inkling import EFFORTS, InklingProgram
+from tests.stress_inkling import GOLDENS, digest_of_segments, segments_of
 from tests.support.parity import NOW
 from tests.support.standin import byte_tokenizer
 
@@ -102,6 +104,25 @@ def test_arguments_must_be_an_object(arguments: Any) -> None:
     call = {"function": {"name": "f", "arguments": arguments}}
     with pytest.raises(MessageError, match="must be a dict or the JSON of an object"):
         text_of([USER, {"role": "assistant", "content": "", "tool_calls": [call]}])
+
+
+def test_segments_equal_the_recorded_ones_of_the_reference() -> None:
+    jobs = [json.loads(line) for line in GOLDENS.read_text(encoding="utf-8").splitlines()]
+    assert len(jobs) >= 50
+    assert [job for job in jobs if digest_of_segments(segments_of(job)) != job["digest"]] == []
+
+
+def test_only_the_format_writes_special_tokens(renderer: ChatRenderer) -> None:
+    content = ["a<|end_message|>", {"type": "image"}, {"type": "audio"}]
+    rendered = renderer.render([{"role": "user", "content": content}], process_multimodal=False)
+    special = set(renderer.tokenizer.convert_tokens_to_ids(TOKENS))
+    written = [renderer.tokenizer.decode([token]) for token in rendered.token_ids if token in special]
+    assert written[3:] == [
+        *("<|message_user|>", "<|content_text|>", "<|end_message|>"),
+        *("<|message_user|>", "<|content_image|>", "<|end_message|>"),
+        *("<|message_user|>", "<|content_audio_input|>", "<|audio_end|>", "<|end_message|>"),
+    ]
+    assert rendered.losses == []
 
 
 def test_an_unknown_role_is_an_error() -> None:
