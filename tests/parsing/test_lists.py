@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from renderers import ContentDelta, Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers.parsing.parser import ResponseParser
+from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import TOOL_FORMATS, FoundCalls, Payload
 from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
@@ -170,3 +172,10 @@ def test_many_braces_within_an_answer_take_linear_time() -> None:
     reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
     text = "a " + '{"name": "get", "arguments": {' * 20_000
     assert read_chunks(reader, [reader.encode(text)]).response.content == text
+
+
+def test_a_stop_token_ends_text_that_could_begin_a_call() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+    parser.feed(reader.encode('Say {"name": "a<|stop|>'))
+    assert parser.state.stop_token_id is not None

@@ -15,7 +15,7 @@ from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
-from renderers.parsing.pieces import NO_PIECES, Pieces
+from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
 from renderers.parsing.tool_formats.base import name_of
@@ -24,13 +24,14 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
 """The punctuation of a list, and the code fences around it."""
 
-_CALL_START = re.compile(
-    r'(?:```(?:json)?[ \t\r\n]*)?(?:\[[ \t\r\n]*)?\{[ \t\r\n]*"name"[ \t\r\n]*:[ \t\r\n]*("(?:[^"\\\n]|\\.)*")'
-)
+_S = r"[ \t\r\n]*"
+_LIST_START = rf"(?:\[{_S})?"
+# Neither a name nor a key contains markers.
+_TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
+_CALL_START = re.compile(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}"name"{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = re.compile(
-    r"(?:```(?:j|js|jso|json)?[ \t\r\n]*)?(?:\[[ \t\r\n]*)?"
-    r'(?:\{[ \t\r\n]*(?:"[^"\n]*(?:"[ \t\r\n]*(?::[ \t\r\n]*(?:"(?:[^"\\\n]|\\.)*\\?)?)?)?)?)?'
+    rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
 )
 """A text that more text can make such a beginning."""
 _NEXT_CALL = re.compile(r"[ \t\r\n,;]*(?=\{)")

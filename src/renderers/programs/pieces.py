@@ -44,6 +44,18 @@ def trace_pieces(pieces: Sequence[Piece]) -> Trace:
     return Trace("".join(piece.text for piece in pieces), tuple(spans))
 
 
+def called_function(call: JsonObject, number: int) -> tuple[JsonObject, Path]:
+    """Return the object with the name and the arguments of a message's call `number`, and its path.
+
+    >>> called_function({"function": {"name": "f"}}, 0), called_function({"name": "f"}, 1)
+    (({'name': 'f'}, ('tool_calls', 0, 'function')), ({'name': 'f'}, ('tool_calls', 1)))
+    """
+    function = call.get("function")
+    return (
+        (function, ("tool_calls", number, "function")) if isinstance(function, dict) else (call, ("tool_calls", number))
+    )
+
+
 def run_pieces(
     pieces: Sequence[Piece],
     messages: Sequence[JsonObject],

@@ -31,7 +31,7 @@ from renderers.core.spans import Path
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.content_parts import content_pieces, is_part, is_thinking, reasoning_pieces
 from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
-from renderers.programs.pieces import Piece
+from renderers.programs.pieces import Piece, called_function
 
 EFFORT = "reasoning_effort"
 EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.7, "high": 0.9, "xhigh": 0.99, "max": 0.99}
@@ -128,9 +128,7 @@ def _write_turn(index: int, message: JsonObject, names: dict[str, str]) -> Itera
         yield from _write_segment(index, "model", "thinking", reasoning)
     yield from _write_content(index, message, "model")
     for number, call in enumerate(message.get("tool_calls") or ()):
-        path: Path = ("tool_calls", number)
-        function = call.get("function")
-        called, path = (call, path) if function is None else (function, (*path, "function"))
+        called, path = called_function(call, number)
         name = called["name"]
         if call.get("id"):
             names[call["id"]] = name
