@@ -166,7 +166,7 @@ def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
         if "name" not in function:
             kind = tool.get("type")
             fault = (
-                f"has the type {kind!r}, but Harmony supports only functions. Use builtin_tools for browser and python"
+                f"has the type {kind!r}, but Harmony has only functions. Use builtin_tools for browser and python"
             )
             raise MessageError(fault, path=("tools", number))
         path: Path = ("tools", number) if function is tool else ("tools", number, "function")
