@@ -218,9 +218,9 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["python"], "use_system_prompt": False}, "use_system_prompt=False leaves out"),
+        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["python"], "use_system_prompt": False}, "builtin_tools need the system message"),
         ({"model_identity": 5}, "model_identity must be a string, not an int"),
         ({"auto_drop_analysis": []}, "auto_drop_analysis must be a bool, not a list"),
     ],
