@@ -120,7 +120,7 @@ def test_a_result_is_attributed_to_its_tool(result: Data) -> None:
 
 
 def test_a_result_of_an_unknown_tool_is_an_error() -> None:
-    with pytest.raises(MessageError, match="message 1: is the result of an unknown tool"):
+    with pytest.raises(MessageError, match="message 1: is a tool result without a matching call"):
         text_of([ASK, {"role": "tool", "content": "7"}])
 
 

@@ -165,9 +165,7 @@ def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
         function = tool.get("function") or tool
         if "name" not in function:
             kind = tool.get("type")
-            fault = (
-                f"has the type {kind!r}, but Harmony has only functions. Use builtin_tools for browser and python"
-            )
+            fault = f"has the type {kind!r}, but Harmony has only functions. Use builtin_tools for browser and python"
             raise MessageError(fault, path=("tools", number))
         path: Path = ("tools", number) if function is tool else ("tools", number, "function")
         pieces.append(Piece(write_description(function), -1, (*path, "description")))
