@@ -4,7 +4,8 @@
 
 The ids come from transformers, or from the reference that the tests use instead. This package only converts the
 messages to the input format of the template. One available model represents each template of a family. The changelog
-is not edited: a row that it lacks means that the ids of that family changed.
+is not edited: a row that it lacks means that the ids of that family changed. The rows of encoders in Python are printed
+too; their stress tests record their ids.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from renderers import ChatRenderer, create_renderer, load_tokenizer
+from renderers import ChatRenderer
 from renderers.core.jsontypes import JsonObject as Data
 from renderers.families import Family, digest_of
 from renderers.programs.adapt import InputAdapter
 from renderers.programs.input_formats import probe_arguments
+from tests.support.encoder_goldens import ENCODED, encoder_row
 from tests.support.golden import (
     CHANGELOG,
     FOLDER,
@@ -25,6 +27,7 @@ from tests.support.golden import (
     Golden,
     Model,
     changelog_row,
+    create_template_renderer,
     names_of,
     path_of,
     write_golden,
@@ -56,9 +59,14 @@ def main(keys: list[str]) -> int:
             failed = True
             continue
         path_of(key).write_text(write_golden(golden), encoding="utf-8", newline="\n")
-        row = changelog_row(golden)
-        print(row if row in changelog else f"{row}  <- not in {CHANGELOG.name} yet", flush=True)
+        _print_row(changelog_row(golden), changelog)
+    for key in [key for key in keys or ENCODED if key in ENCODED]:
+        _print_row(encoder_row(ENCODED[key]), changelog)
     return int(failed)
+
+
+def _print_row(row: str, changelog: str) -> None:
+    print(row if row in changelog else f"{row}  <- not in {CHANGELOG.name} yet", flush=True)
 
 
 def golden_of(family: Family) -> Golden:
@@ -72,7 +80,7 @@ def _models(family: Family) -> Iterator[Model]:
     for name in family.names:
         if not hub_models().get(name, {}).get("template"):
             continue
-        renderer = create_renderer(load_tokenizer(name), date=NOW, on_loss="ignore")
+        renderer = create_template_renderer(family, name, NOW)
         template = digest_of(renderer.template().source)
         if template in family.templates and template not in seen:
             seen.add(template)

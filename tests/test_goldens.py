@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from renderers import create_renderer, load_tokenizer
 from renderers.errors import MessageError, TemplateError
 from renderers.families import Family
 from scripts.goldens import golden_of
+from tests.support.encoder_goldens import ENCODED, encoder_row, recorded
 from tests.support.golden import (
     CHANGELOG,
     FOLDER,
@@ -19,11 +19,13 @@ from tests.support.golden import (
     Golden,
     Model,
     changelog_row,
+    create_template_renderer,
     digest_of_ids,
     names_of,
     path_of,
     read_golden,
     row_in_changelog,
+    row_name,
     write_golden,
 )
 from tests.support.golden_conversations import questions
@@ -131,11 +133,22 @@ def test_the_newest_changelog_row_of_a_family_is_used() -> None:
 @pytest.mark.parametrize("family", KEPT.values(), ids=KEPT)
 def test_every_digest_is_in_the_changelog(family: Family) -> None:
     row = changelog_row(committed(family))
-    assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), family.key) == row, (
+    assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), row_name(family.key)) == row, (
         f"the ids in {path_of(family.key).name} are not the ones that {CHANGELOG.name} knows. If they were not meant to"
         " change, find out why the reference gives others. If they were: let the `version` of the family's record grow,"
         f' run `make goldens`, say under "Ids" in {CHANGELOG.name} what changed, and put its line into the table there.'
         f" If cases were only added, the version stays. As the file is now, the line is:\n{row}"
+    )
+
+
+@pytest.mark.parametrize("family", ENCODED.values(), ids=ENCODED)
+def test_every_digest_of_an_encoder_is_in_the_changelog(family: Family) -> None:
+    row = encoder_row(family)
+    assert len(recorded(family)) >= 20
+    assert row_in_changelog(CHANGELOG.read_text(encoding="utf-8"), family.key) == row, (
+        f"the recorded ids of the program {family.program!r} are not the ones that {CHANGELOG.name} knows. If ids were"
+        " meant to change, let the `version` of the family's record grow. If conversations were only added, the version"
+        f" stays. As the file is now, the line is:\n{row}"
     )
 
 
@@ -174,9 +187,7 @@ def test_rendered_ids_equal_the_golden_ids(hub: Path, family: Family) -> None:
 
 def differences(family: Family, golden: Golden, model: Model) -> list[str]:
     """Return the cases of a model with different ids, for the messages in the file and before adaptation."""
-    renderer = create_renderer(
-        load_tokenizer(model.name), date=datetime.datetime.fromisoformat(golden.date), on_loss="ignore"
-    )
+    renderer = create_template_renderer(family, model.name, datetime.datetime.fromisoformat(golden.date))
     mismatches = []
     for case, question in zip(model.cases, questions(family), strict=True):
         tools = [tool for tool in model.tools if names_of([tool])[0] in case.tools] or None

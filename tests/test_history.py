@@ -72,7 +72,8 @@ def test_a_parsed_completion_can_be_rendered_and_loses_no_content_and_no_call(ke
         assert squeezed(parsed.content) in rendered
         for call in parsed.tool_calls:
             assert squeezed(call.name or call.raw) in rendered
-            assert call.status is ToolCallParseStatus.OK or squeezed(call.raw) in rendered
+            is_whole = call.status in (ToolCallParseStatus.OK, ToolCallParseStatus.UNKNOWN_TOOL)
+            assert is_whole or squeezed(call.raw) in rendered
     assert not refused or key in ("llama", "harmony", "mistral")
 
 
@@ -84,7 +85,7 @@ def test_a_broken_call_is_rendered_as_the_model_wrote_it(key: str, hub: object) 
     lead = plain.removeprefix(prompt).partition("Yes.")[0] if plain.startswith(prompt) else None
     if lead is None or lead.strip():
         # The turn begins in another way than the prompt, whatever is in it.
-        assert key in ("deepseek_v3", "minimax")
+        assert key in ("deepseek_v3", "minimax", "gemma")
         return
     tried = 0
     for broken in (whole[: len(whole) // 2], whole.replace("Rom é", 'Rom é"' + "}"), whole.replace(ROME.name, "")):

@@ -36,6 +36,7 @@ UNPROBED = "the template could not be probed, so completions are returned as con
 # These run the template. Renderers of one model share their turn formats, so the results are learned once.
 _try_turns = functools.lru_cache(maxsize=128)(try_turns)
 _writes_calls = functools.lru_cache(maxsize=64)(writes_calls)
+_call_end_token = functools.lru_cache(maxsize=64)(call_end_token)
 
 StopSource = Literal["record", "generation_config", "eos_token", "template", "nothing"]
 """Where the stop tokens come from."""
@@ -203,7 +204,7 @@ def _learn_grammar(
         overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
         grammar = apply_overrides(overlaid, parsers)
         conflicts += (UNREAD_CALLS,) * unread_calls
-        return _LearnedGrammar(turns, grammar, turns.end_token, call_end_token(tool_turns, grammar), conflicts)
+        return _LearnedGrammar(turns, grammar, turns.end_token, _call_end_token(tool_turns, grammar), conflicts)
     except TemplateLimitError as error:
         conflicts = (f"{UNPROBED} ({error})",)
         return _LearnedGrammar(turns, apply_overrides(Grammar(), parsers), conflicts=conflicts, is_probed=False)

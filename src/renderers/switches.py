@@ -12,6 +12,7 @@ from renderers.families import Family
 from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS
+from renderers.programs.template import TemplateProgram
 
 _NO_DEFAULT = object()
 _OPTION = "date"
@@ -31,7 +32,7 @@ def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: C
     switches = [switch.name for switch in family.switches]
     for name in sorted(arguments.keys() - {*switches, *THINKING_SWITCHES}):
         if not _is_read(name, programs):
-            raise UnknownSwitchError(_describe_unknown(name, switches, family))
+            raise UnknownSwitchError(_describe_unknown(name, switches, family, _reader(programs)))
     warn_unread(arguments, family=family, programs=programs)
 
 
@@ -54,7 +55,7 @@ def warn_unread(arguments: Mapping[str, Any], *, family: Family, programs: Colle
                 f"{name} of {family.key} needs the program {family.program!r}, {_remedy(family.program)} "
                 "The chat template does not read it."
             )
-        warn_caller(f"{name}={value!r} has no effect: the chat template does not read it", UnreadSwitchWarning)
+        warn_caller(f"{name}={value!r} has no effect: {_reader(programs)} does not read it", UnreadSwitchWarning)
 
 
 def _remedy(program: str) -> str:
@@ -67,12 +68,17 @@ def _is_read(name: str, programs: Collection[Program]) -> bool:
     return any(program.mentions(name) for program in programs)
 
 
-def _describe_unknown(name: str, switches: list[str], family: Family) -> str:
+def _reader(programs: Collection[Program]) -> str:
+    is_template = all(isinstance(program, TemplateProgram) for program in programs)
+    return "the chat template" if is_template else "the format of the model"
+
+
+def _describe_unknown(name: str, switches: list[str], family: Family, reader: str) -> str:
     if name == _OPTION:
-        return f"the chat template reads no variable {name!r}. It is an option of create_renderer."
+        return f"{reader} reads no variable {name!r}. It is an option of create_renderer."
     close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return (
-        f"{name!r} is neither an option nor a variable that the chat template reads. {hint}"
+        f"{name!r} is neither an option nor a variable that {reader} reads. {hint}"
         f"The switches of {family.key!r} are: {', '.join(sorted(switches)) or 'none'}."
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from renderers import Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers import ContentDelta, Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers.parsing.parser import ResponseParser
+from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import TOOL_FORMATS, FoundCalls, Payload
 from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
@@ -36,7 +38,6 @@ CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
         ('{"name": "gr\\u00f6\\u00dfe"', [("größe", CUT_OFF)]),
         ('{"name": "gr\\u00f6ße"}<|eot_id|>', [("größe", OK)]),
         ('{"name": "Bob", "age": ', []),
-        (f"{LLAMA} and more", []),
         ('{"na', []),
     ],
 )
@@ -129,3 +130,52 @@ def test_calls_without_markers_can_follow_reasoning() -> None:
         response = read_chunks(reader, chunks).response
         assert (response.reasoning_content, response.content) == ("Hm.", "")
         assert [call.name for call in response.tool_calls] == ["a"]
+
+
+WITHIN = [
+    (f"Look: {LLAMA} Then more.", "Look:  Then more.", [ROME]),
+    (f"{LLAMA} and more", " and more", [ROME]),
+    (f"Look:\n```json\n[{LLAMA}]\n```", "Look:", [ROME]),
+    (f"Look: {LLAMA}, then ```x```", "Look: , then ```x```", [ROME]),
+    (f"Look: {LLAMA}; {LLAMA} é", "Look:  é", [ROME, ROME]),
+    (f"Look: {LLAMA[:-3]}", f"Look: {LLAMA[:-3]}", []),
+    (f"A {{ or [ or ``` or {{}} {LLAMA}", "A { or [ or ``` or {} ", [ROME]),
+    ('Say {"name": "get"} or {"name": "Bob", "arguments": {}}.', None, []),
+    ('Say {"name": "' + "x" * 300 + '", "arguments": {}}.', None, []),
+    ('Say [{"name": "ge', None, []),
+]
+
+
+@pytest.mark.parametrize("key", ["llama", "xlam"])
+@pytest.mark.parametrize(("text", "content", "calls"), WITHIN)
+def test_json_within_an_answer_is_a_call_if_it_names_a_tool_of_the_prompt(
+    text: str, content: str | None, calls: list[Any], key: str
+) -> None:
+    for tools, expected in ((TOOLS, (text if content is None else content, None, calls)), (None, (text, None, []))):
+        reader = reader_of_bytes(grammar_of(key), tools=tools, marks=True)
+        ids = reader.encode(text)
+        parsed = read_chunks(reader, [ids]).response
+        if tools or not text.startswith("{"):
+            assert said(parsed) == expected
+        assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
+def test_text_before_a_call_within_an_answer_is_emitted_at_once() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
+    reading = read_chunks(reader, one_by_one(reader.encode(f"Look: {LLAMA}")))
+    deltas = [event.text for event in reading.events if isinstance(event, ContentDelta)]
+    assert "".join(deltas) == "Look: "
+    assert len(deltas) > 1
+
+
+def test_many_braces_within_an_answer_take_linear_time() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
+    text = "a " + '{"name": "get", "arguments": {' * 20_000
+    assert read_chunks(reader, [reader.encode(text)]).response.content == text
+
+
+def test_a_stop_token_ends_text_that_could_begin_a_call() -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+    parser.feed(reader.encode('Say {"name": "a<|stop|>'))
+    assert parser.state.stop_token_id is not None

@@ -70,7 +70,7 @@ def test_a_plain_token_gives_the_event_that_any_chunk_gives(key: str, monkeypatc
             assert repr(fast.close()) == repr(slow.close())
 
 
-@pytest.mark.parametrize("key", [key for key in TOOL_FORMATS if key != "harmony"])
+@pytest.mark.parametrize("key", [key for key in TOOL_FORMATS if key not in ("harmony", "inkling", "atem")])
 def test_most_tokens_of_a_stream_are_plain(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fed: list[Pieces] = []
     feed = Scanner.feed

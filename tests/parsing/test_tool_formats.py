@@ -247,7 +247,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, OK)]),
         (hermes(""), [(None, None, INVALID)]),
         (hermes("get the weather"), [(None, None, INVALID)]),
-        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", None, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", {"x": 1}, INVALID)]),
         (hermes('{"name": "a"}} '), [("a", None, INVALID)]),
         (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
         (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
@@ -349,7 +349,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
         (
             """<function name="get_weather"><param name="properties">{'city': 'Rome'}</param></function>""",
-            [("get_weather", {"city": "Rome"}, MALFORMED)],
+            [("get_weather", {"city": "Rome"}, OK)],
         ),
         ('<function name=""></function>', [(None, None, MALFORMED)]),
     ],
@@ -411,7 +411,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             glm(
                 "search<arg_key>query</arg_key><arg_value>1</arg_value><tool_call>b<arg_key>c</arg_key><arg_value>2</arg_value>"
             ),
-            [("search", {"query": "1"}, MALFORMED), ("b", {"c": 2}, UNKNOWN)],
+            [("search", {"query": "1"}, OK), ("b", {"c": 2}, UNKNOWN)],
         ),
         (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
         (
@@ -474,7 +474,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (inkling("x"), [("a", None, INVALID)]),
         (inkling('{"name":"b","args":{}}').removesuffix("<|end_message|>"), [("b", {}, OK)]),
         (inkling('{"name":"b","args":{').removesuffix("<|end_message|>"), [("b", "{", UNCLOSED)]),
-        (inkling('{"name":"b","args":{}}<|message_model|>'), [("b", {}, MALFORMED)]),
+        (inkling('{"name":"b","args":{}}<|message_model|>'), [("b", {}, OK)]),
         ("<|content_invoke_tool_text|>x<|end_message|>", []),
     ],
     "solar": [
@@ -508,19 +508,20 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>a\n{}<｜tool▁calls▁end｜>",
-            [("a", {}, MALFORMED)],
+            [("a", {}, OK)],
         ),
-        (deepseek("a\n```json\n{}\n```"), [("a", {}, MALFORMED)]),
+        (deepseek("a\n```json\n{}\n```"), [("a", {}, OK)]),
+        (deepseek("call a\n{}"), [("call a", {}, MALFORMED)]),
         (deepseek("a"), [(None, None, MALFORMED)]),
         (deepseek("a\nb"), [(None, None, MALFORMED)]),
         # As V3.1 writes calls.
-        (deepseek('a<｜tool▁sep｜>{"x": 1}'), [("a", {"x": 1}, MALFORMED)]),
-        (deepseek('a<｜tool▁sep｜>\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek('a<｜tool▁sep｜>{"x": 1}'), [("a", {"x": 1}, OK)]),
+        (deepseek('a<｜tool▁sep｜>\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
         (deepseek('function<｜tool▁sep｜>a{"x": 1}'), [("a", {"x": 1}, OK)]),
         (deepseek('function<｜tool▁sep｜>a\n```\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
         (
             deepseek("function<｜tool▁sep｜>a\n{}<｜tool▁call▁begin｜>function<｜tool▁sep｜>b\n{}"),
-            [("a", {}, MALFORMED), ("b", {}, OK)],
+            [("a", {}, OK), ("b", {}, OK)],
         ),
         ("<think>Hm." + deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
         (deepseek("function<｜tool▁sep｜>"), [(None, {}, MISSING)]),
@@ -535,17 +536,17 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     ],
     "deepseek_v31": [
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{", [("a", "{", UNCLOSED)]),
-        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, MALFORMED)]),
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", [("a", {}, OK)]),
         (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>{}<|stop|><｜tool▁calls▁end｜>",
             [("a", {}, OK)],
         ),
-        (deepseek("a{}"), [("a", {}, MALFORMED)]),
-        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, MALFORMED)]),
+        (deepseek("a{}"), [("a", {}, OK)]),
+        (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
         (deepseek("function<｜tool▁sep｜>{}"), [("function", {}, OK)]),
         (deepseek("function<｜tool▁sep｜>"), [("function", {}, OK)]),
         (deepseek('a<｜tool▁sep｜>```json\n{"x": 1}\n```'), [("a", {"x": 1}, OK)]),
-        (deepseek("a<｜tool▁sep｜>{}<｜tool▁call▁begin｜>b<｜tool▁sep｜>{}"), [("a", {}, MALFORMED), ("b", {}, OK)]),
+        (deepseek("a<｜tool▁sep｜>{}<｜tool▁call▁begin｜>b<｜tool▁sep｜>{}"), [("a", {}, OK), ("b", {}, OK)]),
         (deepseek(""), [(None, None, MALFORMED)]),
         (deepseek("<｜tool▁sep｜>{}"), [(None, {}, MISSING)]),
         (deepseek("a<｜tool▁sep｜>"), [("a", {}, OK)]),
@@ -555,7 +556,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     ],
     "deepseek_v32": [
         (dsml('search">\n\n').replace("tool_calls", "function_calls"), [("search", {}, OK)]),
-        (dsml('search">\n\n'), [("search", {}, MALFORMED)]),
+        (dsml('search">\n\n'), [("search", {}, OK)]),
     ],
     "deepseek_v4": [
         ("<｜DSML｜tool_calls>", [(None, None, UNCLOSED)]),
@@ -567,6 +568,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "Ro"}, UNCLOSED)],
         ),
         (search() + " and more", [("search", {}, OK)]),
+        (
+            search(parameter("query", STRING, "Rome")).replace("</｜DSML｜invoke>", ""),
+            [("search", {"query": "Rome"}, OK)],
+        ),
+        (search(parameter("days", "", "three")), [("search", {"days": "three"}, MALFORMED)]),
         (search().replace("</｜DSML｜invoke>", ""), [("search", {}, MALFORMED)]),
         (dsml('search">\n<｜DSML｜invoke name="b">'), [("search", {}, MALFORMED), ("b", {}, OK)]),
         (dsml("search"), [(None, None, MALFORMED)]),
@@ -579,7 +585,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (search(parameter("a", JSON, "x"), "junk"), [("search", {"a": "x"}, MALFORMED)]),
         (search("junk", parameter("query", STRING, "Rome")), [("search", {"query": "Rome"}, MALFORMED)]),
         # The flag is missing or neither true nor false: the type in the schema decides.
-        (search(parameter("query", "", "3")), [("search", {"query": "3"}, MALFORMED)]),
+        (search(parameter("query", "", "3")), [("search", {"query": "3"}, OK)]),
         (search(parameter("x", "", "3")), [("search", {"x": 3}, MALFORMED)]),
         (search(parameter("x", ' string="yes"', "3")), [("search", {"x": 3}, MALFORMED)]),
         (
@@ -595,15 +601,15 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             search(parameter("query", STRING, "1</｜DSML｜parameter>2")),
             [("search", {"query": "1</｜DSML｜parameter>2"}, OK)],
         ),
-        (search(parameter("arguments", JSON, "{}")), [("search", {}, MALFORMED)]),
+        (search(parameter("arguments", JSON, "{}")), [("search", {}, OK)]),
         (
             search(parameter("input", STRING, '{"query": "Rome"}')),
-            [("search", {"query": "Rome"}, MALFORMED)],
+            [("search", {"query": "Rome"}, OK)],
         ),
         (search(parameter("input", JSON, '{"x": 1}')), [("search", {"input": {"x": 1}}, OK)]),
         (dsml('other">' + parameter("input", JSON, "{}")), [("other", {"input": {}}, OK)]),
-        (search().replace("tool_calls", "function_calls"), [("search", {}, MALFORMED)]),
-        (search().replace("<｜DSML｜tool_calls", "<｜DSML｜tool"), [("search", {}, MALFORMED)]),
+        (search().replace("tool_calls", "function_calls"), [("search", {}, OK)]),
+        (search().replace("<｜DSML｜tool_calls", "<｜DSML｜tool"), [("search", {}, OK)]),
         ("<think>Hm." + search(), [("search", {}, OK)]),
     ],
     "deepseek_v41": [
@@ -618,7 +624,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<minimax:tool_call>\n<invoke name="search">\n</minimax:tool_call>', [("search", {}, MALFORMED)]),
         (
             '<minimax:tool_call><invoke name="search"><parameter name="query">Rome</parameter></minimax:tool_call>',
-            [("search", {"query": "Rome"}, MALFORMED)],
+            [("search", {"query": "Rome"}, OK)],
         ),
         ('<minimax:tool_call>\n<invoke name="search">\n<|stop|></minimax:tool_call>', [("search", {}, UNCLOSED)]),
         ("<minimax:tool_call>\n</minimax:tool_call>", [(None, None, MALFORMED)]),
@@ -652,7 +658,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             (f'{opener} {{"name": "a"}} {closer}', [("a", {}, OK)]),
             (f'{opener}[{{"name": "a"}}]<|stop|>[{{"name": "b"}}]', [("a", {}, OK)]),
             (f'{opener}[{{"name": "a"}}, {{"name": "b", "argu', [("a", {}, OK), ("b", None, UNCLOSED)]),
-            (f'{opener}[{{"name": "a", "arguments": {{}}', [("a", None, UNCLOSED)]),
+            (f'{opener}[{{"name": "a", "arguments": {{}}', [("a", {}, UNCLOSED)]),
             (f'{opener}[{{"tool_name": "a", "parameters": {{"x": 1}}}}]', [("a", {"x": 1}, OK)]),
             (f'{opener}[{{"name": 1}}, {{"x": 1}}]{closer}', [(None, {}, MISSING), (None, {}, MISSING)]),
             (f'{opener}[{{"name": "a", "arguments": [1]}}]{closer}', [("a", "[1]", INVALID)]),
@@ -663,7 +669,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     },
     "apertus": [
         ('<|tools_prefix|>[{"a": {"x": 1}}, {"b": {}}]<|tools_suffix|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
-        ('<|tools_prefix|>[{"a": {"x": 1}', [("a", None, UNCLOSED)]),
+        ('<|tools_prefix|>[{"a": {"x": 1}', [("a", {"x": 1}, UNCLOSED)]),
         ('<|tools_prefix|>[{"a": {}, "b": {}}, {"c": [1]}]<|stop|>', [(None, None, MISSING), ("c", "[1]", INVALID)]),
         ("<|tools_prefix|>junk<|tools_suffix|>", [(None, None, INVALID)]),
     ],
@@ -886,7 +892,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (harmony(" to=functions.a", "null"), [("a", None, OK)]),
         (harmony(" to=functions.a", '"{}"'), [("a", "{}", OK)]),
         # Another message begins: the completion did not end within the call.
-        (harmony(" to=functions.a", "{}").replace("<|call|>", "<|start|>assistant"), [("a", {}, MALFORMED)]),
+        (harmony(" to=functions.a", "{}").replace("<|call|>", "<|start|>assistant"), [("a", {}, OK)]),
         (harmony(" to=functions.a", '{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
         (harmony(" to=functions.a", "{}") + harmony(" to=functions.b", "[]"), [("a", {}, OK), ("b", "[]", INVALID)]),
     ],

@@ -400,10 +400,15 @@ def grammar_of(key: str, *, trims: bool = False) -> Grammar:
 
 
 def reader_of_bytes(
-    grammar: Grammar, *, tools: Sequence[Any] | None = None, marks: bool, stops: Sequence[str] = STOPS
+    grammar: Grammar,
+    *,
+    tools: Sequence[Any] | None = None,
+    marks: bool,
+    stops: Sequence[str] = STOPS,
+    tokens: Sequence[str] = (),
 ) -> Reader:
-    """Return a reader with bytes as tokens; with `marks`, each marker is a token too."""
-    added = sorted({*stops, "<|turn|>", *(markers_within(grammar) if marks else ())})
+    """Return a reader with bytes as tokens; with `marks`, each marker is a token too. `tokens` are more tokens."""
+    added = sorted({*stops, *tokens, "<|turn|>", *(markers_within(grammar) if marks else ())})
     numbers = {text: number for number, text in enumerate(added, 256)}
     vocabulary = Vocabulary([*map(chr, range(256)), *map(to_byte_text, added)], numbers)
     tokenizer = byte_tokenizer(added)

@@ -1,4 +1,4 @@
-"""Golden ids: the files in `tests/goldens`, one for each family, and their rows in the changelog.
+"""Golden ids: the files in `tests/goldens`, one for each family with a template, and their rows in the changelog.
 
 A file has the reference ids of a few conversations, as text, so that a diff shows the changes:
 
@@ -22,6 +22,7 @@ default system message, are written once below the model, and as the word `start
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import re
@@ -29,6 +30,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from renderers import ChatRenderer, create_renderer, load_tokenizer
 from renderers.families import FAMILIES, Family
 
 __all__ = [
@@ -39,11 +41,14 @@ __all__ = [
     "Golden",
     "Model",
     "changelog_row",
+    "create_template_renderer",
     "digest_of_ids",
+    "has_encoder",
     "names_of",
     "path_of",
     "read_golden",
     "row_in_changelog",
+    "row_name",
     "write_golden",
 ]
 
@@ -54,9 +59,9 @@ CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 KEPT: dict[str, Family] = {
     key: family
     for key, family in FAMILIES.items()
-    if family.verified == "tokens" and family.program in (None, "sorted_tools")
+    if family.verified == "tokens" and (family.program in (None, "sorted_tools") or key == "gpt-oss")
 }
-"""The families with golden ids. Those with a program of their own are left out: their reference is not a template."""
+"""The families with golden ids of a template. The other families with an encoder have models without a template."""
 WIDTH = 120
 LEAST_START = 40
 """The minimum number of shared ids that are written once."""
@@ -209,6 +214,17 @@ def _values(lines: list[str], *keys: str) -> list[str]:
 
 
 # ==================
+# The template
+# ==================
+
+
+def create_template_renderer(family: Family, name: str, date: datetime.datetime) -> ChatRenderer:
+    """Create the renderer of a model with its chat template, also if an encoder is its default program."""
+    forms: Data = {"program": "template", "content_tokens": "template"} if has_encoder(family) else {}
+    return create_renderer(load_tokenizer(name), date=date, on_loss="ignore", **forms)
+
+
+# ==================
 # The changelog
 # ==================
 
@@ -224,9 +240,23 @@ def digest_of_ids(golden: Golden) -> str:
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
 
+def row_name(key: str) -> str:
+    """Return the name of a family in the changelog. Its own name is that of its default form.
+
+    >>> row_name("qwen3"), row_name("gpt-oss")
+    ('qwen3', 'gpt-oss, template')
+    """
+    return f"{key}, template" if key in FAMILIES and has_encoder(FAMILIES[key]) else key
+
+
+def has_encoder(family: Family) -> bool:
+    """Return True if the default program of a family is an encoder in Python."""
+    return family.program not in (None, "sorted_tools")
+
+
 def changelog_row(golden: Golden) -> str:
     """Return the required row of the changelog."""
-    return f"| {golden.family} | {golden.version} | `{digest_of_ids(golden)}` |"
+    return f"| {row_name(golden.family)} | {golden.version} | `{digest_of_ids(golden)}` |"
 
 
 def row_in_changelog(text: str, family: str) -> str | None:

@@ -146,6 +146,9 @@ SWITCHED = {"add_vision_id": IMAGES}
 SAMPLES: dict[type, tuple[SwitchValue, ...]] = {bool: (False, True), int: (512,), float: (0.5,), str: ("low",)}
 """Values for switches that accept any value of a type. Switches with lists or objects are left out."""
 
+ENCODER_SWITCHES = {"conversation_start_date", "use_system_prompt", "knowledge_cutoff", "auto_drop_analysis"}
+"""Switches that no template of these families reads, only an encoder."""
+
 
 def questions(family: Family) -> Iterator[Question]:
     """Yield each conversation for a family, and one more for each non-default value of each switch."""
@@ -158,7 +161,7 @@ def questions(family: Family) -> Iterator[Question]:
     if "image" in family.media:
         yield Question("images", IMAGES, [], {"add_generation_prompt": True})
     for switch in family.switches:
-        for value in _others(switch):
+        for value in () if switch.name in ENCODER_SWITCHES else _others(switch):
             settings: Data = {"add_generation_prompt": True, switch.name: value}
             yield Question(f"{switch.name}={json.dumps(value)}", SWITCHED.get(switch.name, THOUGHT), [], settings)
 

@@ -36,14 +36,9 @@ class Reason:
         return (not self.formats or outcome.case.format in self.formats) and self.holds(outcome)
 
 
-def _skips_text_after_calls(outcome: Outcome) -> bool:
-    expected = outcome.expected
-    skipped = "".join(text.text for text in outcome.parsed.skipped).strip()
-    return bool(skipped) and skipped == expected.content and outcome.actual.tool_calls == expected.tool_calls
-
-
 def _reads_more_calls(outcome: Outcome) -> bool:
-    return not outcome.expected.tool_calls and all(call.name for call in outcome.parsed.tool_calls)
+    calls = outcome.parsed.tool_calls
+    return bool(calls) and not outcome.expected.tool_calls and all(call.name for call in calls)
 
 
 def _differs_in_types(outcome: Outcome) -> bool:
@@ -182,15 +177,15 @@ LIST_REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         key="calls within answers",
-        text="JSON within an answer, in a code fence after text or without the marker of the format is content: "
-        "answers quote JSON.",
+        text="Without tools in the prompt, JSON within an answer, in a code fence after text or without the marker of "
+        "the format is content: answers quote JSON.",
         holds=_is_content_in_ours,
         formats=("granite", "llama3_json", "xlam"),
     ),
     Reason(
-        key="calls without a name",
-        text="A call without a name has the name None and the status `missing_name`. vLLM gives an empty name.",
-        holds=lambda outcome: any(name == "" for name, _ in outcome.expected.tool_calls),
+        key="other markers of reasoning",
+        text="Only the markers of the template enclose reasoning. vLLM also reads `<think>` as text.",
+        holds=lambda outcome: "<think>" in outcome.actual.content and bool(outcome.expected.reasoning_content),
         formats=("mistral",),
     ),
     Reason(
@@ -245,9 +240,9 @@ REASONS: tuple[Reason, ...] = (
         formats=("deepseek_v32",),
     ),
     Reason(
-        key="deepseek text after calls",
-        text="Text after calls is in `skipped`: the format has no place for it.",
-        holds=_skips_text_after_calls,
+        key="dsml sections",
+        text="A section with the name of another version is read. vLLM leaves it in the content.",
+        holds=_reads_more_calls,
         formats=("deepseek_v4",),
     ),
     Reason(

@@ -106,6 +106,7 @@ _DEEPSEEK_V32 = _deepseek(
 _DEEPSEEK_V4 = _deepseek(
     key="deepseek-v4",
     class_name="DeepSeekV4",
+    version=2,
     format="""
     <｜begin▁of▁sentence｜>{effort}{system and tools}, then <｜User｜>{content} and
     <｜Assistant｜>{content}<｜end▁of▁sentence｜>; consecutive user and tool messages are one, with blank lines

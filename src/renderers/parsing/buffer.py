@@ -64,6 +64,8 @@ class InputBuffer:
         self._offset = 0
         # The next occurrence of each text that was searched for.
         self._occurrences: dict[str, int] = {}
+        # The next token of each set of tokens that was searched for.
+        self._token_occurrences: dict[frozenset[str], int] = {}
         self.deferred: list[Pieces] = []
         """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
@@ -77,7 +79,7 @@ class InputBuffer:
             if self._starts:
                 byte_text, starts, marks = self.byte_text + byte_text, self._starts + starts, self._marks + marks
             self.byte_text, self._starts, self._marks = byte_text, starts, marks
-            self._occurrences.clear()
+            self._forget_occurrences()
             return True
         self.deferred.append(pieces)
         text = self._overlap + byte_text
@@ -101,7 +103,7 @@ class InputBuffer:
             self.byte_text = "".join(texts)
             self._starts = array("Q", itertools.chain.from_iterable(starts))
             self._marks = list(itertools.chain.from_iterable(marks))
-            self._occurrences.clear()
+            self._forget_occurrences()
             self.deferred = []
 
     def discard_read(self) -> None:
@@ -120,7 +122,11 @@ class InputBuffer:
             self.completion_start = max(0, self.completion_start - size)
             self.byte_text, self._starts = self.byte_text[size:], starts[count:]
             self._marks = self._marks and self._marks[bisect_left(self._marks, start) :]
-            self._occurrences.clear()
+            self._forget_occurrences()
+
+    def _forget_occurrences(self) -> None:
+        self._occurrences.clear()
+        self._token_occurrences.clear()
 
     @property
     def is_empty(self) -> bool:
@@ -130,24 +136,18 @@ class InputBuffer:
         """Count a token that was read without the buffer, which must be empty."""
         self._first_token += 1
 
-    def find(self, marker_set: MarkerSet, start: int | None = None, *, end: int = _NOWHERE) -> tuple[int, str] | None:
+    def find(self, marker_set: MarkerSet, start: int | None = None) -> tuple[int, str] | None:
         """Return the first marker of a set and its position, from `start` or else from `position` on.
 
-        Of two markers at the same position the longer one is returned. A marker at `end` or after it may be left
-        out. Occurrences of texts are remembered, so that finding all of them takes one pass over the input for each.
+        Of two markers at the same position the longer one is returned. Occurrences are remembered, so that finding all
+        of them takes one pass over the input for each text, and one over the tokens for each set.
         """
         start = self.position if start is None else start
-        byte_text, marks, offset = self.byte_text, self._marks, self._offset
+        byte_text = self.byte_text
         first, first_marker = _NOWHERE, ""
-        if marks:
-            tokens = marker_set.tokens
-            for index in range(bisect_left(marks, start + offset), len(marks)):
-                position = marks[index] - offset
-                if byte_text[position] in tokens:
-                    first, first_marker = position, byte_text[position]
-                    break
-                if position >= end:
-                    break
+        if self._marks:
+            first = self._find_token(marker_set.tokens, start)
+            first_marker = byte_text[first] if first < _NOWHERE else ""
         for marker in marker_set.texts:
             position = self._occurrences.get(marker, -1)
             if position < start:
@@ -158,6 +158,19 @@ class InputBuffer:
             if position < first or (position == first and len(first_marker) == 1):
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
+
+    def _find_token(self, tokens: frozenset[str], start: int) -> int:
+        position = self._token_occurrences.get(tokens, -1)
+        if position < start:
+            byte_text, marks, offset = self.byte_text, self._marks, self._offset
+            for index in range(bisect_left(marks, start + offset), len(marks)):
+                position = marks[index] - offset
+                if byte_text[position] in tokens:
+                    break
+            else:
+                position = _NOWHERE
+            self._token_occurrences[tokens] = position
+        return position
 
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""

@@ -25,7 +25,7 @@ from renderers.parsing.tool_formats import Payload, TurnLayout
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _BESIDE_CALLS = SPACES + "[],;"
 _new = tuple.__new__
-"""Makes a named tuple in half the time that its own constructor takes."""
+"""Creates a named tuple in half the time of its constructor."""
 
 
 class CallReader:
@@ -48,7 +48,6 @@ class CallReader:
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
         self._section_opening = self._section_closing = ""
-        self._is_other_section = False
         self.follows = False
         """True if events have the name and the arguments of calls that are not complete, which takes time."""
 
@@ -56,7 +55,6 @@ class CallReader:
         """Begin a section of calls with a marker at a position."""
         self.section = self._buffer.token_at(position), len(self.calls)
         self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
-        self._is_other_section = opener in self._compiled.section_closers and opener != self._compiled.section
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
@@ -95,8 +93,8 @@ class CallReader:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
 
         `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
-        closing marker. `span_end` is the end of a marker that belongs to the call but is emitted as an event of its
-        own.
+        closing marker, and neither do complete elements before another call or the end of a section. `span_end` is the
+        end of a marker that belongs to the call but is emitted as an event of its own.
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
@@ -109,11 +107,12 @@ class CallReader:
                 self._emit(call, self._first_token, end, span_end)
             if several:
                 return
-        if broken is _UNCLOSED and call.status is _OK and tool_format.json_arguments and _ends_object(byte_text):
+        if broken is not None and call.status is _OK:
+            complete = (
+                _ends_object(byte_text) if tool_format.json_arguments else broken is not _UNCLOSED and call.arguments
+            )
             # Nothing can be missing but the closing marker.
-            broken = None
-        if broken is None and call.status is _OK and self.section and self._is_other_section:
-            broken = ToolCallParseStatus.MALFORMED_STRUCTURE
+            broken = None if complete else broken
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]

@@ -74,7 +74,10 @@ class CompiledGrammar:
         closers = {*self.content_markers.markers, self.response_end} - {self.turn_end}
         self.response_markers = MarkerSet.of(*closers)
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
-        self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, self.unmarked)
+        within_text = tool_format.within_text if tool_format else ()
+        self.unmarked_openers = frozenset({self.unmarked, *within_text}) - {""}
+        """The texts that a call without markers within content can begin with."""
+        self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, *self.unmarked_openers)
         """Within content in which a call without markers can begin."""
         self.section_ends = frozenset(self.section_closers.values())
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
@@ -104,7 +107,7 @@ class CompiledGrammar:
             ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,), plain=plain
         )
         ends = grammar.content, grammar.content_before_calls
-        in_content = MarkerSet.of(*self.response_markers.markers, self.unmarked)
+        in_content = MarkerSet.of(*self.response_markers.markers, *self.unmarked_openers)
         plain = PlainTokens(texts, markers=in_content, ends=ends)
         self.content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
         """Content without padding before it."""

@@ -66,7 +66,7 @@ class HarmonyScanner(Scanner):
         """Read a header. A turn that begins with text and has no header is content."""
         buffer, markers = self.buffer, self._markers
         limit = buffer.position + LONGEST_HEADER
-        match = buffer.find(markers.header_end, end=limit)
+        match = buffer.find(markers.header_end)
         if match is not None and match[0] + len(match[1]) > limit:
             match = None
         byte_text = buffer.byte_text
@@ -111,7 +111,7 @@ class HarmonyScanner(Scanner):
         `is_closed` is True if the marker that ends a header is at `end`. Then only a header before the last one counts.
         """
         buffer, markers = self.buffer, self._markers
-        header_start = buffer.find(markers.header_start, end=end)
+        header_start = buffer.find(markers.header_start)
         if header_start is None or header_start[0] >= end:
             return False
         start = header_start[0]

@@ -255,7 +255,7 @@ def _candidates(
         for tool_format in formats
     }
     for tool_format in formats:
-        if own[tool_format] and all(marker in text for marker in own[tool_format]):
+        if own[tool_format] and all(marker in text for marker in (*own[tool_format], tool_format.signature)):
             yield tool_format, tool_format.section, tool_format.call
         for variant in tool_format.variants:
             if all(marker in text for marker in variant):

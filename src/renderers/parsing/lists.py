@@ -14,13 +14,29 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
-from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.scanner import MarkerScanner
+from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
+from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
+from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
+from renderers.parsing.tool_formats.base import name_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
 """The punctuation of a list, and the code fences around it."""
+
+_S = r"[ \t\r\n]*"
+_LIST_START = rf"(?:\[{_S})?"
+# Neither a name nor a key contains markers.
+_TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
+_CALL_START = re.compile(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}"name"{_S}:{_S}("{_TEXT}")')
+"""The beginning of calls within content, up to the name of the first one."""
+_PARTIAL_START = re.compile(
+    rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
+)
+"""A text that more text can make such a beginning."""
+_NEXT_CALL = re.compile(r"[ \t\r\n,;]*(?=\{)")
+_ENDS = ("[", re.compile(r"[ \t\r\n,]*\]")), ("```", re.compile(r"[ \t\r\n]*```"))
+"""The texts around calls within content."""
 
 
 class ListScanner(MarkerScanner):
@@ -84,6 +100,65 @@ class ListScanner(MarkerScanner):
             return False
         self.begin_content(compiled.after_calls)
         return True
+
+    def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
+        """Read calls within content, if the first one names a tool of the prompt. Otherwise `tag` is content.
+
+        The text from the name on is deferred until the end of the turn.
+        """
+        buffer, compiled = self.buffer, self.compiled
+        text = buffer.byte_text[position : position + LONGEST_TAG]
+        start = _CALL_START.match(text)
+        if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(text):
+            self.emitter.emit_text_to(position, closed=None)
+            return False
+        if start is None or not self._is_tool(start[1]):
+            self.emitter.emit_text_to(position + len(tag), closed=None, flush=True)
+            return True
+        stop = buffer.find(compiled.stop_markers)
+        if stop is None and not final:
+            self.emitter.emit_text_to(position, closed=None)
+            buffer.defer(compiled.stop_markers)
+            return False
+        found, end = self._find_within(position, stop[0] if stop else len(buffer.byte_text))
+        if not found.spans:
+            # Looking for more calls in text like this could take quadratic time.
+            self.finds_unmarked_calls = False
+            return True
+        self.emitter.emit_text_to(position, closed=compiled.grammar.content_before_calls)
+        self._read_calls(found, end, cut_off=None)
+        self.begin_content(compiled.content)
+        return True
+
+    def _is_tool(self, quoted: str) -> bool:
+        """Return True if a JSON string is the name of a tool of the prompt."""
+        try:
+            name = read_json(self.compiled.marker_text.decode(quoted))
+        except JsonError:
+            return False
+        return self.calls.schemas.resolve(name) in self.calls.schemas
+
+    def _find_within(self, position: int, end: int) -> tuple[FoundCalls, int]:
+        """Find the calls of tools of the prompt from a position on. Return them, and the position after all of them."""
+        text = self.buffer.byte_text[position:end].replace(UNKNOWN, " ")
+        spans, next_start, after = list[tuple[int, int]](), text.index("{"), 0
+        opening = text[:next_start]
+        while next_start >= 0:
+            try:
+                value, call_end = read_json_prefix(text, next_start)
+            except JsonError:
+                break
+            name = name_of(value)
+            has_arguments = not value.keys().isdisjoint(("arguments", "parameters"))
+            if not has_arguments or name is None or self.calls.schemas.resolve(name) not in self.calls.schemas:
+                break
+            spans.append((next_start, call_end))
+            following, after = _NEXT_CALL.match(text, call_end), call_end
+            next_start = following.end() if following else -1
+        for opener, closing in _ENDS:
+            closed = closing.match(text, after) if opener in opening else None
+            after = closed.end() if closed else after
+        return FoundCalls(spans), position + after
 
     def _find(self, start: int, end: int) -> FoundCalls | None:
         tool_format, marker_text = self.compiled.tool_format, self.compiled.marker_text

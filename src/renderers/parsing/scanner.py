@@ -29,7 +29,7 @@ from renderers.parsing.tool_formats.base import Payload
 from renderers.parsing.tool_formats.tags import TAG_TEXT
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
-_LONGEST_TAG = 256
+LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
 _TEXT_AFTER_STOP = Field(skipped_because("after the stop token"))
 
@@ -152,7 +152,7 @@ class MarkerScanner(Scanner):
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
-        self._finds_unmarked_calls = bool(compiled.unmarked and self.calls.schemas.names)
+        self.finds_unmarked_calls = bool(compiled.unmarked_openers and self.calls.schemas.names)
 
     def in_start(self, final: bool) -> bool:
         """Read whitespace, a header, and the marker that opens reasoning, if the turn begins with these."""
@@ -241,12 +241,12 @@ class MarkerScanner(Scanner):
         if self._in_response:
             markers = compiled.response_markers
         else:
-            markers = compiled.unmarked_markers if self._finds_unmarked_calls else compiled.content_markers
+            markers = compiled.unmarked_markers if self.finds_unmarked_calls else compiled.content_markers
         position, marker = self.next_marker(markers, final, grammar.content)
         if not marker:
             return False
-        if marker == compiled.unmarked:
-            return self._begin_unmarked_call(position, marker, final)
+        if marker in compiled.unmarked_openers:
+            return self.begin_unmarked_call(position, marker, final)
         if marker == compiled.think:
             self._begin_later_reasoning(position, marker)
             return True
@@ -323,13 +323,13 @@ class MarkerScanner(Scanner):
             self.begin_content(compiled.after_calls)
         return True
 
-    def _begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
+    def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
         """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
         buffer, marker_text, tool_format = self.buffer, self.compiled.marker_text, self.compiled.tool_format
         assert tool_format is not None
-        text = buffer.byte_text[position : position + _LONGEST_TAG]
+        text = buffer.byte_text[position : position + LONGEST_TAG]
         head = tool_format.read_head(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
-        if head.name is None and not final and len(text) < _LONGEST_TAG and TAG_TEXT.fullmatch(text, len(tag)):
+        if head.name is None and not final and len(text) < LONGEST_TAG and TAG_TEXT.fullmatch(text, len(tag)):
             self.emitter.emit_text_to(position, closed=None)
             return False
         if head.name not in self.calls.schemas:

@@ -60,7 +60,7 @@ class SegmentScanner(Scanner):
         """Read a header up to the marker before its body. Text without such a marker is content."""
         buffer, markers, byte_text = self.buffer, self._markers, self.buffer.byte_text
         limit = buffer.position + LONGEST_HEADER
-        match = buffer.find(markers.all, end=limit)
+        match = buffer.find(markers.all)
         if match is None or match[0] + len(match[1]) > limit:
             if len(byte_text) < limit and not final:
                 return False

@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 def trace_pieces(pieces: Sequence[Piece]) -> Trace:
-    """Join pieces to a trace. An empty piece of a field becomes an empty span.
+    """Join pieces into a trace. An empty piece of a field becomes an empty span.
 
     >>> trace_pieces([Piece("<", 0), Piece("Hi", 0, ("content",)), Piece(">", 0), Piece("<", 0)]).spans[1:]
     (Span(start=1, end=3, message=0, path=('content',)), Span(start=3, end=5, message=0, path=()))
@@ -42,6 +42,18 @@ def trace_pieces(pieces: Sequence[Piece]) -> Trace:
         elif text or path:
             spans.append(Span(start, end, message, path))
     return Trace("".join(piece.text for piece in pieces), tuple(spans))
+
+
+def called_function(call: JsonObject, number: int) -> tuple[JsonObject, Path]:
+    """Return the object with the name and the arguments of a message's call `number`, and its path.
+
+    >>> called_function({"function": {"name": "f"}}, 0), called_function({"name": "f"}, 1)
+    (({'name': 'f'}, ('tool_calls', 0, 'function')), ({'name': 'f'}, ('tool_calls', 1)))
+    """
+    function = call.get("function")
+    return (
+        (function, ("tool_calls", number, "function")) if isinstance(function, dict) else (call, ("tool_calls", number))
+    )
 
 
 def run_pieces(
@@ -78,5 +90,5 @@ def _end_of_field(pieces: Sequence[Piece], messages: Sequence[JsonObject], conti
         if piece.message == last and piece.path and piece.path[0] in names
     ]
     if not ends:
-        raise MessageError(f"cannot be continued: the format does not write its {field}", message=last)
+        raise MessageError(f"cannot be continued: it has no {field}, or the format does not write it", message=last)
     return ends[-1]

@@ -22,6 +22,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.options import DEFAULT_DATE
+from renderers.errors import DefaultDateWarning, UnknownSwitchError
 from renderers.programs.encoders.harmony import HarmonyProgram
 from tests.stress_harmony import GOLDENS, differing, harmony_renderer
 from tests.support.harmony_conversations import random_job
@@ -119,7 +120,7 @@ def test_a_result_is_attributed_to_its_tool(result: Data) -> None:
 
 
 def test_a_result_of_an_unknown_tool_is_an_error() -> None:
-    with pytest.raises(MessageError, match="message 1: is the result of an unknown tool"):
+    with pytest.raises(MessageError, match="message 1: is a tool result without a matching call"):
         text_of([ASK, {"role": "tool", "content": "7"}])
 
 
@@ -217,9 +218,9 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["python"], "use_system_prompt": False}, "use_system_prompt=False leaves out"),
+        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["python"], "use_system_prompt": False}, "builtin_tools need the system message"),
         ({"model_identity": 5}, "model_identity must be a string, not an int"),
         ({"auto_drop_analysis": []}, "auto_drop_analysis must be a bool, not a list"),
     ],
@@ -263,3 +264,14 @@ def test_training_samples_have_the_reasoning_of_every_turn(gpt_oss: ChatRenderer
     ]
     assert sum(text.count("<|message|>Hm<|end|>") for text in trained) == 2
     assert sum(text.count("<|message|>Look?<|end|>") for text in trained) == 1
+
+
+def test_the_warning_about_the_default_date_names_the_format(hub: object) -> None:
+    renderer = create_renderer(load_tokenizer("openai/gpt-oss-20b"))
+    with pytest.warns(DefaultDateWarning, match=r"The format of openai/gpt-oss-20b writes the date"):
+        renderer.render_ids([{"role": "user", "content": "Hi"}])
+
+
+def test_an_unknown_argument_is_one_that_the_format_does_not_read(gpt_oss: ChatRenderer) -> None:
+    with pytest.raises(UnknownSwitchError, match="nor a variable that the format of the model reads"):
+        gpt_oss.render_ids([{"role": "user", "content": "Hi"}], no_such_switch=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import re
 from collections.abc import Callable, Sequence
@@ -45,6 +46,9 @@ class Payload(NamedTuple):
 
     def text(self) -> str:
         return self.decode(self.byte_text)
+
+    def text_from(self, start: int) -> str:
+        return self.decode(self.byte_text[start:])
 
 
 class CallHead(NamedTuple):
@@ -131,11 +135,13 @@ class ToolFormat:
     section: MarkerPair | None = None
     """The markers around all calls of a turn."""
     other_sections: tuple[MarkerPair, ...] = ()
-    """Markers that models write instead of those of a section. Calls between them are malformed."""
+    """Markers that models write instead of those of a section."""
     padding: str = ""
     """The text between the markers of a section and those of its calls."""
     variants: tuple[MarkerPair, ...] = ()
     """Other markers around calls, which models write as well."""
+    signature: str = ""
+    """A text in every call, if another format has the same markers."""
     unmarked: MarkerPair | None = None
     """The first and the last tag within a call. If the markers around them are missing, they are a call only if it
     names a tool of the prompt."""
@@ -145,11 +151,13 @@ class ToolFormat:
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
     """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
+    within_text: tuple[str, ...] = ()
+    """The texts that JSON calls within content can begin with. They are calls only if the prompt has the named tool."""
     layout: TurnLayout = TurnLayout.MARKERS
     ends_reasoning: bool = False
     """A call within reasoning ends it, unless the closing marker follows later."""
     separates_calls: bool = False
-    """The opening marker of a call within another call begins the next call. The call before it is malformed."""
+    """The opening marker of a call within another call begins the next call."""
     keeps_text: bool = False
     """Text after a call is content. Otherwise it is skipped."""
     rejects_unknown_tools: bool = False
@@ -219,7 +227,16 @@ def read_json_call(payload: Payload) -> ParsedToolCall:
     try:
         return call_of(read_json(text), text)
     except JsonError:
-        return failed_call(INVALID, read_json_head(payload).name)
+        return broken_call(payload, read_json_head(payload))
+
+
+def broken_call(payload: Payload, head: CallHead) -> ParsedToolCall:
+    """Return a call that is not JSON, with its name, and with its arguments if they are a complete object."""
+    arguments = None
+    if head.arguments_start is not None:
+        with contextlib.suppress(JsonError):
+            arguments, _ = read_json_prefix(payload.text_from(head.arguments_start), 0)
+    return ParsedToolCall("", head.name, arguments if isinstance(arguments, dict) else None, status=INVALID)
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:

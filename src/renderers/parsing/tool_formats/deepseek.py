@@ -11,8 +11,7 @@ V3.1 writes the name before it, and the object without fences:
 
     <｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Rome"}<｜tool▁call▁end｜>
 
-Models of either kind write calls of the other one as well, and leave out the separator. Such calls have their name and
-arguments, and the status `MALFORMED_STRUCTURE`.
+Models of either kind write calls of the other one as well, and leave out the separator.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ def _read(payload: Payload, *, fenced: bool) -> ParsedToolCall:
     kind, after = kind.strip(), payload.decode(byte_text[start:])
     named_after = bool(_has_name_after(kind, byte_text, start, fenced=fenced))
     name, body = _split_name(after) if named_after else (kind, after)
-    call = named_call(name, *read_arguments(_without_fences(body)))
-    if call.status is OK and named_after is not fenced:
-        call.status = MALFORMED
-    return call
+    return named_call(name, *read_arguments(_without_fences(body)))
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -82,11 +78,14 @@ def _without_fences(text: str) -> str:
 
 
 def _read_unseparated(text: str) -> ParsedToolCall:
-    """Parse a call without a separator. Return its name and arguments only if the arguments are an object."""
+    """Parse a call without a separator. Return its name and arguments only if the arguments are an object.
+
+    A name with spaces can be text, so that call is malformed.
+    """
     name, body = _split_name(text)
     arguments, _ = read_arguments(_without_fences(body))
     if name and body.strip() and isinstance(arguments, dict):
-        return named_call(name, arguments, MALFORMED)
+        return named_call(name, arguments, MALFORMED if " " in name else OK)
     return failed_call(MALFORMED)
 
 
@@ -114,6 +113,7 @@ def _deepseek(key: str, *, fenced: bool) -> ToolFormat:
         inner=(_SEPARATOR,),
         ends_reasoning=True,
         separates_calls=True,
+        signature=f"{_TYPE}{_SEPARATOR}" if fenced else "",
         json_arguments=True,
         read=functools.partial(_read, fenced=fenced),
         read_head=functools.partial(_read_head, fenced=fenced),

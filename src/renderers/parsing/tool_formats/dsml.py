@@ -11,7 +11,8 @@ A value with `string="true"` is text without quotes, any other value is JSON. V3
 V4 names it `tool_calls`. V4.1 writes a space before each name, and names the section ` calls`.
 
 Models leave out the flag, closing tags, or the name of the section. They also write all arguments as one parameter
-with the name `arguments` or `input`. These calls have their name and arguments, and the status `MALFORMED_STRUCTURE`.
+with the name `arguments` or `input`. A value without a flag has the type in the schema of the tool. If that is not
+known, and if a parameter has no closing tag, the status is `MALFORMED_STRUCTURE`.
 """
 
 from __future__ import annotations
@@ -73,18 +74,18 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
     well_formed = not before_all.strip() and all(parameter.well_formed for parameter in parameters)
     for byte_key, flag, byte_value, _ in parameters:
         key, text = payload.decode(byte_key), payload.decode(byte_value)
-        well_formed = well_formed and flag in ("true", "false") and key not in values
+        well_formed = well_formed and key not in values
         if flag == "true":
             values[key] = text
         elif flag == "false":
             values[key], is_json = _json_or_text(text)
             status = status if is_json else INVALID
         else:
-            values[key], _ = read_value(text, payload.schemas.parameter(name, key))
-    arguments = unwrap_arguments(values, name, payload.schemas)
-    if not well_formed or arguments is not values:
-        status = MALFORMED
-    return named_call(name, arguments, status)
+            schema = payload.schemas.parameter(name, key)
+            values[key], fits = read_value(text, schema)
+            status = status if fits else INVALID
+            well_formed = well_formed and schema is not None
+    return named_call(name, unwrap_arguments(values, name, payload.schemas), status if well_formed else MALFORMED)
 
 
 def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterator[_Parameter]:
@@ -133,6 +134,7 @@ def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space
         padding="\n",
         ends_reasoning=True,
         separates_calls=True,
+        keeps_text=True,
         read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),
         read_head=_read_head,
     )

@@ -31,6 +31,7 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     ToolFormat,
     TurnLayout,
+    broken_call,
     failed_call,
     list_calls_in,
     named_call,
@@ -50,7 +51,7 @@ def _read_keyed(payload: Payload) -> ParsedToolCall:
     try:
         value = read_json(text)
     except JsonError:
-        return failed_call(INVALID, _read_keyed_head(payload).name)
+        return broken_call(payload, _read_keyed_head(payload))
     if not isinstance(value, dict) or len(value) != 1:
         return failed_call(MISSING_NAME)
     ((name, arguments),) = value.items()
@@ -109,6 +110,7 @@ XLAM = dataclasses.replace(
     call=None,
     variants=_MARKERS,
     openings=("[", "{", "```", *(opener for opener, _ in _MARKERS)),
+    within_text=("{", "[", "```"),
     layout=TurnLayout.BARE_CALLS,
     find=_find_bare,
 )

@@ -14,13 +14,12 @@ from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, is_shallow, read_json_prefix
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats.base import (
-    INVALID,
     FoundCalls,
     Payload,
     ToolFormat,
     TurnLayout,
+    broken_call,
     call_of,
-    failed_call,
     name_of,
     read_json_head,
 )
@@ -37,7 +36,8 @@ def _parse(text: str) -> ParsedToolCall:
         value, _ = read_json_prefix(text, 0, shallow=is_shallow(text))
         return call_of(value, text, arguments=_ARGUMENTS)
     except JsonError:
-        return failed_call(INVALID, read_json_head(Payload(text, str, str, NO_SCHEMAS)).name)
+        payload = Payload(text, str, str, NO_SCHEMAS)
+        return broken_call(payload, read_json_head(payload))
 
 
 def find_calls(payload: Payload) -> FoundCalls | None:
@@ -77,6 +77,7 @@ LLAMA = ToolFormat(
     call=None,
     inner=(PYTHON_TAG,),
     openings=("{", PYTHON_TAG),
+    within_text=("{", "[", "```"),
     layout=TurnLayout.BARE_CALLS,
     json_arguments=True,
     read=_read,

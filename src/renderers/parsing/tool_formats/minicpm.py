@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import MALFORMED, Payload, ToolFormat, unwrap_arguments
+from renderers.parsing.tool_formats.base import Payload, ToolFormat, unwrap_arguments
 from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _QUOTES = "<![CDATA[", "]]>"
@@ -24,9 +24,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     has_space = _TAGS.open in payload.byte_text or _WITHOUT_SPACE.open not in payload.byte_text
     call = read_tagged(payload, tags=_TAGS if has_space else _WITHOUT_SPACE)
     if call.name and isinstance(call.arguments, dict):
-        arguments = unwrap_arguments(call.arguments, call.name, payload.schemas)
-        if arguments is not call.arguments:
-            call.arguments, call.status = arguments, MALFORMED
+        call.arguments = unwrap_arguments(call.arguments, call.name, payload.schemas)
     return call
 
 

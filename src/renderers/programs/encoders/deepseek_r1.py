@@ -10,14 +10,13 @@ reasoning: content is the text after the last `</think>`. The format has no plac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from renderers.core.jsontypes import JsonObject
-from renderers.core.spans import Path
 from renderers.programs.content_parts import content_pieces
 from renderers.programs.encoders.dsml import ASSISTANT, BOS, EOS, THINK, THINK_END, USER
 from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
-from renderers.programs.pieces import Piece
+from renderers.programs.pieces import Piece, called_function
 
 _CALLS, _CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
@@ -84,9 +83,7 @@ def _answer_pieces(message: JsonObject, index: int) -> list[Piece]:
 
 def _call_pieces(calls: Sequence[JsonObject], index: int) -> Iterator[Piece]:
     for number, call in enumerate(calls):
-        wrapped = isinstance(call.get("function"), Mapping)
-        function: JsonObject = call["function"] if wrapped else call
-        path: Path = ("tool_calls", number, "function") if wrapped else ("tool_calls", number)
+        function, path = called_function(call, number)
         arguments = function.get("arguments", {})
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         yield Piece(("" if number else _CALLS) + f"{_CALL}function{_SEPARATOR}", index)

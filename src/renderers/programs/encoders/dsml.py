@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import JsonObject
 from renderers.core.spans import Path
-from renderers.programs.pieces import Piece
+from renderers.programs.pieces import Piece, called_function
 
 BOS = "<｜begin▁of▁sentence｜>"
 EOS = "<｜end▁of▁sentence｜>"
@@ -74,9 +74,7 @@ def call_pieces(message: JsonObject, owner: int, dialect: Dialect) -> Iterator[P
     tag = f"{DSML}{dialect.space}"
     yield Piece(f"\n\n<{DSML}{dialect.section}>\n", owner)
     for number, call in enumerate(calls):
-        wrapped = isinstance(call.get("function"), Mapping)
-        function: JsonObject = call["function"] if wrapped else call
-        path: Path = ("tool_calls", number, "function") if wrapped else ("tool_calls", number)
+        function, path = called_function(call, number)
         yield Piece("\n" if number else "", owner)
         yield Piece(f'<{tag}invoke name="', owner)
         yield Piece(str(function.get("name")), owner, (*path, "name"))
@@ -103,7 +101,7 @@ def _argument_pieces(arguments: Any, owner: int, path: Path, tag: str) -> Iterat
 
 
 def read_arguments(arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of a call as an object. JSON text is parsed, also if it is the JSON of JSON text.
+    """Return the arguments of a call as an object. JSON text is parsed; JSON that was encoded twice is decoded twice.
 
     Anything else becomes the argument `arguments`.
 

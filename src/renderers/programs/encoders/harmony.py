@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.probe_words import PROBE_ARGUMENT
-from renderers.core.spans import Path
 from renderers.errors import MessageError
 from renderers.programs.content_parts import content_pieces, reasoning_pieces
 from renderers.programs.encoders.harmony_prompt import (
@@ -32,7 +31,7 @@ from renderers.programs.encoders.harmony_prompt import (
     tool_pieces,
 )
 from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
-from renderers.programs.pieces import Piece
+from renderers.programs.pieces import Piece, called_function
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROLES})
 _PROMPT_ROLES = ("system", "developer")
@@ -141,9 +140,7 @@ class _Conversation(NamedTuple):
             yield from self._write_call(index, number, call)
 
     def _write_call(self, index: int, number: int, call: JsonObject) -> Iterator[Piece]:
-        path: Path = ("tool_calls", number)
-        function = call.get("function")
-        called, path = (call, path) if function is None else (function, (*path, "function"))
+        called, path = called_function(call, number)
         prefix, name, channel = self._address(called["name"])
         content_type = "<|constrain|>json" if prefix else "code"
         arguments = called.get("arguments")
@@ -156,7 +153,7 @@ class _Conversation(NamedTuple):
 
     def _write_result(self, index: int, tool_name: str | None) -> Iterator[Piece]:
         if tool_name is None:
-            fault = "is the result of an unknown tool: no call has its tool_call_id. Set its name"
+            fault = "is a tool result without a matching call. Set its name, or the tool_call_id of an earlier call"
             raise MessageError(fault, message=index)
         prefix, name, channel = self._address(tool_name)
         yield Piece(f"<|start|>{prefix}", index)

@@ -10,8 +10,8 @@
     <|content_model_end_sampling|>
     <|message_tool|>{name}<|content_text|>{content}<|end_message|>
 
-(All in one line.) Each part of a content is a segment. The effort comes before the first message that is not a system
-message.
+(Line breaks are for readability only.) Each content part is a segment. The effort comes before the first message that
+is not a system message.
 
 This is the format of vLLM's encoder, which serves the model. The vendor's renderer, `tml-renderers`, writes the same
 with four exceptions: the effort 0 is `0` and not `0.0`, nested keys of arguments are not sorted, the name of a result
@@ -31,7 +31,7 @@ from renderers.core.spans import Path
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.content_parts import content_pieces, is_part, is_thinking, reasoning_pieces
 from renderers.programs.encoders.piece_program import EncoderInput, PieceProgram, unknown_role
-from renderers.programs.pieces import Piece
+from renderers.programs.pieces import Piece, called_function
 
 EFFORT = "reasoning_effort"
 EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.7, "high": 0.9, "xhigh": 0.99, "max": 0.99}
@@ -128,9 +128,7 @@ def _write_turn(index: int, message: JsonObject, names: dict[str, str]) -> Itera
         yield from _write_segment(index, "model", "thinking", reasoning)
     yield from _write_content(index, message, "model")
     for number, call in enumerate(message.get("tool_calls") or ()):
-        path: Path = ("tool_calls", number)
-        function = call.get("function")
-        called, path = (call, path) if function is None else (function, (*path, "function"))
+        called, path = called_function(call, number)
         name = called["name"]
         if call.get("id"):
             names[call["id"]] = name
@@ -197,7 +195,7 @@ def _arguments_json(arguments: Any, index: int, path: Path) -> str:
             return _compact_json(value)
     except (ValueError, RecursionError):
         pass
-    raise MessageError("must be a dict or the JSON of an object", message=index, path=path)
+    raise MessageError("must be a dict or the text of a JSON object", message=index, path=path)
 
 
 def _tool_json(tools: Sequence[JsonObject]) -> str:
