@@ -577,14 +577,14 @@ class ChatRenderer:
             messages = normalise_messages(messages)
             parsed = self._make_parser(tool_list, prompt, {}, follows_calls=False).close(completion)
             prior = Prior(prompt, completion, parsed)
-            messages = with_call_ids(messages, parsed.state.calls)
+            new = with_call_ids(messages, parsed.state.calls)
             if process_multimodal:
                 _reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
             retention = self._retention_in(context.pipeline) if arguments else self._default_retention
             retention = self.settings.thinking_retention or retention
             switch = keeping_switch(self.family_match.family, context.pipeline.arguments)
-            return Extension(context, prior, messages, retention, self._loss_reporter, switch).bridge()
+            return Extension(context, prior, new, messages, retention, self._loss_reporter, switch).bridge()
 
     def bridge_to_next_turn(
         self,

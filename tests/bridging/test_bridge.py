@@ -321,7 +321,8 @@ def test_a_refusal_shows_the_text_that_would_change() -> None:
     detail = refused(embedded(chat_template=template + PROMPT), "a<|end|>").detail
     assert detail == (
         "if new message 0 (user) follows the assistant's turn, the template changes or drops the content of that turn. "
-        'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        'Create the renderer with thinking_retention="all" to keep all tokens, '
+        "not only reasoning, or render the whole conversation."
     )
 
 
@@ -372,7 +373,8 @@ def test_a_refusal_says_in_words_that_reasoning_is_dropped(hub: object) -> None:
     assert isinstance(bridged, BridgeRefusal)
     assert bridged.detail == (
         "if new messages 0 (tool) and 1 (user) follow the assistant's turn, the template drops the reasoning of that "
-        'turn. Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+        'turn. Create the renderer with thinking_retention="all" to keep all tokens, '
+        "not only reasoning, or render the whole conversation."
     )
 
 

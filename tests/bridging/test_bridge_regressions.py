@@ -18,6 +18,7 @@ from renderers import (
     ControlTextError,
     LossError,
     Qwen3RendererConfig,
+    TemplateRefusalError,
     create_renderer,
     load_tokenizer,
 )
@@ -75,7 +76,8 @@ def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -
     else:
         assert isinstance(result, BridgeRefusal)
         remedy = (
-            'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+            'Create the renderer with thinking_retention="all" to keep all tokens, '
+            "not only reasoning, or render the whole conversation."
         )
         assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
     bridged = keeping.bridge(prompt, completion, ASK)
@@ -428,3 +430,26 @@ def test_the_first_tool_round_of_deepseek_v3_is_bridged_by_default(hub: object) 
     assert isinstance(bridged, Bridge)
     assert bridged.tokens.token_ids[: len(prompt) + len(completion)] == [*prompt, *completion]
     assert not bridged.matches_rerender
+
+
+WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.mark.parametrize(
+    "name", ["mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistralai/Ministral-3-14B-Reasoning-2512"]
+)
+def test_a_user_message_after_a_tool_result_is_refused_as_in_a_render(name: str, hub: object) -> None:
+    """Roles must alternate, and calls and results do not count."""
+    renderer = create_renderer(load_tokenizer(name))
+    call = {"id": "abcdefgh1", "type": "function", "function": {"name": "get_weather", "arguments": {}}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result = {"role": "tool", "content": "18", "tool_call_id": "abcdefgh1", "name": "get_weather"}
+    prompt = renderer.render_ids(ASK, tools=[WEATHER], add_generation_prompt=True)
+    completion = renderer.render_ids([*ASK, turn], tools=[WEATHER])[len(prompt) :]
+    assert isinstance(renderer.bridge(prompt, completion, [result], tools=[WEATHER]), Bridge)
+    refused = renderer.bridge(prompt, completion, [result, *ASK], tools=[WEATHER])
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.MESSAGE_REFUSED
+    assert "must alternate" in refused.detail
+    with pytest.raises(TemplateRefusalError):
+        renderer.render_ids([*ASK, turn, result, *ASK], tools=[WEATHER])

@@ -89,3 +89,28 @@ def test_a_bridge_of_kimi_writes_the_ids_of_the_completion(model: str, thought: 
     results = [result(tool_call_id=id_) for id_ in ids]
     again = renderer.render_ids([USER, parsed, *results], tools=TOOLS, add_generation_prompt=True)
     assert again == bridge.tokens.token_ids
+
+
+@needs_hub
+@pytest.mark.parametrize(
+    ("model", "call", "matches"),
+    [
+        ("moonshotai/Kimi-K2.5", "functions.search:0", False),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "abcdefgh1", False),
+        ("moonshotai/Kimi-K2-Instruct", "functions.search:0", True),
+    ],
+)
+def test_a_bridge_matches_a_render_only_if_the_template_writes_the_same_without_the_id(
+    model: str, call: str, matches: bool
+) -> None:
+    """The template of Kimi K2 counts calls and reads no ids."""
+    unpack_hub()
+    renderer = create_renderer(load_tokenizer(model))
+    prompt = renderer.render_ids([USER], tools=TOOLS, add_generation_prompt=True)
+    calls = [{"id": call, "type": "function", "function": {"name": "search", "arguments": {}}}]
+    turn = {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": calls}
+    completion = renderer.render_ids([USER, turn], tools=TOOLS)[len(prompt) :]
+    for new, expected in (result(), matches), (result(tool_call_id=call), True):
+        bridge = renderer.bridge(prompt, completion, [new], tools=TOOLS)
+        assert isinstance(bridge, Bridge)
+        assert bridge.matches_rerender is expected

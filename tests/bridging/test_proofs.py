@@ -47,6 +47,15 @@ def test_the_error_of_the_template_is_the_reason_if_it_rejects_every_history() -
     )
 
 
+def test_messages_are_refused_if_the_template_accepts_them_only_after_other_histories() -> None:
+    """Roles that must alternate may do so after two assistant messages, and not after a question."""
+    refused = chosen(outcome(TWICE), retention="all")
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.MESSAGE_REFUSED
+    first, _ = chosen(outcome(TWICE), doubled=True)
+    assert first.history is TWICE
+
+
 def test_a_difference_between_histories_is_shown() -> None:
     refusal = chosen(outcome(), outcome(CYCLE, suffix=1))
     detail = "the template writes one if the turn follows a question, and other if it follows a tool result"
@@ -101,7 +110,8 @@ def test_a_history_that_would_be_rewritten_is_kept_if_the_retention_covers_it(
     if not accepted:
         detail = f"if new message 0 ({new[0]['role']}) follows the assistant's turn, x would become y."
         remedy = (
-            'Create the renderer with thinking_retention="all" to keep the tokens, or render the whole conversation.'
+            'Create the renderer with thinking_retention="all" to keep all tokens, '
+            "not only reasoning, or render the whole conversation."
         )
         assert choice == BridgeRefusal(BridgeReason.HISTORY_REWRITTEN, f"{detail} {remedy}")
 

@@ -14,7 +14,7 @@ from renderers.bridging.sample_histories import (
     substitute_turns,
 )
 from renderers.core.completions import CalledTool, ReasoningState
-from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
+from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, hide_probe_words
 
 
 def turn(*calls: CalledTool, reasoning: ReasoningState = ReasoningState.NONE, content: str = "") -> Turn:
@@ -27,6 +27,14 @@ def result(number: str | None, **other: Any) -> dict[str, Any]:
 
 def called(message: dict[str, Any]) -> list[tuple[str, str]]:
     return [(call["id"], call["function"]["name"]) for call in message.get("tool_calls", [])]
+
+
+def test_refusals_hide_all_text_of_a_history() -> None:
+    for message in itertools.chain.from_iterable(history.messages for history in sample_histories()):
+        texts = [message["content"], message.get("tool_call_id", ""), message.get("reasoning_content", "")]
+        for call in message.get("tool_calls", []):
+            texts += [call["id"], *itertools.chain.from_iterable(call["function"]["arguments"].items())]
+        assert {hide_probe_words(text) for text in texts} <= {"", "…"}
 
 
 def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:

@@ -46,7 +46,7 @@ def test_a_misspelt_name_is_an_error_with_close_names() -> None:
 
 
 def test_the_name_of_an_unread_format_is_an_error_of_its_own() -> None:
-    with pytest.raises(ValueError, match="a format that is not read"):
+    with pytest.raises(ValueError, match="its format is not supported here"):
         create_renderer(load_tokenizer(EMBEDDED), tool_parser="spark25")
 
 

@@ -70,7 +70,7 @@ def test_a_record_of_the_example_is_read_by_transformers() -> None:
 
 
 def test_a_format_without_a_record_is_an_error() -> None:
-    with pytest.raises(ValueError, match="calls as harmony have no response_template"):
+    with pytest.raises(ValueError, match="'harmony' cannot be written as response_template"):
         write_response_template(grammar_with_header("harmony"))
     with pytest.raises(ValueError, match="needs the text that opens a turn"):
         write_response_template(Grammar())

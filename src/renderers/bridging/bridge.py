@@ -128,6 +128,8 @@ class Extension:
     context: BridgeContext
     prior: Prior
     new: Sequence[JsonObject]
+    given: Sequence[JsonObject]
+    """The new messages of the caller, without the ids that `new` has from the completion."""
     retention: ThinkingRetention | None
     losses: LossReporter
     keeping_switch: str | None = None
@@ -176,6 +178,7 @@ class Extension:
         ids, tokens = self._join_tokens(first)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
+        complete = complete and self._writes_given(first.followed)
         before, texts = len(self.prior.prompt) + len(self.prior.completion), self.context.tokenizer.vocab.token_texts
 
         def matches() -> bool:
@@ -184,6 +187,16 @@ class Extension:
             return unchanged and has_known_ids(ids[:before], texts)
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
+
+    def _writes_given(self, followed: RenderedTurn) -> bool:
+        """Return True if the template writes the messages of the caller as it writes those with all ids."""
+        if self.given == self.new:
+            return True
+        messages = [*followed.rendered.messages[: followed.message + 1], *self.given]
+        try:
+            return self.context.render_actual(messages, turn=followed.message).trace.text == followed.trace.text
+        except REJECTIONS:
+            return False
 
     def _report_lost_messages(self, turn: Turn) -> None:
         """Raise the error of `render` if the template writes nothing of a new message after any history."""

@@ -93,6 +93,11 @@ class Proof:
         return len(ends) == 1 and all(outcome.fault is None for outcome in self.outcomes)
 
     @lazy
+    def holds_for_a_question(self) -> bool:
+        """True if the template accepts the messages after the history without features, which every history is like."""
+        return any(not outcome.history.features for outcome in self.outcomes)
+
+    @lazy
     def rewrites(self) -> bool:
         """True if the template would rewrite a history."""
         return any(outcome.change is not None for outcome in self.outcomes)
@@ -301,13 +306,14 @@ def choose_outcome(
     """
     if not proof.outcomes:
         return refuse_message(proof.errors[0], new)
-    first = proof.outcomes[0]
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
     # The real history, which may be long, is only searched if the result depends on it.
-    if proof.agrees and (kept or not proof.rewrites):
-        return first, proof.evidence
+    if proof.agrees and proof.holds_for_a_question and (kept or not proof.rewrites):
+        return proof.outcomes[0], proof.evidence
     likely = likely_outcomes(proof, has_token=has_token, after_assistant=after_assistant, ends_with=ends_with)
-    first = likely[0] if likely else first
+    if not likely:
+        return refuse_message(proof.errors[0], new)
+    first = likely[0]
     ends = first.stop, first.suffix
     fault = next((outcome.fault for outcome in likely if outcome.fault is not None), None)
     if fault is not None:

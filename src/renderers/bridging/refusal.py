@@ -39,7 +39,7 @@ class BridgeReason(enum.StrEnum):
 
 
 _RENDER = "render the whole conversation"
-_KEEP = 'Create the renderer with thinking_retention="all" to keep the tokens'
+_KEEP = 'Create the renderer with thinking_retention="all" to keep all tokens, not only reasoning'
 REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
     {
         BridgeReason.NO_PRIOR: "Render the first turn.",

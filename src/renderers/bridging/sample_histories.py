@@ -11,19 +11,20 @@ from renderers.core.completions import CalledTool, ReasoningState
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import (
     PROBE_EARLIER_CONTENT,
+    PROBE_EARLIER_ID,
     PROBE_EARLIER_REASONING,
     PROBE_FOLLOW_UP,
+    PROBE_KEY,
     PROBE_PLAN,
     PROBE_QUESTION,
     PROBE_REASONING,
     PROBE_RESULT,
     PROBE_SYSTEM,
+    PROBE_VALUE,
 )
-from renderers.core.probes import ARGUMENTS, chat_message, reasoning_fields, tool_call
+from renderers.core.probes import chat_message, reasoning_fields, tool_call
 
-_CALL_ID = "x7k2m9q4w"
-"""Nine letters and digits, which all templates accept as the id of a call."""
-_ARGUMENTS = ARGUMENTS[0]
+_ARGUMENTS = {PROBE_KEY: PROBE_VALUE}
 
 
 class Turn(NamedTuple):
@@ -70,9 +71,9 @@ def sample_histories() -> tuple[SampleHistory, ...]:
     question, follow_up = chat_message("user", PROBE_QUESTION), chat_message("user", PROBE_FOLLOW_UP)
     system, answer = chat_message("system", PROBE_SYSTEM), chat_message("assistant", PROBE_EARLIER_CONTENT)
     thoughtful = {**answer, **reasoning_fields(PROBE_EARLIER_REASONING)}
-    call = chat_message("assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=_CALL_ID)])
+    call = chat_message("assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=PROBE_EARLIER_ID)])
     planned = {**call, **reasoning_fields(PROBE_PLAN)}
-    result = {"role": "tool", "tool_call_id": _CALL_ID, "name": "f", "content": PROBE_RESULT}
+    result = {"role": "tool", "tool_call_id": PROBE_EARLIER_ID, "name": "f", "content": PROBE_RESULT}
     led, turn, thought, tools, last, plan, own = HistoryFeature
     histories: dict[tuple[HistoryFeature, ...], tuple[JsonObject, ...]] = {
         (): (question,),

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="renderers",
         description="Render chat messages to the exact tokens of an open-weight LLM, and parse its completions.",
         epilog="Run 'renderers COMMAND --help' for the options of a command. "
-        "Exit status: 0, 1 for an error, 2 for wrong usage.",
+        "Exit status: 0, 1 for an error, 2 for wrong usage, 3 if diff finds a difference.",
     )
     parser.add_argument("--version", action="version", version=__version__, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")

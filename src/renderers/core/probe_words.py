@@ -19,6 +19,8 @@ PROBE_TEXT = "probetext"
 """Replaces the text of a caller's message. A number follows it."""
 PROBE_ID = "probeid"
 """Replaces the id of a call. Two digits follow it: some templates accept only ids of nine letters and digits."""
+PROBE_EARLIER_ID = "probecall"
+"""The id of an earlier call: nine letters, which all templates accept."""
 PROBE_VALUE = "Probevalue"
 """A value that has to be in the output unchanged. A template that changes its case does not accept its format."""
 PROBE_KEY = "probekey"
@@ -37,7 +39,7 @@ _WORDS_BY_PLACEHOLDER = {
     "{system message}": (PROBE_SYSTEM, PROBE_LATE_SYSTEM),
     "{tool result}": (PROBE_RESULT, PROBE_LATE_RESULT),
     "{text}": (PROBE_TEXT, *PROBE_CAPTIONS),
-    "{call id}": (PROBE_ID,),
+    "{call id}": (PROBE_ID, PROBE_EARLIER_ID),
     "{value}": (PROBE_VALUE.lower(),),
     "{key}": (PROBE_KEY,),
     "{argument}": (PROBE_ARGUMENT,),

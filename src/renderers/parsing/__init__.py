@@ -1,1 +1,1 @@
-"""Parse the token ids of a completion to content, reasoning and tool calls."""
+"""Parse the token ids of a completion into content, reasoning and tool calls."""

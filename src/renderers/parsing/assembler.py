@@ -1,4 +1,4 @@
-"""Assemble events to a `ParsedResponse`."""
+"""Assemble events into a `ParsedResponse`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from renderers.core.completions import (
 # Attributes of enum classes are slow in Python 3.11.
 _MARKER, _REASONING = Region.MARKER, Region.REASONING
 _new = tuple.__new__
-"""Makes a named tuple in half the time that its own constructor takes."""
+"""Creates a named tuple in half the time of its constructor."""
 _REGIONS = {
     ReasoningDelta: Region.REASONING,
     ContentDelta: Region.CONTENT,

@@ -47,7 +47,7 @@ class ObjectEnd:
 
 
 class CallProgress:
-    """The name and the arguments of one call, from its pieces so far. Their sum does not depend on the pieces."""
+    """The name and the arguments of one call, from its pieces so far. The joined result is the same for any pieces."""
 
     __slots__ = ("_captured", "_decode", "_examined", "_format", "_head", "_mark", "_named", "arguments")
 

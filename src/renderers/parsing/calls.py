@@ -25,7 +25,7 @@ from renderers.parsing.tool_formats import Payload, TurnLayout
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _BESIDE_CALLS = SPACES + "[],;"
 _new = tuple.__new__
-"""Makes a named tuple in half the time that its own constructor takes."""
+"""Creates a named tuple in half the time of its constructor."""
 
 
 class CallReader:

@@ -22,7 +22,7 @@ MakeEvent = Callable[[str, int, int], ParseEvent]
 # Attributes of enum classes are slow in Python 3.11.
 _START, _REASONING = Region.START, Region.REASONING
 _new = tuple.__new__
-"""Makes a named tuple in half the time that its own constructor takes."""
+"""Creates a named tuple in half the time of its constructor."""
 
 
 class Field(NamedTuple):

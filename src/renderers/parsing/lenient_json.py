@@ -1,6 +1,6 @@
 """Parse JSON that a model wrote. Any text gives a value or a `JsonError`, in linear time.
 
-Accepted is everything that Python's `json` accepts, and raw control characters in strings, which models
+Accepts everything that Python's `json` accepts, and raw control characters in strings, which models
 write. Rejected are values that cannot be passed on: data nested too deep, integers that Python does not
 convert, and strings without a UTF-8 form.
 """

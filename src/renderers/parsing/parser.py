@@ -1,4 +1,4 @@
-"""`ResponseParser`: parse a completion in chunks. Parsing all of it at once is feeding it as one chunk."""
+"""`ResponseParser`: parse a completion in chunks. A whole completion is one chunk."""
 
 from __future__ import annotations
 

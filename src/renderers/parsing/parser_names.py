@@ -159,7 +159,7 @@ def check_name(option: str, name: str, known: Mapping[str, object], unread: froz
     if name in known:
         return
     if name in unread:
-        raise ValueError(f"{option} {name!r} is a parser of vLLM or SGLang with a format that is not read")
+        raise ValueError(f"{option} {name!r} exists in vLLM or SGLang, but its format is not supported here")
     close = difflib.get_close_matches(name, known, n=_CLOSE_NAMES)
     hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-    raise ValueError(f"there is no {option} {name!r}. {hint}The reference page 'Parser names' lists all names.")
+    raise ValueError(f"there is no {option} {name!r}. {hint}All names are in docs/reference/parser-names.md.")

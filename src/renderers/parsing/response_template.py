@@ -44,7 +44,9 @@ def write_response_template(grammar: Grammar) -> dict[str, Any]:
         write = _WRITERS.get(grammar.tools)
         if write is None or grammar.call is None:
             written = ", ".join(_WRITERS)
-            raise ValueError(f"calls as {grammar.tools} have no response_template. These formats have one: {written}.")
+            raise ValueError(
+                f"the tool-call format {grammar.tools!r} cannot be written as response_template. Supported: {written}."
+            )
         fields["tool_calls"] = {"repeats": True, **write(grammar.call)}
     return {
         "version": VERSION,
@@ -64,7 +66,7 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
     """
     version = record.get("version", VERSION)
     if version != VERSION:
-        raise ValueError(f"response_template has the version {version!r}, which is not read. Version {VERSION} is.")
+        raise ValueError(f"response_template version {version!r} is not supported. Use version {VERSION}.")
     fields = record.get("fields")
     if not isinstance(fields, Mapping) or not fields:
         raise ValueError("response_template has no fields")

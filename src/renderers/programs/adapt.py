@@ -91,7 +91,7 @@ class InputAdapter:
         return "reasoning_content" not in message or formats[role, "reasoning"]
 
     def adaptations(self) -> tuple[str, ...]:
-        """Return descriptions of the conversions after which the template writes other text than for the given form."""
+        """Describe each conversion of the input that changes the rendered text."""
         if self.writes_none:
             return ()
         written = [place for place, key in _PLACES_OF_NONE.items() if self._replaces_none(*key)]

@@ -32,7 +32,7 @@ class ProgramRun:
     find_written: Callable[[], Collection[tuple[int, Path]]] | None = None
     """Returns the fields with text in the output, as messages and paths. None if they are taken from the trace."""
     writes_all: Callable[..., bool] | None = None
-    """Returns True if something was written of every field of messages, False if this is not known. See `TemplateRun`.
+    """Returns True if every message field has text in the output, False if this is not known. See `TemplateRun`.
     None if there is no quick way to find out."""
 
     def written(self) -> Collection[tuple[int, Path]]:
@@ -72,7 +72,7 @@ class Program(Protocol):
         """
 
     def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return descriptions of the conversions after which the format writes other text than for the given form."""
+        """Describe each conversion of the input that changes the rendered text."""
 
     def mentions(self, name: str) -> bool:
         """Return True if the program may read an argument, or call a function, of this name."""
@@ -96,4 +96,4 @@ class Program(Protocol):
         """Return the arguments that can change the delimiters of a turn, and those that the program requires."""
 
     def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
-        """Return the time to probe the program with: `now` if it can change more than a text before all messages."""
+        """Return the time to probe the program with: `now` if it affects more than text before all messages."""

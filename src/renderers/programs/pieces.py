@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 def trace_pieces(pieces: Sequence[Piece]) -> Trace:
-    """Join pieces to a trace. An empty piece of a field becomes an empty span.
+    """Join pieces into a trace. An empty piece of a field becomes an empty span.
 
     >>> trace_pieces([Piece("<", 0), Piece("Hi", 0, ("content",)), Piece(">", 0), Piece("<", 0)]).spans[1:]
     (Span(start=1, end=3, message=0, path=('content',)), Span(start=3, end=5, message=0, path=()))
@@ -90,5 +90,5 @@ def _end_of_field(pieces: Sequence[Piece], messages: Sequence[JsonObject], conti
         if piece.message == last and piece.path and piece.path[0] in names
     ]
     if not ends:
-        raise MessageError(f"cannot be continued: the format does not write its {field}", message=last)
+        raise MessageError(f"cannot be continued: it has no {field}, or the format does not write it", message=last)
     return ends[-1]

@@ -120,7 +120,7 @@ def test_a_result_is_attributed_to_its_tool(result: Data) -> None:
 
 
 def test_a_result_of_an_unknown_tool_is_an_error() -> None:
-    with pytest.raises(MessageError, match="message 1: is the result of an unknown tool"):
+    with pytest.raises(MessageError, match="message 1: is a tool result without a matching call"):
         text_of([ASK, {"role": "tool", "content": "7"}])
 
 
@@ -218,9 +218,9 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list of 'browser' and 'python'"),
-        ({"builtin_tools": ["python"], "use_system_prompt": False}, "use_system_prompt=False leaves out"),
+        ({"builtin_tools": [["python"]]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["shell"]}, "builtin_tools must be a list that contains only 'browser' and 'python'"),
+        ({"builtin_tools": ["python"], "use_system_prompt": False}, "builtin_tools need the system message"),
         ({"model_identity": 5}, "model_identity must be a string, not an int"),
         ({"auto_drop_analysis": []}, "auto_drop_analysis must be a bool, not a list"),
     ],

@@ -102,7 +102,7 @@ def test_another_effort_is_an_error(effort: Any) -> None:
 @pytest.mark.parametrize("arguments", ["[1]", "{", 5, '{"x": NaN}'])
 def test_arguments_must_be_an_object(arguments: Any) -> None:
     call = {"function": {"name": "f", "arguments": arguments}}
-    with pytest.raises(MessageError, match="must be a dict or the JSON of an object"):
+    with pytest.raises(MessageError, match="must be a dict or the text of a JSON object"):
         text_of([USER, {"role": "assistant", "content": "", "tool_calls": [call]}])
 
 

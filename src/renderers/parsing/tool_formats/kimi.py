@@ -4,7 +4,8 @@
     <|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Rome"}<|tool_call_end|>
     <|tool_calls_section_end|>
 
-(All in one line.) Used by Kimi K2 and K2.5. The name is the part of the id between its first dot and its colon.
+(Line breaks are for readability only.) Used by Kimi K2 and K2.5. The name is the part of the id between its first dot
+and its colon.
 """
 
 from __future__ import annotations

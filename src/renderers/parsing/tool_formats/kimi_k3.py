@@ -6,8 +6,8 @@
     <|close|>call<|sep|>
     <|close|>tools<|sep|>
 
-(All in one line.) Used by Kimi K3. Strings have no quotes, other values are JSON. A call can have a tag `json` with all
-arguments in one object instead. Quotes and ampersands in attributes are escaped.
+(Line breaks are for readability only.) Used by Kimi K3. Strings have no quotes, other values are JSON. A call can
+have a tag `json` with all arguments in one object instead. Quotes and ampersands in attributes are escaped.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">
     <steptml:parameter name="city">Rome</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>
 
-(All in one line.) The type before the separator can be missing. Values have no quotes.
+(Line breaks are for readability only.) The type before the separator can be missing. Values have no quotes.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _argument_pieces(arguments: Any, owner: int, path: Path, tag: str) -> Iterat
 
 
 def read_arguments(arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of a call as an object. JSON text is parsed, also if it is the JSON of JSON text.
+    """Return the arguments of a call as an object. JSON text is parsed; JSON that was encoded twice is decoded twice.
 
     Anything else becomes the argument `arguments`.
 

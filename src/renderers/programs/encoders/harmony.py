@@ -153,7 +153,7 @@ class _Conversation(NamedTuple):
 
     def _write_result(self, index: int, tool_name: str | None) -> Iterator[Piece]:
         if tool_name is None:
-            fault = "is the result of an unknown tool: no call has its tool_call_id. Set its name"
+            fault = "is a tool result without a matching call. Set its name, or the tool_call_id of an earlier call"
             raise MessageError(fault, message=index)
         prefix, name, channel = self._address(tool_name)
         yield Piece(f"<|start|>{prefix}", index)

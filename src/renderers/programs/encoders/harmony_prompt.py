@@ -97,7 +97,7 @@ class HarmonyOptions(NamedTuple):
         if not isinstance(builtin, list | tuple) or any(name not in [*BUILTIN_TOOLS] for name in builtin):
             names = " and ".join(map(repr, BUILTIN_TOOLS))
             raise TemplateRefusalError(
-                f"builtin_tools must be a list of {names}, not {builtin!r}", format_name="Harmony"
+                f"builtin_tools must be a list that contains only {names}, not {builtin!r}", format_name="Harmony"
             )
         options = cls(
             _read_text(arguments, "model_identity", MODEL_IDENTITY),
@@ -110,7 +110,7 @@ class HarmonyOptions(NamedTuple):
         )
         if options.builtin_tools and not options.use_system_prompt:
             raise TemplateRefusalError(
-                "builtin_tools are declared in the system message, which use_system_prompt=False leaves out",
+                "builtin_tools need the system message. Remove use_system_prompt=False or builtin_tools",
                 format_name="Harmony",
             )
         return options
@@ -164,9 +164,8 @@ def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
     for number, tool in enumerate(tools):
         function = tool.get("function") or tool
         if "name" not in function:
-            fault = (
-                f"is of type {tool.get('type')!r}, and Harmony declares functions only: use builtin_tools for others"
-            )
+            kind = tool.get("type")
+            fault = f"has the type {kind!r}, but Harmony has only functions. Use builtin_tools for browser and python"
             raise MessageError(fault, path=("tools", number))
         path: Path = ("tools", number) if function is tool else ("tools", number, "function")
         pieces.append(Piece(write_description(function), -1, (*path, "description")))

@@ -10,8 +10,8 @@
     <|content_model_end_sampling|>
     <|message_tool|>{name}<|content_text|>{content}<|end_message|>
 
-(All in one line.) Each part of a content is a segment. The effort comes before the first message that is not a system
-message.
+(Line breaks are for readability only.) Each content part is a segment. The effort comes before the first message that
+is not a system message.
 
 This is the format of vLLM's encoder, which serves the model. The vendor's renderer, `tml-renderers`, writes the same
 with four exceptions: the effort 0 is `0` and not `0.0`, nested keys of arguments are not sorted, the name of a result
@@ -195,7 +195,7 @@ def _arguments_json(arguments: Any, index: int, path: Path) -> str:
             return _compact_json(value)
     except (ValueError, RecursionError):
         pass
-    raise MessageError("must be a dict or the JSON of an object", message=index, path=path)
+    raise MessageError("must be a dict or the text of a JSON object", message=index, path=path)
 
 
 def _tool_json(tools: Sequence[JsonObject]) -> str:

@@ -1,1 +1,1 @@
-"""Encoders of plain text: the Rust library, and a faster one for ASCII text."""
+"""Encode plain text with `tokenizers`, `fastokens`, or a lookup of ASCII words."""
