@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Callable, Sequence
@@ -752,6 +753,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
         ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
         ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        ('[TOOL_CALLS]a[ARGS] "P", "days": 2}<|stop|>', [("a", '"P", "days": 2}', INVALID)]),
         (
             '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
             [("a", {}, OK), ("b", {}, OK)],
@@ -948,6 +950,29 @@ def test_arguments_that_are_not_an_object_are_treated_alike(
 ) -> None:
     for marks in (True, False):
         assert read_calls(key, WITH_ARGUMENTS[key](value), None, marks=marks) == [("a", arguments, status)]
+
+
+WITH_NAME: dict[str, Callable[[str], str]] = {
+    "hermes": lambda name: hermes(json.dumps({"name": name, "arguments": {}})),
+    "glm": glm,
+    "kimi": lambda name: kimi(f"{name}<|tool_call_argument_begin|>{{}}"),
+    "mistral": lambda name: f"[TOOL_CALLS]{name}[ARGS]{{}}<|stop|>",
+    "deepseek_v31": lambda name: deepseek(f"{name}<｜tool▁sep｜>{{}}"),
+}
+"""A call without arguments of a tool."""
+
+
+@pytest.mark.parametrize("key", WITH_NAME)
+@pytest.mark.parametrize("name", ["get weather, please", "a\nb", 'search"', "search\\", "a<b", "I will now call it"])
+def test_a_text_that_is_not_a_name_is_malformed_unless_a_tool_has_it(key: str, name: str) -> None:
+    call = WITH_NAME[key](name)
+    assert read_calls(key, call, None) == [(name, {}, MALFORMED)]
+    assert read_calls(key, call, [{"name": name}]) == [(name, {}, OK)]
+
+
+def test_a_recipient_with_quotes_and_a_name_with_arguments_after_it_are_malformed() -> None:
+    assert read_calls("harmony", harmony(' to=functions.search"', "{}"), None) == [('search"', {}, MALFORMED)]
+    assert read_calls("glm", glm('search\n{"query": 1}\n'), None) == [('search\n{"query": 1}', {}, MALFORMED)]
 
 
 FENCED = ["harmony", "kimi", "mistral", "deepseek_v3", "deepseek_v31"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from renderers.parsing.tool_formats import Payload, TurnLayout
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _BESIDE_CALLS = SPACES + "[],;"
+_NOT_IN_NAMES = re.compile(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
+"""Whitespace, quotes, braces and parts of markers. A name with these is text that is not a name."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -130,6 +133,8 @@ class CallReader:
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        elif call.status is _OK and call.name and _NOT_IN_NAMES.search(call.name) and call.name not in self.schemas:
+            call.status = ToolCallParseStatus.MALFORMED_STRUCTURE
         return call
 
     def _read_several(self, payload: Payload) -> list[ParsedToolCall]:
