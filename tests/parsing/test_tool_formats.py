@@ -998,6 +998,20 @@ def test_a_call_outside_of_a_section_counts_if_its_marker_is_a_token() -> None:
     assert read_calls("kimi", call, None, marks=False) == []
 
 
+@pytest.mark.parametrize("marks", [True, False])
+def test_text_after_the_arguments_of_mistral_is_skipped_text(marks: bool) -> None:
+    reader = reader_of_bytes(grammar_of("mistral"), marks=marks)
+    first, second = '[TOOL_CALLS]a[ARGS]{"x": 1} I will wait.', '[TOOL_CALLS]b[ARGS]{"x": 2}\n<|stop|>'
+    response = read(reader, [reader.encode(first + second)]).response
+    assert [(call.name, call.arguments, call.status) for call in response.tool_calls] == [
+        ("a", {"x": 1}, OK),
+        ("b", {"x": 2}, OK),
+    ]
+    assert [(part.text, part.reason) for part in response.skipped] == [
+        (" I will wait.", "after the arguments of a call")
+    ]
+
+
 UNMARKED = "<function=search>\n<parameter=query>\nRome\n</parameter>\n</function>"
 
 
