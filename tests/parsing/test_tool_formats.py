@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Callable, Sequence
@@ -262,7 +263,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes("{'name': 'a'}"), [(None, None, INVALID)]),
         (hermes('{"arguments": {"x": 1}}'), [(None, {"x": 1}, MISSING)]),
         (hermes('{"name": "", "arguments": {}}'), [(None, {}, MISSING)]),
-        (hermes('{"name": null, "arguments": "x"}'), [(None, "x", MISSING)]),
+        (hermes('{"name": null, "arguments": "x"}'), [(None, '"x"', MISSING)]),
         (hermes('{"name": ["a"]}'), [(None, {}, MISSING)]),
         (hermes('["a", {}]'), [(None, None, MISSING)]),
         (hermes('"a"'), [(None, None, MISSING)]),
@@ -272,9 +273,9 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('{"name": "a", "parameters": [1], "arguments": false}'), [("a", "false", INVALID)]),
         (hermes(r'{ "x" : ["}\""] , "n\u0061me":"a","arguments" :[ 1,2 ] }'), [("a", "[ 1,2 ]", INVALID)]),
         (hermes('{"arguments": {"x": 1}, "name": "a", "arguments": [1], "arguments": [2]}'), [("a", "[2]", INVALID)]),
-        (hermes('{"name": "a", "arguments": ""}'), [("a", "", OK)]),
-        (hermes('{"name": "a", "arguments": null}'), [("a", None, OK)]),
-        (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", '{"x": 1}', OK)]),
+        (hermes('{"name": "a", "arguments": ""}'), [("a", {}, OK)]),
+        (hermes('{"name": "a", "arguments": null}'), [("a", {}, OK)]),
+        (hermes('{"name": "a", "arguments": "{\\"x\\": 1}"}'), [("a", {"x": 1}, OK)]),
         (hermes('{"name": "a", "name": "b", "arguments": {"x": 1, "x": 2}}'), [("b", {"x": 2}, OK)]),
         (hermes('{"name": "a", "arguments": {"x": "1\n2"}}'), [("a", {"x": "1\n2"}, OK)]),
         (hermes('{"name": "a"}') + " and " + hermes('{"name": "b"'), [("a", {}, OK), ("b", None, INVALID)]),
@@ -438,8 +439,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi(":0<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>{} {}"), [("a", "{} {}", INVALID)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>[1]"), [("a", "[1]", INVALID)]),
-        (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", None, OK)]),
-        (kimi('functions.a:0<|tool_call_argument_begin|>"{}"'), [("a", "{}", OK)]),
+        (kimi("functions.a:0<|tool_call_argument_begin|>null"), [("a", {}, OK)]),
+        (kimi('functions.a:0<|tool_call_argument_begin|>"{}"'), [("a", {}, OK)]),
         (kimi('functions.a:0<|tool_call_argument_begin|>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
         (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
@@ -530,7 +531,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (deepseek("function<｜tool▁sep｜>a\n{}"), [("a", {}, OK)]),
         (deepseek('<｜tool▁sep｜> a \n```json\n{"x": 1}```'), [("a", {"x": 1}, OK)]),
         (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1\n```'), [("a", '{"x": 1', INVALID)]),
-        (deepseek("function<｜tool▁sep｜>a\n```json\nnull\n```"), [("a", None, OK)]),
+        (deepseek("function<｜tool▁sep｜>a\n```json\nnull\n```"), [("a", {}, OK)]),
         (deepseek('function<｜tool▁sep｜>a\n```json\n{"x": 1, "x": 2}\n```'), [("a", {"x": 2}, OK)]),
         (deepseek("function<｜tool▁sep｜>a\njunk"), [("a", "junk", INVALID)]),
     ],
@@ -752,6 +753,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('[TOOL_CALLS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
         ('[TOOL_CALLS][ARGS]{"x": 1}<|stop|>', [(None, {"x": 1}, MISSING)]),
         ("[TOOL_CALLS]a[ARGS][1]<|stop|>", [("a", "[1]", INVALID)]),
+        ('[TOOL_CALLS]a[ARGS] "P", "days": 2}<|stop|>', [("a", '"P", "days": 2}', INVALID)]),
         (
             '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
             [("a", {}, OK), ("b", {}, OK)],
@@ -862,8 +864,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('{"name": "Bob", "age": 3}', []),
         ('{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
         ('{"name": "a", "parameters": {"x": 1}, "arguments": {"x": 2}}', [("a", {"x": 1}, OK)]),
-        ('{"name": "a", "parameters": null}', [("a", None, OK)]),
-        ('{"name": "a", "parameters": "{}"}', [("a", "{}", OK)]),
+        ('{"name": "a", "parameters": null}', [("a", {}, OK)]),
+        ('{"name": "a", "parameters": "{}"}', [("a", {}, OK)]),
         ('{"name": "a", "parameters": [1]}', [("a", "[1]", INVALID)]),
         (
             '{"name": "a", "parameters": 1}; {"name": "b", "arguments": [2]}',
@@ -889,8 +891,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (harmony(" to=functions.a", ""), [("a", {}, OK)]),
         (harmony(" to=functions.a", "junk"), [("a", "junk", INVALID)]),
         (harmony(" to=functions.a", " \n"), [("a", {}, OK)]),
-        (harmony(" to=functions.a", "null"), [("a", None, OK)]),
-        (harmony(" to=functions.a", '"{}"'), [("a", "{}", OK)]),
+        (harmony(" to=functions.a", "null"), [("a", {}, OK)]),
+        (harmony(" to=functions.a", '"{}"'), [("a", {}, OK)]),
         # Another message begins: the completion did not end within the call.
         (harmony(" to=functions.a", "{}").replace("<|call|>", "<|start|>assistant"), [("a", {}, OK)]),
         (harmony(" to=functions.a", '{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
@@ -929,9 +931,13 @@ WITH_ARGUMENTS: dict[str, Callable[[str], str]] = {
     ("value", "arguments", "status"),
     [
         ('{"x": 1}', {"x": 1}, OK),
-        ("null", None, OK),
-        (r'"{\"x\": \u0031}"', '{"x": 1}', OK),
-        ('""', "", OK),
+        ("null", {}, OK),
+        (r'"{\"x\": \u0031}"', {"x": 1}, OK),
+        ('""', {}, OK),
+        ('" "', {}, OK),
+        ('"Paris"', '"Paris"', INVALID),
+        (r'"[\"Paris\"]"', r'"[\"Paris\"]"', INVALID),
+        (r'"\"{}\""', r'"\"{}\""', INVALID),
         ('[1,  "é]"]', '[1,  "é]"]', INVALID),
         ("[]", "[]", INVALID),
         ("-1.50e+3", "-1.50e+3", INVALID),
@@ -946,6 +952,41 @@ def test_arguments_that_are_not_an_object_are_treated_alike(
         assert read_calls(key, WITH_ARGUMENTS[key](value), None, marks=marks) == [("a", arguments, status)]
 
 
+WITH_NAME: dict[str, Callable[[str], str]] = {
+    "hermes": lambda name: hermes(json.dumps({"name": name, "arguments": {}})),
+    "glm": glm,
+    "kimi": lambda name: kimi(f"{name}<|tool_call_argument_begin|>{{}}"),
+    "mistral": lambda name: f"[TOOL_CALLS]{name}[ARGS]{{}}<|stop|>",
+    "deepseek_v31": lambda name: deepseek(f"{name}<｜tool▁sep｜>{{}}"),
+}
+"""A call without arguments of a tool."""
+
+
+@pytest.mark.parametrize("key", WITH_NAME)
+@pytest.mark.parametrize("name", ["get weather, please", "a\nb", 'search"', "search\\", "a<b", "I will now call it"])
+def test_a_text_that_is_not_a_name_is_malformed_unless_a_tool_has_it(key: str, name: str) -> None:
+    call = WITH_NAME[key](name)
+    assert read_calls(key, call, None) == [(name, {}, MALFORMED)]
+    assert read_calls(key, call, [{"name": name}]) == [(name, {}, OK)]
+
+
+def test_a_recipient_with_quotes_and_a_name_with_arguments_after_it_are_malformed() -> None:
+    assert read_calls("harmony", harmony(' to=functions.search"', "{}"), None) == [('search"', {}, MALFORMED)]
+    assert read_calls("glm", glm('search\n{"query": 1}\n'), None) == [('search\n{"query": 1}', {}, MALFORMED)]
+
+
+FENCED = ["harmony", "kimi", "mistral", "deepseek_v3", "deepseek_v31"]
+"""Formats with the arguments as a text of their own."""
+
+
+@pytest.mark.parametrize("key", FENCED)
+@pytest.mark.parametrize("fences", ["```json\n{}\n```", "```{}```", " ```json {} ``` "])
+def test_arguments_can_be_between_code_fences(key: str, fences: str) -> None:
+    call = WITH_ARGUMENTS[key](fences.replace("{}", '{"x": 1}'))
+    for marks in (True, False):
+        assert read_calls(key, call, None, marks=marks) == [("a", {"x": 1}, OK)]
+
+
 def test_a_name_is_unknown_only_if_there_are_tools() -> None:
     call = glm("unheard_of")
     assert read_calls("glm", call, None) == read_calls("glm", call, []) == [("unheard_of", {}, OK)]
@@ -955,6 +996,20 @@ def test_a_call_outside_of_a_section_counts_if_its_marker_is_a_token() -> None:
     call = kimi("functions.a:0<|tool_call_argument_begin|>{}")[len("<|tool_calls_section_begin|>") :]
     assert read_calls("kimi", call, None, marks=True) == [("a", {}, OK)]
     assert read_calls("kimi", call, None, marks=False) == []
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_text_after_the_arguments_of_mistral_is_skipped_text(marks: bool) -> None:
+    reader = reader_of_bytes(grammar_of("mistral"), marks=marks)
+    first, second = '[TOOL_CALLS]a[ARGS]{"x": 1} I will wait.', '[TOOL_CALLS]b[ARGS]{"x": 2}\n<|stop|>'
+    response = read(reader, [reader.encode(first + second)]).response
+    assert [(call.name, call.arguments, call.status) for call in response.tool_calls] == [
+        ("a", {"x": 1}, OK),
+        ("b", {"x": 2}, OK),
+    ]
+    assert [(part.text, part.reason) for part in response.skipped] == [
+        (" I will wait.", "after the arguments of a call")
+    ]
 
 
 UNMARKED = "<function=search>\n<parameter=query>\nRome\n</parameter>\n</function>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from renderers.core.completions import (
     CalledTool,
     ParsedToolCall,
     Region,
+    SkippedTextEvent,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallParseStatus,
@@ -18,12 +20,15 @@ from renderers.parsing.call_progress import CallProgress
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
+from renderers.parsing.lenient_json import JsonError, read_json_prefix
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload, TurnLayout
 
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _BESIDE_CALLS = SPACES + "[],;"
+_NOT_IN_NAMES = re.compile(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
+"""Whitespace, quotes, braces and parts of markers. A name with these is text that is not a name."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -120,6 +125,23 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
+        if call.status is _OK and tool_format.call and not tool_format.call[1]:
+            self._emit_text_after_arguments(payload)
+
+    def _emit_text_after_arguments(self, payload: Payload) -> None:
+        """Emit the text after the arguments of a call without a closing marker. Its tokens belong to the call."""
+        tool_format = self._compiled.tool_format
+        start = tool_format.read_head(payload).arguments_start if tool_format else None
+        if start is None:
+            return
+        try:
+            _, end = read_json_prefix(payload.byte_text, start)
+        except JsonError:
+            return
+        text = payload.decode(payload.byte_text[end:])
+        if text.strip():
+            token = self._emitter.events[-1].end
+            self._emitter.events.append(SkippedTextEvent(text, "after the arguments of a call", token, token))
 
     def _read(self, payload: Payload) -> ParsedToolCall:
         tool_format = self._compiled.tool_format
@@ -130,6 +152,8 @@ class CallReader:
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
+        elif call.status is _OK and call.name and _NOT_IN_NAMES.search(call.name) and call.name not in self.schemas:
+            call.status = ToolCallParseStatus.MALFORMED_STRUCTURE
         return call
 
     def _read_several(self, payload: Payload) -> list[ParsedToolCall]:

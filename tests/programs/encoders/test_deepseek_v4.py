@@ -168,6 +168,10 @@ def test_input_without_a_place_is_refused() -> None:
         write([{"role": "critic", "content": "x"}])
     with pytest.raises(MessageError, match=r"message 0: task must be one of action, .*, not 'x'"):
         write([{**ASK, "task": "x"}])
+    with pytest.raises(MessageError, match=r"message 0: task must be one of action, .*, not \['x'\]"):
+        write([{**ASK, "task": ["x"]}])
+    with pytest.raises(TemplateRefusalError, match=r"reasoning_effort must be one of .*, not \['high'\]"):
+        write([ASK], reasoning_effort=["high"])
     with pytest.raises(MessageError, match="must not be empty in a developer message"):
         write([{"role": "developer", "content": ""}])
     with pytest.raises(MessageError, match="a part of type 'image'"):

@@ -221,9 +221,7 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
 
 def read_json_call(payload: Payload) -> ParsedToolCall:
     """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
-    text = payload.text()
-    fenced = _FENCED.fullmatch(text)
-    text = fenced[1] if fenced else text
+    text = without_fences(payload.text())
     try:
         return call_of(read_json(text), text)
     except JsonError:
@@ -252,20 +250,42 @@ def named_call(
     return ParsedToolCall("", name, arguments, None, status, call_id)
 
 
-def read_arguments(text: str) -> tuple[dict[str, Any] | str | None, ToolCallParseStatus]:
-    """Parse arguments that are one JSON value. Blank text is an empty object.
+def read_arguments(text: str) -> tuple[dict[str, Any] | str, ToolCallParseStatus]:
+    """Parse arguments that are one JSON object, which can be between code fences or in a JSON string.
 
-    The value should be an object. A string or null is returned as it is. For any other value, and
-    for text that is not JSON, the text is returned.
+    Null, and a blank text or string, is an empty object. For any other value, and for text that is not JSON, the text
+    is returned.
     """
     text = text.strip()
-    if not text:
+    try:
+        value = _value_of(without_fences(text))
+        if isinstance(value, str):
+            value = _value_of(value)
+    except JsonError:
+        return text, INVALID
+    if value is None:
         return {}, OK
+    return (value, OK) if isinstance(value, dict) else (text, INVALID)
+
+
+def _value_of(text: str) -> Any:
+    """Return the value of a JSON text. None if the text is blank."""
+    return read_json(text) if text.strip() else None
+
+
+def read_string(text: str) -> str | None:
+    """Parse a JSON string. None if the text is anything else."""
     try:
         value = read_json(text)
     except JsonError:
-        return text, INVALID
-    return (value, OK) if value is None or isinstance(value, dict | str) else (text, INVALID)
+        return None
+    return value if isinstance(value, str) else None
+
+
+def without_fences(text: str) -> str:
+    """Return the text between code fences, or else all of the text."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1] if fenced else text
 
 
 _FENCED = re.compile(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
@@ -282,10 +302,10 @@ def read_json_head(payload: Payload) -> CallHead:
     match = _HEAD.match(byte_text)
     if match is None:
         return CallHead()
-    name, status = read_arguments(payload.decode(match[1]))
+    name = name_of({"name": read_string(payload.decode(match[1]))})
     arguments = _ARGUMENTS.match(byte_text, match.end())
     start = arguments.end() if arguments else None
-    return CallHead(name_of({"name": name}) if status is OK else None, match.end(1), start)
+    return CallHead(name, match.end(1), start)
 
 
 def call_of_values(

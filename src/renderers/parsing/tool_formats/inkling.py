@@ -20,9 +20,8 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     TurnLayout,
     call_of,
-    name_of,
     named_call,
-    read_arguments,
+    read_string,
 )
 
 START, END, STOP = "<|message_model|>", "<|end_message|>", "<|content_model_end_sampling|>"
@@ -46,9 +45,9 @@ def _read(payload: Payload) -> ParsedToolCall:
         value = read_json(body.strip())
     except JsonError:
         head = _NAME.match(body)
-        written, _ = read_arguments(head[1]) if head else (None, INVALID)
+        written = read_string(head[1]) if head else None
         arguments = body[head.end() :].strip() if head and head[0].endswith(":") else ""
-        return named_call(name_of({"name": written}) or name, arguments or None, INVALID)
+        return named_call(written or name, arguments or None, INVALID)
     if isinstance(value, dict) and "name" not in value and name:
         value = {"name": name, **value}
     return call_of(value, body, arguments=_ARGUMENTS)
@@ -59,8 +58,8 @@ def _read_head(payload: Payload) -> CallHead:
     match = _NAME.match(payload.byte_text, start) if header is not None else None
     if match is None:
         return CallHead()
-    name, _ = read_arguments(payload.decode(match[1]))
-    return CallHead(name_of({"name": name}), match.end(1), match.end() if match[0].endswith(":") else None)
+    name = read_string(payload.decode(match[1]))
+    return CallHead(name or None, match.end(1), match.end() if match[0].endswith(":") else None)
 
 
 INKLING = ToolFormat(

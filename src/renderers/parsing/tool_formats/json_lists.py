@@ -23,7 +23,6 @@ import re
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.tool_formats.base import (
-    INVALID,
     MISSING_NAME,
     OK,
     CallHead,
@@ -38,6 +37,7 @@ from renderers.parsing.tool_formats.base import (
     read_arguments,
     read_json_call,
     read_json_head,
+    read_string,
 )
 
 _KEYED_HEAD = re.compile(r'\s*\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
@@ -62,8 +62,8 @@ def _read_keyed(payload: Payload) -> ParsedToolCall:
 
 def _read_keyed_head(payload: Payload) -> CallHead:
     match = _KEYED_HEAD.match(payload.byte_text)
-    name, status = read_arguments(payload.decode(match[1])) if match else (None, INVALID)
-    return CallHead(name, match.end(), match.end()) if match and status is OK and isinstance(name, str) else CallHead()
+    name = read_string(payload.decode(match[1])) if match else None
+    return CallHead(name, match.end(), match.end()) if match and name is not None else CallHead()
 
 
 def _find_bare(payload: Payload) -> FoundCalls | None:

@@ -64,7 +64,7 @@ def _read(payload: Payload) -> ParsedToolCall:
         # An object of such a list.
         return call_of(value, text[:end])
     # Models go on with text after the arguments.
-    arguments, status = (value, OK) if isinstance(value, dict) else read_arguments(text[:end])
+    arguments, status = (value, OK) if isinstance(value, dict) else read_arguments(text)
     return named_call(name, arguments, status, call_id or None)
 
 

@@ -159,7 +159,7 @@ class DeepSeekV4Program(PieceProgram):
         effort, efforts = arguments.get("reasoning_effort"), _EFFORTS_V41 if self.has_system_token else _EFFORTS
         if effort is None:
             effort = "high" if self.has_system_token else "low"
-        if isinstance(effort, bool) or effort not in efforts:
+        if not isinstance(effort, str | int) or isinstance(effort, bool) or effort not in efforts:
             names = ", ".join(repr(name) for name in efforts if isinstance(name, str))
             numbers = " or a number from 1 to 100" if self.has_system_token else ""
             raise TemplateRefusalError(
@@ -192,7 +192,7 @@ def _merge_turns(messages: Sequence[JsonObject], name: str) -> list[_Turn]:
         role, task = message["role"], message.get("task")
         if role not in _ROLES:
             raise unknown_role(role, index=index, roles=_ROLES, name=name)
-        if task is not None and task not in _TASKS:
+        if task is not None and (not isinstance(task, str) or task not in _TASKS):
             names = ", ".join(_TASKS)
             raise MessageError(f"must be one of {names}, not {task!r}", message=index, path=("task",))
         joins = turns and turns[-1].role == "user" and (role == "tool" or (role == "user" and turns[-1].task is None))
