@@ -69,7 +69,8 @@ def test_a_parsed_completion_can_be_rendered_and_loses_no_content_and_no_call(ke
         if "think>" in parsed.content:
             # The template takes markers in the content for reasoning.
             continue
-        assert squeezed(parsed.content) in rendered
+        # The template of Llama drops text beside calls.
+        assert squeezed(parsed.content) in rendered or (key == "llama" and parsed.tool_calls)
         for call in parsed.tool_calls:
             assert squeezed(call.name or call.raw) in rendered
             is_whole = call.status in (ToolCallParseStatus.OK, ToolCallParseStatus.UNKNOWN_TOOL)

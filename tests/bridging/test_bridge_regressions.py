@@ -407,7 +407,10 @@ def test_the_end_of_a_prompt_shows_that_results_precede_the_turn(name: str, is_r
     # These templates write a marker before the first results only, and that of V3 a marker after the last ones only.
     renderer = create_renderer(load_tokenizer(name), thinking_retention="all")
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {"x": "1"}}}
-    cycle = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "R"}]
+    cycle: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "R"},
+    ]
     ids = renderer.render_ids([*ASK, *cycle], add_generation_prompt=True)
     turn = renderer.render_ids([*ASK, *cycle, cycle[0]])[len(ids) :]
     bridged = renderer.bridge(ids, turn, cycle[1:])

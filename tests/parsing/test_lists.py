@@ -20,6 +20,7 @@ LLAMA = '{"name": "get", "parameters": {"city": "Rome"}}'
 
 
 BROKEN = ToolCallParseStatus.INVALID_JSON
+MALFORMED = ToolCallParseStatus.MALFORMED_STRUCTURE
 
 
 CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
@@ -31,8 +32,8 @@ CUT_OFF = ToolCallParseStatus.UNCLOSED_BLOCK
         (f"{LLAMA}<|eot_id|>", [("get", OK)]),
         (f"{LLAMA}\n{LLAMA}; {LLAMA}<|eot_id|>", [("get", OK)] * 3),
         (LLAMA[:-5], [("get", CUT_OFF)]),
-        (f"{LLAMA[:-1]}<|eot_id|>", [("get", BROKEN)]),
-        (f"<|python_tag|>{LLAMA[:-1]}<|eom_id|>", [("get", BROKEN)]),
+        (f"{LLAMA[:-1]}<|eot_id|>", [("get", MALFORMED)]),
+        (f"<|python_tag|>{LLAMA[:-1]}<|eom_id|>", [("get", MALFORMED)]),
         (f"{LLAMA}; {LLAMA[:-5]}", [("get", OK), ("get", CUT_OFF)]),
         ('{"name": "größe"}<|eot_id|>', [("größe", OK)]),
         ('{"name": "gr\\u00f6\\u00dfe"', [("größe", CUT_OFF)]),

@@ -248,7 +248,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('<tool_call>{"name": "a"}<|stop|>{"name": "b"}</tool_call>', [("a", {}, OK)]),
         (hermes(""), [(None, None, INVALID)]),
         (hermes("get the weather"), [(None, None, INVALID)]),
-        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", {"x": 1}, INVALID)]),
+        (hermes('{"name": "a", "arguments": {"x": 1}'), [("a", {"x": 1}, MALFORMED)]),
         (hermes('{"name": "a"}} '), [("a", None, INVALID)]),
         (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
         (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),

@@ -229,12 +229,17 @@ def read_json_call(payload: Payload) -> ParsedToolCall:
 
 
 def broken_call(payload: Payload, head: CallHead) -> ParsedToolCall:
-    """Return a call that is not JSON, with its name, and with its arguments if they are a complete object."""
+    """Return a call that is not JSON, with its name, and with its arguments if they are a complete object.
+
+    Then the structure around the arguments is broken, and not their JSON.
+    """
     arguments = None
     if head.arguments_start is not None:
         with contextlib.suppress(JsonError):
             arguments, _ = read_json_prefix(payload.text_from(head.arguments_start), 0)
-    return ParsedToolCall("", head.name, arguments if isinstance(arguments, dict) else None, status=INVALID)
+    if not isinstance(arguments, dict):
+        return failed_call(INVALID, head.name)
+    return ParsedToolCall("", head.name, arguments, status=MALFORMED)
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:
