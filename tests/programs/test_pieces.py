@@ -46,7 +46,7 @@ def test_a_run_ends_after_the_field_to_continue(field: bool | str, text: str) ->
 @pytest.mark.parametrize(
     ("field", "prompt", "fault"),
     [
-        ("refusal", False, "cannot be continued: the format does not write its refusal"),
+        ("refusal", False, "cannot be continued: it has no refusal, or the format does not write it"),
         (True, True, "exclude each other"),
         (1, False, "must be a bool or the name of a field, not an int"),
     ],

@@ -32,5 +32,5 @@ def test_arguments_are_owned_by_the_caller() -> None:
 
 
 def test_a_tool_that_is_no_function_is_an_error() -> None:
-    with pytest.raises(MessageError, match="is of type 'web_search', and Harmony declares functions only"):
+    with pytest.raises(MessageError, match="has the type 'web_search', but Harmony has only functions"):
         tool_pieces([{"type": "web_search"}])
