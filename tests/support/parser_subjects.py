@@ -24,7 +24,7 @@ _CHATML = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The model whose parser reads a format: one of the hub, a template of the corpus, or the names of parsers."""
+    """The source of the parser of a format: a model of the hub, a template of the corpus, or names of parsers."""
 
     model: str = ""
     """A model of the hub. Without one, every byte is a token, and so is every special token."""
