@@ -24,7 +24,7 @@ LAYERS = (
         "settings config_reader switches batching retention default_date resolution renderer family_renderers factory "
         "configs"
     ),
-    "training pool",
+    "training pool client",
     "cli compat base __main__",
 )
 """The top-level modules and packages, from the bottom up. A module may import those of its own layer and below."""
@@ -42,6 +42,7 @@ ALLOWED = {
     "bridging": "programs probing rendering tokenizer",
     "families": "",
     "training": "",
+    "client": "",
     "pool": "configs factory renderer tokenizer",
     "cli": "families parsing tokenizer",
 }
