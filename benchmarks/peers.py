@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 from renderers.core.native import COMPILED
+from tests.support.environments import create_environment, install
 from tests.support.models import CACHE
 
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
@@ -75,28 +73,14 @@ def find_python(peer: Peer) -> str | None:
     stamp = home / "requirements.txt"
     if not stamp.is_file() or stamp.read_text().splitlines() != requirements:
         try:
-            _make_environment(home, peer)
+            links = ["--find-links", peer.wheels] if peer.wheels else []
+            install(create_environment(home), requirements, options=links)
         except subprocess.CalledProcessError as error:
             reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
             print(f"Skipped: {peer.label}, as its environment cannot be created: {reason}\n")
             return None
         stamp.write_text("\n".join(requirements) + "\n")
     return str(home / "bin" / "python")
-
-
-def _make_environment(home: Path, peer: Peer) -> None:
-    """Create a virtual environment with a peer."""
-    shutil.rmtree(home, ignore_errors=True)
-    python = str(home / "bin" / "python")
-    if shutil.which("uv"):
-        make = ["uv", "venv", "--quiet", "--python", sys.executable, str(home)]
-        install = ["uv", "pip", "install", "--quiet", "--python", python]
-    else:
-        make = [sys.executable, "-m", "venv", str(home)]
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    links = ["--find-links", peer.wheels] if peer.wheels else []
-    for command in (make, [*install, *links, peer.requirement, *peer.beside]):
-        subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def child_environment(**settings: str) -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""Create virtual environments for packages that cannot be installed beside ours, such as engines and old releases."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["create_environment", "install", "uninstall"]
+
+
+def create_environment(home: Path) -> str:
+    """Create a virtual environment, in place of an earlier one, and return its interpreter."""
+    shutil.rmtree(home, ignore_errors=True)
+    if shutil.which("uv"):
+        _run(["uv", "venv", "--quiet", "--python", sys.executable, str(home)])
+    else:
+        _run([sys.executable, "-m", "venv", str(home)])
+    return str(home / "bin" / "python")
+
+
+def install(python: str, requirements: Sequence[str], *, options: Sequence[str] = ()) -> None:
+    """Install packages into the environment of an interpreter, with options that pip and uv share."""
+    _run([*_pip(python, "install"), *options, *requirements])
+
+
+def uninstall(python: str, package: str) -> None:
+    """Remove a package, if it is there, from the environment of an interpreter."""
+    _run([*_pip(python, "uninstall"), *(() if shutil.which("uv") else ("--yes",)), package])
+
+
+def _pip(python: str, command: str) -> list[str]:
+    if shutil.which("uv"):
+        return ["uv", "pip", command, "--quiet", "--python", python]
+    return [python, "-m", "pip", command, "--quiet", "--disable-pip-version-check"]
+
+
+def _run(command: Sequence[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
