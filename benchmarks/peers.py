@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from renderers.core.native import COMPILED
-from tests.support.environments import create_environment, install
+from tests.support.environments import CPU_TORCH_WHEELS, create_environment, install
 from tests.support.models import CACHE
 
 SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
@@ -40,9 +40,8 @@ OLD_RELEASE = Peer(
 )
 TML = Peer(
     requirement="tml-renderers==0.2.1",
-    # For Linux the index has only the GPU build of torch, of several gigabytes.
     beside=("numpy", "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
-    wheels="https://download.pytorch.org/whl/cpu/torch/",
+    wheels=CPU_TORCH_WHEELS,
 )
 
 TOKENIZERS = f"tokenizers {version('tokenizers')}"

@@ -5,10 +5,27 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["create_environment", "install", "uninstall"]
+__all__ = ["CPU_TORCH_WHEELS", "create_environment", "find_environment", "install", "uninstall"]
+
+CPU_TORCH_WHEELS = "https://download.pytorch.org/whl/cpu/torch/"
+"""A page with builds of torch for the CPU. For Linux, the index has only the GPU build, of several gigabytes."""
+
+
+def find_environment(home: Path, fill: Callable[[str], None]) -> str:
+    """Return the interpreter of a virtual environment.
+
+    If the environment is missing or incomplete, it is created, and `fill` is called with the interpreter to install
+    packages.
+    """
+    # Written last, so that an incomplete environment is created again.
+    stamp = home / "complete"
+    if not stamp.is_file():
+        fill(create_environment(home))
+        stamp.touch()
+    return _interpreter(home)
 
 
 def create_environment(home: Path) -> str:
@@ -18,7 +35,7 @@ def create_environment(home: Path) -> str:
         _run(["uv", "venv", "--quiet", "--python", sys.executable, str(home)])
     else:
         _run([sys.executable, "-m", "venv", str(home)])
-    return str(home / "bin" / "python")
+    return _interpreter(home)
 
 
 def install(python: str, requirements: Sequence[str], *, options: Sequence[str] = ()) -> None:
@@ -29,6 +46,10 @@ def install(python: str, requirements: Sequence[str], *, options: Sequence[str] 
 def uninstall(python: str, package: str) -> None:
     """Remove a package, if it is there, from the environment of an interpreter."""
     _run([*_pip(python, "uninstall"), *(() if shutil.which("uv") else ("--yes",)), package])
+
+
+def _interpreter(home: Path) -> str:
+    return str(home / "bin" / "python")
 
 
 def _pip(python: str, command: str) -> list[str]:

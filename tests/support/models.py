@@ -13,6 +13,7 @@ __all__ = [
     "CACHE",
     "HUB_AT_HAND",
     "KIMI_PATTERN",
+    "ROOT",
     "hub_models",
     "model_behind",
     "one_model_per_template",
