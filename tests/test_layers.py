@@ -42,7 +42,7 @@ ALLOWED = {
     "bridging": "programs probing rendering tokenizer",
     "families": "",
     "training": "",
-    "client": "",
+    "client": "renderer",
     "pool": "configs factory renderer tokenizer",
     "cli": "families parsing tokenizer",
 }

@@ -11,10 +11,16 @@ OSError
 LookupError
 └── UnknownFamilyError            there is no model family of that name
 RuntimeError
-└── RendererPoolError             a renderer of a pool cannot be created
+├── RendererPoolError             a renderer of a pool cannot be created
+└── EngineError                   a request to an inference engine failed
+    ├── EngineConnectionError     there is no connection, and nothing was sent
+    ├── EngineTimeoutError        the engine did not respond in time
+    ├── EngineDisconnectedError   the connection was lost after the request was sent
+    ├── EngineStatusError         the engine refused the request, or failed
+    └── EngineStreamError         a stream reported an error, or ended early
 ValueError
 ├── UnknownSwitchError            a template argument that nothing reads; also a TypeError
-├── MalformedGenerateResponseError an engine's response to a generate request cannot be read
+├── MalformedGenerateResponseError the response of an engine cannot be used; also an EngineError
 ├── UnencodableTextError          a text has no UTF-8 form
 ├── TokenIdError                  a number is not a token id
 ├── UnsupportedModelError         the chat template drops media that the model accepts
@@ -153,11 +159,75 @@ class LossWarning(UserWarning):
 
 
 class OverlongPromptError(Exception):
-    """A prompt is longer than the context of the model that it is for, so no request is sent."""
+    """A prompt is longer than the context of the model, so nothing was sampled.
+
+    `prompt_len` and `max_prompt_len` are numbers of tokens, or None if the engine refused the prompt without them.
+
+    >>> str(OverlongPromptError(prompt_len=9, max_prompt_len=8))
+    'Prompt length (9) exceeds maximum context length (8).'
+    """
+
+    def __init__(
+        self, message: str | None = None, *, prompt_len: int | None = None, max_prompt_len: int | None = None
+    ) -> None:
+        if message is None:
+            message = f"Prompt length ({prompt_len}) exceeds maximum context length ({max_prompt_len})."
+        super().__init__(message)
+        self.prompt_len = prompt_len
+        self.max_prompt_len = max_prompt_len
 
 
-class MalformedGenerateResponseError(ValueError):
-    """The response of an engine to a generate request lacks a field or has one of the wrong type."""
+class EngineError(RuntimeError):
+    """A request to an inference engine failed. `url` is the address of the request, or empty.
+
+    >>> str(EngineConnectionError("connection refused", url="http://localhost:8000/generate"))
+    'http://localhost:8000/generate: connection refused'
+    """
+
+    def __init__(self, message: str, *, url: str = "") -> None:
+        super().__init__(f"{url}: {message}" if url else message)
+        self.url = url
+
+
+class EngineConnectionError(EngineError):
+    """There is no connection to the engine. Nothing was sent, so the request can be sent again."""
+
+
+class EngineTimeoutError(EngineError):
+    """The engine did not respond in time. It may have sampled tokens."""
+
+
+class EngineDisconnectedError(EngineError):
+    """The connection was lost after the request was sent. The engine may have sampled tokens."""
+
+
+class EngineStatusError(EngineError):
+    """The engine responded with an HTTP status that is not a success. The text has the words of the server.
+
+    `status` is the status, and `reason` the server's message. `retry_after` are the seconds that the server asks to
+    wait, or None.
+
+    >>> error = EngineStatusError("The model `x` does not exist.", status=404)
+    >>> str(error), error.reason
+    ('HTTP status 404: The model `x` does not exist.', 'The model `x` does not exist.')
+    """
+
+    def __init__(self, reason: str, *, url: str = "", status: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(f"HTTP status {status}: {reason}", url=url)
+        self.reason = reason
+        self.status = status
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason,), {"args": self.args, **vars(self)}
+
+
+class EngineStreamError(EngineError):
+    """A stream reported an error, or ended before the completion did. The tokens so far are not a completion."""
+
+
+class MalformedGenerateResponseError(ValueError, EngineError):
+    """The response of an engine lacks a field, or has one that contradicts the sampled tokens. Names the field."""
 
 
 class RendererPoolError(RuntimeError):

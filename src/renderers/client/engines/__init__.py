@@ -1,0 +1,1 @@
+"""The wire formats of inference engines, one module each."""

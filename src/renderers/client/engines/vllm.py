@@ -1,0 +1,156 @@
+"""vLLM's token endpoint, `/inference/v1/generate`. Reads the logprobs of vLLM up to 0.31 and from 0.32 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renderers.client.compact_logprobs import read_compact_logprobs
+from renderers.client.completion import Completion
+from renderers.client.engines.base import CompletionReader, EngineRequest, SampleRequest
+from renderers.client.evidence import (
+    check_count,
+    read_entries,
+    read_finish_reason,
+    read_ids,
+    read_list,
+    read_object,
+    read_packed_logprobs,
+    read_sampling_mask,
+    read_weight_versions,
+)
+from renderers.client.response import parse_generate_response, read_choice
+from renderers.client.stream_events import check_finished, read_event
+from renderers.client.top_logprobs import EXTRA_CANDIDATES, check_sampled, read_candidates, select_top
+from renderers.core.jsontypes import JsonObject
+
+__all__ = ["VllmEngine"]
+
+_READ_FIELDS = frozenset(
+    "choices request_id usage prompt_token_ids index finish_reason stop_reason token_ids logprobs completion_logprobs "
+    "compact_logprobs routed_experts sampling_mask weight_versions".split()
+)
+
+
+class VllmEngine:
+    """Sample with vLLM's `/inference/v1/generate`. The server needs `--enable-scale-out` from vLLM 0.30 on."""
+
+    name = "vllm"
+
+    def build_request(self, request: SampleRequest) -> EngineRequest:
+        """Return the path and the body of a request."""
+        params = {"skip_special_tokens": False, **request.sampling_params, "logprobs": 1}
+        if request.top_logprobs:
+            params["logprobs"] = request.top_logprobs + EXTRA_CANDIDATES
+        if request.top_logprobs and not request.stream:
+            # Servers without this extension ignore it.
+            params["extra_args"] = {"prl_compact_logprobs": True, **(params.get("extra_args") or {})}
+        body: JsonObject = {"token_ids": request.prompt_ids, "sampling_params": params}
+        optional = {
+            "model": request.model,
+            "cache_salt": request.cache_salt,
+            "priority": request.priority,
+            "features": request.features,
+        }
+        body |= {name: value for name, value in optional.items() if value is not None}
+        if request.content_parts:
+            body |= {"content_parts": list(request.content_parts), "return_token_ids": True}
+        if request.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return EngineRequest("/inference/v1/generate", body)
+
+    def read_response(self, raw: bytes, request: SampleRequest) -> Completion:
+        """Return the completion of a response body.
+
+        Raises:
+            MalformedGenerateResponseError: A field is missing, or contradicts the sampled tokens.
+        """
+        return _read_completion(parse_generate_response(raw), request)
+
+    def open_stream(self, request: SampleRequest) -> CompletionReader:
+        """Return a reader for the events of the response to a request with `stream`."""
+        return _VllmReader(request)
+
+
+class _VllmReader:
+    """Joins the events of a stream, each with the tokens after those of the last one, to one response."""
+
+    def __init__(self, request: SampleRequest) -> None:
+        self._request = request
+        self._payload: JsonObject = {}
+        self._choice: JsonObject = {"token_ids": [], "logprobs": {"content": []}}
+
+    def feed(self, data: str) -> list[int]:
+        """Return the ids that an event adds."""
+        event = read_event(data)
+        choices = read_list(event.pop("choices", None), name="choices")
+        self._payload |= {name: value for name, value in event.items() if value is not None}
+        if not choices:
+            return []
+        choice = read_choice({"choices": choices})
+        joined = self._choice
+        ids = read_ids(choice.pop("token_ids", None) or [], name="choice.token_ids")
+        logprobs = choice.pop("logprobs", None)
+        if logprobs is not None:
+            content = read_object(logprobs, name="choice.logprobs").get("content") or []
+            joined["logprobs"]["content"] += read_list(content, name="choice.logprobs.content")
+        if isinstance(choice.get("sampling_mask"), list):
+            joined["sampling_mask"] = joined.get("sampling_mask", []) + choice.pop("sampling_mask")
+        joined["token_ids"] += ids
+        joined |= {name: value for name, value in choice.items() if value is not None}
+        return ids
+
+    def close(self) -> Completion:
+        """Return the completion of all events."""
+        check_finished(self._choice.get("finish_reason"), len(self._choice["token_ids"]))
+        return _read_completion({**self._payload, "choices": [self._choice]}, self._request)
+
+
+def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
+    choice = read_choice(payload)
+    ids = read_ids(choice.get("token_ids"), name="choice.token_ids")
+    mask = choice.get("sampling_mask")
+    masks = None if mask is None else read_sampling_mask(mask, ids, name="choice.sampling_mask")
+    logprobs, rows = _read_logprobs(choice, ids, with_top=request.top_logprobs > 0)
+    top = None
+    if rows is not None and request.top_logprobs:
+        check_sampled(rows, ids, logprobs, name="choice.logprobs")
+        top = select_top(rows, wanted=request.top_logprobs, masks=masks, name="choice.logprobs")
+    prompt_ids = payload.get("prompt_token_ids")
+    others = {**payload, **choice}
+    return Completion(
+        token_ids=ids,
+        logprobs=logprobs,
+        finish_reason=read_finish_reason(choice.get("finish_reason"), name="choice.finish_reason"),
+        stop_reason=choice.get("stop_reason"),
+        request_id=payload.get("request_id"),
+        prompt_ids=None if prompt_ids is None else read_ids(prompt_ids, name="prompt_token_ids"),
+        usage=payload.get("usage"),
+        weight_versions=read_weight_versions(
+            choice.get("weight_versions"), name="choice.weight_versions", count=len(ids)
+        ),
+        top_ids=top and top.ids,
+        top_logprobs=top and top.logprobs,
+        routed_experts=choice.get("routed_experts"),
+        sampling_mask=mask,
+        extras={name: value for name, value in others.items() if name not in _READ_FIELDS and value is not None},
+    )
+
+
+def _read_logprobs(
+    choice: JsonObject, ids: list[int], *, with_top: bool
+) -> tuple[list[float], list[dict[int, float]] | None]:
+    """Return the logprob of each token and, if they are requested, the candidates of each position."""
+    if choice.get("compact_logprobs") is not None:
+        return read_compact_logprobs(choice["compact_logprobs"], ids, name="choice.compact_logprobs")
+    if choice.get("completion_logprobs") is not None and not with_top:
+        packed = choice["completion_logprobs"]
+        return read_packed_logprobs(packed, ids, name="choice.completion_logprobs"), None
+    if choice.get("logprobs") is None and not ids:
+        return [], []
+    content: list[Any] = read_list(
+        read_object(choice.get("logprobs"), name="choice.logprobs").get("content"), name="choice.logprobs.content"
+    )
+    check_count(ids, content)
+    name = "choice.logprobs.content"
+    logprobs = read_entries(content, ids, name=name)
+    return logprobs, read_candidates(content, name=name) if with_top else None

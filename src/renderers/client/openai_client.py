@@ -1,0 +1,52 @@
+"""Send requests with an `AsyncOpenAI` client of the caller. Its errors and its retries are left as they are."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from renderers.client.completion import Completion
+from renderers.client.context_length import look_up_context_length
+from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.sampling import check_prompt
+
+__all__ = ["OpenAISampler"]
+
+
+class OpenAISampler:
+    """Sample with an `AsyncOpenAI` client, or with an object that has its `base_url`, `get` and `post`."""
+
+    def __init__(self, client: Any, engine: InferenceEngine) -> None:
+        self._client = client
+        self._engine = engine
+        self._base_url = str(client.base_url)
+
+    async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
+        """Return the completion of a request."""
+        path, body = self._engine.build_request(request)
+        # The base URL of a client ends in /v1, and the endpoints of engines start at the root.
+        url = self._base_url.rstrip("/").removesuffix("/v1") + path
+        options = {"options": {"headers": dict(headers)}} if headers else {}
+        response = await self._client.post(url, cast_to=_response_class(), body=body, **options)
+        completion = self._engine.read_response(response.content, request)
+        check_prompt(completion, request)
+        return completion
+
+    async def context_length(self, model: str | None) -> int | None:
+        """Return the context length of a model in tokens. None if it is unknown."""
+
+        async def get_models() -> Any:
+            return await self._client.get("/models", cast_to=dict[str, Any])
+
+        return await look_up_context_length(self._base_url, model, get_models)
+
+
+def _response_class() -> type[Any]:
+    """Return the class that makes the client return responses unparsed: of httpx, or of httpx2 for openai 3."""
+    try:
+        module = importlib.import_module("httpx")
+    except ImportError:
+        module = importlib.import_module("httpx2")
+    response: type[Any] = module.Response
+    return response

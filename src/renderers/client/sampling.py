@@ -1,0 +1,76 @@
+"""Build the request for one completion from sampling parameters, and check the prompt that an engine returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from renderers.client.completion import Completion
+from renderers.client.engines.base import SampleRequest
+from renderers.core.text import common_prefix_length
+from renderers.errors import MalformedGenerateResponseError
+
+__all__ = ["build_sample_request", "check_prompt"]
+
+
+def build_sample_request(
+    prompt_ids: list[int],
+    *,
+    model: str | None,
+    sampling_params: Mapping[str, Any] | None = None,
+    stop_token_ids: Iterable[int] = (),
+    cache_salt: str | None = None,
+    priority: int | None = None,
+    features: Mapping[str, Any] | None = None,
+    content_parts: Sequence[Mapping[str, Any]] = (),
+    stream: bool = False,
+) -> SampleRequest:
+    """Return a request. `stop_token_ids` are added before those of the sampling parameters.
+
+    Raises:
+        ValueError: More than one completion is requested, or a number of logprobs is negative.
+    """
+    params = dict(sampling_params or {})
+    if params.pop("n", None) not in (None, 1):
+        raise ValueError("sampling_params['n'] must be 1: a request samples one completion. Send a request for each.")
+    top_logprobs = params.pop("logprobs", None)
+    if top_logprobs is None or isinstance(top_logprobs, bool):
+        top_logprobs = 0
+    if type(top_logprobs) is not int or top_logprobs < 0:
+        raise ValueError(f"sampling_params['logprobs'] must be a number of tokens, not {top_logprobs!r}")
+    stops = list(dict.fromkeys((*stop_token_ids, *(params.pop("stop_token_ids", None) or ()))))
+    if stops:
+        params["stop_token_ids"] = stops
+    return SampleRequest(
+        prompt_ids=prompt_ids,
+        model=model,
+        sampling_params=params,
+        top_logprobs=top_logprobs,
+        cache_salt=cache_salt,
+        priority=priority,
+        features=features,
+        content_parts=content_parts,
+        stream=stream,
+    )
+
+
+def check_prompt(completion: Completion, request: SampleRequest) -> None:
+    """Check that the engine sampled after the ids that were sent, if it returns them. It may expand media.
+
+    Raises:
+        MalformedGenerateResponseError: The ids differ, or the expanded ids of media are missing.
+    """
+    returned = completion.prompt_ids
+    if request.content_parts:
+        for name, value in (
+            ("prompt_token_ids", returned),
+            ("mm_placeholders", completion.extras.get("mm_placeholders")),
+        ):
+            if value is None:
+                raise MalformedGenerateResponseError(f"the response must have {name}: the engine expands the media")
+    elif request.features is None and returned is not None and returned != request.prompt_ids:
+        index = common_prefix_length(returned, request.prompt_ids)
+        raise MalformedGenerateResponseError(
+            f"prompt_token_ids has {len(returned)} ids and differs from the {len(request.prompt_ids)} ids that were "
+            f"sent, from index {index} on: the engine changed the prompt"
+        )
