@@ -77,8 +77,6 @@ class Case(NamedTuple):
 FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "glm-4.5": {"history_rewritten": 2},
     "glm-4.6": {"history_rewritten": 2},
-    "kimi-k2": {"suffix_varies": 4},
-    "kimi-k2-thinking": {"suffix_varies": 4},
     "kimi-k3": {"no_stop_token": 104, "suffix_varies": 2},
     "deepseek-v3": {"history_rewritten": 4},
     "deepseek-r1-distill": {"history_rewritten": 4, "suffix_varies": 2},
@@ -91,8 +89,6 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "llamacpp__CohereForAI-c4ai-command-r7b-12-2024-tool_use": {"suffix_varies": 8},
     "llamacpp__GLM-4.6": {"history_rewritten": 2},
     "llamacpp__HuggingFaceTB-SmolLM3-3B": {"reasoning_open": 2, "history_rewritten": 2},
-    "llamacpp__Kimi-K2-Instruct": {"suffix_varies": 4},
-    "llamacpp__Kimi-K2-Thinking": {"suffix_varies": 4},
     "llamacpp__Kimi-K3": {"suffix_varies": 2},
     "llamacpp__LFM2.5-8B-A1B": {"reasoning_open": 2, "history_rewritten": 2},
     "llamacpp__Mistral-Small-3.2-24B-Instruct-2506": {"history_rewritten": 3},

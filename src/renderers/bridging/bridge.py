@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
+from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
 from renderers.bridging.prior import Prior, has_known_ids
 from renderers.bridging.proofs import (
@@ -264,22 +265,17 @@ class Extension:
         is_special = last in self.context.special_tokens
         return _Suffix(last if is_special else "", read_suffix(*written), is_special, evidence, written.followed)
 
-    def _proof(self, sample: Sample, context: BridgeContext) -> Proof:
-        key = "proof", self.may_lose, hash_text(repr(sample))
-        return context.remember(key, lambda: prove(context, sample, may_lose=self.may_lose))
+    def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
+        key = "proof", self.may_lose, calls, hash_text(repr(sample))
+        return context.remember(key, lambda: prove(context, sample, calls=calls, may_lose=self.may_lose))
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
-        proof = self._proof(sample, context)
-        chosen = choose_outcome(
-            proof,
-            has_token=self._has_token,
-            after_assistant=self._after_assistant,
-            ends_with=self._ends_with,
-            new=self.new,
-            retention=self.retention,
-            hint=self._hint,
-        )
+        chosen = self._choose_outcome(self._proof(sample, context))
+        if isinstance(chosen, BridgeRefusal) and chosen.reason is BridgeReason.SUFFIX_VARIES:
+            # The template may number calls across the conversation.
+            calls = self._count_earlier_calls()
+            chosen = self._choose_outcome(self._proof(sample, context, calls=calls)) if calls else chosen
         if isinstance(chosen, BridgeRefusal):
             return chosen
         outcome, evidence = chosen
@@ -296,6 +292,22 @@ class Extension:
             )
         except REJECTIONS as error:
             return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
+
+    def _choose_outcome(self, proof: Proof) -> tuple[Outcome, tuple[BridgeEvidence, ...]] | BridgeRefusal:
+        return choose_outcome(
+            proof,
+            has_token=self._has_token,
+            after_assistant=self._after_assistant,
+            ends_with=self._ends_with,
+            new=self.new,
+            retention=self.retention,
+            hint=self._hint,
+        )
+
+    def _count_earlier_calls(self) -> int | None:
+        """Return the number of calls in the prompt; None if it is not known."""
+        markers = self.context.learn(cycle_markers)
+        return markers and count_calls(self.prior.prompt, markers)
 
     def _hint(self) -> str:
         """Return a remedy for a history that would be rewritten, beside the common ones; empty if there is none."""

@@ -20,6 +20,8 @@ from renderers.bridging.sample_histories import (
     HistoryFeature,
     SampleHistory,
     Turn,
+    histories_with_calls,
+    history_with_open_call,
     long_histories,
     repeating_histories,
     sample_histories,
@@ -125,7 +127,8 @@ class _History(NamedTuple):
 
 def _common_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
     """Return the histories of all proofs that the template accepts, and its errors for the others."""
-    return _render_histories(context, (*sample_histories(), *long_histories(context.text_uses.counts)))
+    long = long_histories(context.text_uses.counts)
+    return _render_histories(context, (*sample_histories(), history_with_open_call(), *long))
 
 
 def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) -> tuple[list[_History], list[str]]:
@@ -144,14 +147,18 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
     return histories, errors
 
 
-def prove(context: BridgeContext, sample: Sample, *, may_lose: bool = False) -> Proof:
+def prove(context: BridgeContext, sample: Sample, *, calls: int | None = None, may_lose: bool = False) -> Proof:
     """Render a turn and new messages after each sample history.
 
-    With `may_lose`, it is no fault if the template writes nothing of a new message.
+    With `calls`, the histories contain this number of calls. With `may_lose`, it is no fault if the template writes
+    nothing of a new message.
     """
     outcomes, errors = [], []
     suffixes: dict[str, int] = {}
-    histories, history_errors = context.learn(_common_histories)
+    if calls is None:
+        histories, history_errors = context.learn(_common_histories)
+    else:
+        histories, history_errors = _render_histories(context, histories_with_calls(calls))
     substitutes = tuple(substitute_turns(sample.turn, sample.new))
     if context.text_uses.compares_messages:
         # A real history may repeat a message.

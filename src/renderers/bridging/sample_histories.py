@@ -15,6 +15,7 @@ from renderers.core.probe_words import (
     PROBE_EARLIER_REASONING,
     PROBE_FOLLOW_UP,
     PROBE_KEY,
+    PROBE_NUMBERED_ID,
     PROBE_PLAN,
     PROBE_QUESTION,
     PROBE_REASONING,
@@ -45,6 +46,7 @@ class HistoryFeature(enum.StrEnum):
     TOOLS = "an earlier tool cycle"
     RESULT = "a tool result"
     PLAN = "a tool result after a call with reasoning"
+    OPEN_CALL = "an earlier call without a result"
     OWN = "an assistant message just before"
 
 
@@ -74,7 +76,7 @@ def sample_histories() -> tuple[SampleHistory, ...]:
     call = chat_message("assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=PROBE_EARLIER_ID)])
     planned = {**call, **reasoning_fields(PROBE_PLAN)}
     result = {"role": "tool", "tool_call_id": PROBE_EARLIER_ID, "name": "f", "content": PROBE_RESULT}
-    led, turn, thought, tools, last, plan, own = HistoryFeature
+    led, turn, thought, tools, last, plan, _, own = HistoryFeature
     histories: dict[tuple[HistoryFeature, ...], tuple[JsonObject, ...]] = {
         (): (question,),
         (led,): (system, question),
@@ -92,6 +94,18 @@ def sample_histories() -> tuple[SampleHistory, ...]:
         SampleHistory(", ".join(sorted(features)) or "a question", frozenset(features), messages)
         for features, messages in histories.items()
     )
+
+
+@functools.cache
+def history_with_open_call() -> SampleHistory:
+    """Return a history with a call that has no result. A template may reject it."""
+    call = tool_call("f", _ARGUMENTS, call_id=PROBE_EARLIER_ID)
+    messages = (
+        chat_message("user", PROBE_QUESTION),
+        chat_message("assistant", "", tool_calls=[call]),
+        chat_message("user", PROBE_FOLLOW_UP),
+    )
+    return SampleHistory(HistoryFeature.OPEN_CALL, frozenset({HistoryFeature.OPEN_CALL}), messages)
 
 
 @functools.lru_cache(maxsize=64)
@@ -116,6 +130,50 @@ def _long_history(length: int) -> SampleHistory:
         messages.insert(0, chat_message("system", PROBE_SYSTEM))
         features.add(HistoryFeature.SYSTEM)
     return SampleHistory(f"{length} messages", frozenset(features), tuple(messages))
+
+
+@functools.lru_cache(maxsize=16)
+def histories_with_calls(count: int) -> tuple[SampleHistory, ...]:
+    """Return histories with a number of calls, each with its result. The calls are in one turn or in several.
+
+    >>> [history.name for history in histories_with_calls(1)][:2]
+    ['a tool result, 1 calls', 'a system message, a tool result, 1 calls']
+    """
+    question, follow_up = chat_message("user", PROBE_QUESTION), chat_message("user", PROBE_FOLLOW_UP)
+    system, answer = chat_message("system", PROBE_SYSTEM), chat_message("assistant", PROBE_EARLIER_CONTENT)
+    thoughtful = {**answer, **reasoning_fields(PROBE_EARLIER_REASONING)}
+    cycles = [*_cycles([1] * count)]
+    planned = [*_cycles([1] * count, **reasoning_fields(PROBE_PLAN))]
+    at_once, later = [*_cycles([count])], [*_cycles([1, count - 1] if count > 1 else [1])]
+    led, turn, thought, tools, last, plan, _, own = HistoryFeature
+    histories: list[tuple[tuple[HistoryFeature, ...], tuple[JsonObject, ...]]] = [
+        ((last,), (question, *cycles)),
+        ((led, last), (system, question, *cycles)),
+        ((last,), (question, *at_once)),
+        ((last,), (question, *later)),
+        ((last, plan), (question, *planned)),
+        ((turn, tools), (question, *cycles, answer, follow_up)),
+        ((turn, tools), (question, *at_once, answer, follow_up)),
+        ((led, turn, thought, tools), (system, question, *planned, thoughtful, follow_up)),
+        ((tools, own), (question, *cycles, answer)),
+    ]
+    return tuple(
+        SampleHistory(f"{', '.join(sorted(features))}, {count} calls", frozenset(features), messages)
+        for features, messages in histories
+    )
+
+
+def _cycles(calls_per_turn: Sequence[int], **fields: str) -> Iterator[JsonObject]:
+    """Yield turns with calls, each followed by the results."""
+    number = 0
+    for count in calls_per_turn:
+        ids = [f"{PROBE_NUMBERED_ID}{number + place:04}" for place in range(count)]
+        yield chat_message(
+            "assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=id_) for id_ in ids], **fields
+        )
+        for id_ in ids:
+            yield {"role": "tool", "tool_call_id": id_, "name": "f", "content": PROBE_RESULT}
+        number += count
 
 
 def repeating_histories(turn: JsonObject, new: Sequence[JsonObject]) -> Iterator[SampleHistory]:

@@ -21,6 +21,8 @@ PROBE_ID = "probeid"
 """Replaces the id of a call. Two digits follow it: some templates accept only ids of nine letters and digits."""
 PROBE_EARLIER_ID = "probecall"
 """The id of an earlier call: nine letters, which all templates accept."""
+PROBE_NUMBERED_ID = "pcall"
+"""The id of one of many earlier calls. Four digits follow it."""
 PROBE_VALUE = "Probevalue"
 """A value that has to be in the output unchanged. A template that changes its case does not accept its format."""
 PROBE_KEY = "probekey"
@@ -39,7 +41,7 @@ _WORDS_BY_PLACEHOLDER = {
     "{system message}": (PROBE_SYSTEM, PROBE_LATE_SYSTEM),
     "{tool result}": (PROBE_RESULT, PROBE_LATE_RESULT),
     "{text}": (PROBE_TEXT, *PROBE_CAPTIONS),
-    "{call id}": (PROBE_ID, PROBE_EARLIER_ID),
+    "{call id}": (PROBE_ID, PROBE_EARLIER_ID, PROBE_NUMBERED_ID),
     "{value}": (PROBE_VALUE.lower(),),
     "{key}": (PROBE_KEY,),
     "{argument}": (PROBE_ARGUMENT,),
