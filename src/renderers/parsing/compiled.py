@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 from renderers.core.bounded_table import BoundedTable
@@ -20,8 +21,48 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
 _TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
+_NO_REASONING = ReasoningFormat(markers=_NO_MARKERS)
 _KEPT_PREFILLS = 64
 _COMPILED: WeakValueDictionary[tuple[Grammar, int, tuple[int, ...]], CompiledGrammar] = WeakValueDictionary()
+
+
+class ScannerFields(NamedTuple):
+    """The fields of a turn with markers around its reasoning and its calls."""
+
+    reasoning: Field
+    content: Field
+    """Content without padding before it."""
+    first: Field
+    """Content at the beginning of a turn."""
+    answer: Field
+    """Content after reasoning."""
+    answer_after_empty: Field
+    """Content after empty reasoning."""
+    answer_start: Field
+    """The beginning of content after reasoning, before it is known to be content."""
+    in_response: Field
+    """Content after a marker that opens it."""
+    after_response: Field
+    """Content after the marker that closes content."""
+    after_calls: Field
+    """Text after calls."""
+
+    @classmethod
+    def of(cls, grammar: Grammar, *, reasoning: Field, content: Field, keeps_text: bool) -> ScannerFields:
+        """Return the fields of a grammar. `keeps_text` is True if text after calls is content."""
+        padding, left = grammar.reasoning or _NO_REASONING, grammar.content.left
+        trimmed = content._replace(left=SPACES)
+        return cls(
+            reasoning=reasoning,
+            content=content,
+            first=content._replace(lead=grammar.lead, left=left),
+            answer=content._replace(lead=padding.after, left=left),
+            answer_after_empty=content._replace(lead=padding.after_empty, left=left),
+            answer_start=content._replace(plain=None),
+            in_response=content._replace(lead=grammar.content.lead, left=left),
+            after_response=trimmed,
+            after_calls=trimmed if keeps_text else _TEXT_AFTER_CALLS,
+        )
 
 
 class CompiledGrammar:
@@ -30,108 +71,117 @@ class CompiledGrammar:
     def __init__(self, grammar: Grammar, marker_text: MarkerText) -> None:
         self.grammar = grammar
         self.marker_text = marker_text
-        self.tool_format = tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
-        self.layout = tool_format.layout if tool_format else TurnLayout.MARKERS
-        self.reasoning = grammar.reasoning or ReasoningFormat(markers=_NO_MARKERS)
-        mark, stops = marker_text.mark, marker_text.stops
+        self.tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+        self.layout = self.tool_format.layout if self.tool_format else TurnLayout.MARKERS
+        self.reasoning = grammar.reasoning or _NO_REASONING
+        self._compile_turn()
+        self._compile_calls()
+        self._compile_marker_sets()
+        self._compile_fields()
+        self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
+        """The beginnings of turns in the latest prompts, by their byte text."""
+        self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
+        """The beginning of a turn to assume if the prompt is not given."""
+
+    def _compile_turn(self) -> None:
+        """Compile the markers of a turn, except those of calls."""
+        grammar, mark = self.grammar, self.marker_text.mark
         self.header = mark(grammar.header)
         self.think, self.think_end = map(mark, self.reasoning.markers)
-        other_sections = tool_format.other_sections if tool_format else ()
-        sections = (grammar.section, *other_sections) if grammar.section else ()
-        self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
-        """The markers that open a section of calls, and the marker that closes each."""
-        self.section = mark(grammar.section[0]) if grammar.section else ""
-        self.call = mark(grammar.call[0]) if grammar.call else ""
         self.response, self.response_end = map(mark, grammar.response or _NO_MARKERS)
         self.turn_end = mark(grammar.end)
-        self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
-        self.openings = tuple(map(mark, tool_format.openings)) if tool_format else ()
+        self.openings = tuple(map(mark, self.tool_format.openings)) if self.tool_format else ()
         self.starts = tuple(filter(None, (self.header, self.think, self.think_end, self.response)))
         """The markers that a turn can begin with, except those of calls."""
         self.answer_starts = (*filter(None, [self.response]), *self.openings)
         """The texts that a turn can go on with after reasoning, except for the markers of calls."""
-        pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
+
+    def _compile_calls(self) -> None:
+        """Compile the markers of calls, of their sections, and within them."""
+        grammar, tool_format = self.grammar, self.tool_format
+        mark, stops = self.marker_text.mark, self.marker_text.stops
+        sections = (grammar.section, *(tool_format.other_sections if tool_format else ())) if grammar.section else ()
+        self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
+        """The markers that open a section of calls, and the marker that closes each."""
+        self.section_ends = frozenset(self.section_closers.values())
+        self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
-        self.call_closers = frozenset(closer for _, closer in pairs)
+        self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}
+        """The texts that a call without markers within content can begin with."""
         self.quote, self.quote_end = map(mark, (tool_format.quotes if tool_format else None) or _NO_MARKERS)
+        pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
+        self.call_closers = frozenset(closer for _, closer in pairs)
         openers = [opener for opener, _ in pairs]
         # A call outside of a section is a call only if its marker is a token or contains one.
-        alone = [opener for opener in openers if not self.section or MARKER_CHARACTERS.search(opener)]
+        alone = [opener for opener in openers if not grammar.section or MARKER_CHARACTERS.search(opener)]
         self.call_openers = frozenset({*self.section_closers, *alone}) - {""}
         """The markers that begin calls outside of a section."""
+        next_calls = openers if tool_format and tool_format.separates_calls else []
+        in_call = *stops, self._unknown_in_calls, self.quote, *self.section_ends
+        self.call_ends = {
+            opener: (closer, MarkerSet.of(*in_call, *([closer, *next_calls] if closer else openers)))
+            for opener, closer in (*pairs, *([(self.unmarked, unmarked_end)] if self.unmarked else ()))
+        }
+        """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
+
+    @property
+    def _unknown_in_calls(self) -> str:
+        # The text of a list is searched as a whole, whatever ids are in it.
+        return UNKNOWN if self.layout is TurnLayout.MARKERS else ""
+
+    def _compile_marker_sets(self) -> None:
+        """Compile the markers to search for in each state."""
+        grammar, marker_text, stops = self.grammar, self.marker_text, self.marker_text.stops
+        self.stop_markers = MarkerSet.of(*stops)
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
-        ends_reasoning = _rule(grammar.ends_reasoning, tool_format is not None and tool_format.ends_reasoning)
-        call_ends = self.call_openers if ends_reasoning else ()
+        call_ends = self.call_openers if self._rule("ends_reasoning") else ()
         self.open_reasoning_markers = MarkerSet.of(*self.reasoning_markers.markers, *call_ends)
         """Within reasoning that a call can end."""
         self.reasoning_end_markers = MarkerSet.of(*stops, self.think_end)
         """After a call within reasoning: these decide if the call ended the reasoning."""
         response_tokens = filter(marker_text.is_token, grammar.response or ())
         thinks_again = grammar.reasoning_anywhere and marker_text.is_token(self.reasoning.markers[0])
-        content_tokens = [self.turn_end, *map(mark, response_tokens), *([self.think] if thinks_again else ())]
-        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *content_tokens)
-        closers = {*self.content_markers.markers, self.response_end} - {self.turn_end}
-        self.response_markers = MarkerSet.of(*closers)
+        in_content = self.turn_end, *map(marker_text.mark, response_tokens), *([self.think] if thinks_again else ())
+        self.content_markers = MarkerSet.of(*stops, UNKNOWN, *self.call_openers, *in_content)
+        self.response_markers = MarkerSet.of(*{*self.content_markers.markers, self.response_end} - {self.turn_end})
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
-        within_text = tool_format.within_text if tool_format else ()
-        self.unmarked_openers = frozenset({self.unmarked, *within_text}) - {""}
-        """The texts that a call without markers within content can begin with."""
         self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, *self.unmarked_openers)
         """Within content in which a call without markers can begin."""
-        self.section_ends = frozenset(self.section_closers.values())
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
-        # The text of a list is searched as a whole, whatever ids are in it.
-        unknown = UNKNOWN if self.layout is TurnLayout.MARKERS else ""
-        next_calls = openers if tool_format and tool_format.separates_calls else []
-        in_call = *stops, unknown, self.quote, *self.section_ends
-        self.call_ends = {
-            opener: (closer, MarkerSet.of(*in_call, *([closer, *next_calls] if closer else openers)))
-            for opener, closer in (*pairs, *([(self.unmarked, unmarked_end)] if self.unmarked else ()))
-        }
-        """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
-        self.quoted_markers = MarkerSet.of(*stops, unknown, self.quote_end)
+        self.quoted_markers = MarkerSet.of(*stops, self._unknown_in_calls, self.quote_end)
         """Within quotes in a call."""
-        self.stop_markers = MarkerSet.of(*stops)
-        self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
-        """The beginnings of turns in the latest prompts, by their byte text."""
-        self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
-        """The beginning of a turn to assume if the prompt is not given."""
         inner = self.inner if self.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS) else ()
         in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
         self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, self.quote_end, *inner)
         """The markers that can end a call or the turn."""
-        texts, edges, left = marker_text.texts, self.reasoning.edges, grammar.content.left
+
+    def _compile_fields(self) -> None:
+        """Compile the fields of a turn, with the tokens that are plain text in each."""
+        grammar, texts, edges = self.grammar, self.marker_text.texts, self.reasoning.edges
         plain = PlainTokens(texts, markers=self.open_reasoning_markers, ends=(edges,))
-        self.reasoning_field = Field(
+        reasoning = Field(
             ReasoningDelta, Region.REASONING, lead=edges.lead, left=edges.left, ends=(edges,), plain=plain
         )
         ends = grammar.content, grammar.content_before_calls
         in_content = MarkerSet.of(*self.response_markers.markers, *self.unmarked_openers)
         plain = PlainTokens(texts, markers=in_content, ends=ends)
-        self.content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
-        """Content without padding before it."""
+        content = Field(ContentDelta, Region.CONTENT, ends=ends, plain=plain)
+        self.fields = ScannerFields.of(
+            grammar, reasoning=reasoning, content=content, keeps_text=self._rule("keeps_text")
+        )
         self.plain_in_calls = PlainTokens(texts, markers=self._ends)
         """The plain tokens of calls, and of all messages of a turn with several."""
-        self.first_content = self.content._replace(lead=grammar.lead, left=left)
-        self.answer = self.content._replace(lead=self.reasoning.after, left=left)
-        self.answer_after_empty = self.content._replace(lead=self.reasoning.after_empty, left=left)
-        self.answer_start = self.content._replace(plain=None)
-        """The beginning of content after reasoning, before it is known to be content."""
-        self.in_response = self.content._replace(lead=grammar.content.lead, left=left)
-        """Content after a marker that opens it."""
-        self.after_response = self.content._replace(left=SPACES)
-        keeps_text = _rule(grammar.keeps_text, tool_format is not None and tool_format.keeps_text)
-        self.after_calls = self.content._replace(left=SPACES) if keeps_text else _TEXT_AFTER_CALLS
+
+    def _rule(self, name: Literal["ends_reasoning", "keeps_text"]) -> bool:
+        """Return a rule of the grammar, or else that of its tool format."""
+        own: bool | None = getattr(self.grammar, name)
+        return bool(self.tool_format and getattr(self.tool_format, name)) if own is None else own
 
     def can_end_in(self, byte_text: str) -> bool:
         """Return True if a call or the turn may end within a text."""
         return self._ends.occurs_in(byte_text)
-
-
-def _rule(own: bool | None, default: bool) -> bool:
-    """Return the rule of a grammar, or else that of its tool format."""
-    return default if own is None else own
 
 
 def markers_within(grammar: Grammar) -> frozenset[str]:

@@ -80,7 +80,7 @@ class ListScanner(MarkerScanner):
         calls.end_section(closing_end, closed=closed)
         self.emitter.read_markers_to(closing_end)
         if marker or not closer:
-            self.begin_content(compiled.after_calls)
+            self.begin_content(compiled.fields.after_calls)
         return bool(marker)
 
     def _in_bare_calls(self, final: bool) -> bool:
@@ -98,7 +98,7 @@ class ListScanner(MarkerScanner):
         self._read_calls(found, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
         if found.broken and not stop:
             return False
-        self.begin_content(compiled.after_calls)
+        self.begin_content(compiled.fields.after_calls)
         return True
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
@@ -127,7 +127,7 @@ class ListScanner(MarkerScanner):
             return True
         self.emitter.emit_text_to(position, closed=compiled.grammar.content_before_calls)
         self._read_calls(found, end, cut_off=None)
-        self.begin_content(compiled.content)
+        self.begin_content(compiled.fields.content)
         return True
 
     def _is_tool(self, quoted: str) -> bool:

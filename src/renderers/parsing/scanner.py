@@ -165,7 +165,7 @@ class MarkerScanner(Scanner):
                     self.emitter.read_markers_to(position + len(marker))
                     if marker == compiled.think:
                         self.opened_reasoning = True
-                        self.begin(self._in_reasoning, compiled.reasoning_field)
+                        self.begin(self._in_reasoning, compiled.fields.reasoning)
                     elif marker == compiled.think_end:
                         # The prompt opened the reasoning, and it is empty.
                         self.opened_reasoning = True
@@ -174,7 +174,7 @@ class MarkerScanner(Scanner):
                         self._begin_response()
                     return True
             if byte_text.startswith(compiled.openings, position):
-                self.begin_bare_calls(compiled.first_content)
+                self.begin_bare_calls(compiled.fields.first)
                 return True
             if not final:
                 rest = byte_text[position:]
@@ -182,13 +182,12 @@ class MarkerScanner(Scanner):
                     return False
         if buffer.position == len(byte_text):
             return False
-        self.begin_content(compiled.first_content)
+        self.begin_content(compiled.fields.first)
         return True
 
     def in_answer_start(self, final: bool) -> bool:
         """Read whitespace after reasoning, and the marker that opens content or the beginning of bare calls."""
         buffer, compiled = self.buffer, self.compiled
-        field = compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty
         byte_text, position = buffer.byte_text, buffer.skip_spaces(MOST_TRIMMED)
         if position - buffer.position < MOST_TRIMMED:
             if compiled.response and byte_text.startswith(compiled.response, position):
@@ -196,13 +195,19 @@ class MarkerScanner(Scanner):
                 self._begin_response()
                 return True
             if byte_text.startswith(compiled.openings, position):
-                self.begin_bare_calls(field)
+                self.begin_bare_calls(self._answer)
                 return True
             rest = byte_text[position:]
             if not final and any(text.startswith(rest) for text in compiled.answer_starts):
                 return False
-        self.begin_content(field)
+        self.begin_content(self._answer)
         return True
+
+    @property
+    def _answer(self) -> Field:
+        """The field of content after reasoning."""
+        fields = self.compiled.fields
+        return fields.answer if self.emitter.has_reasoning else fields.answer_after_empty
 
     def begin_bare_calls(self, content: Field) -> None:
         """Begin calls without markers. If these turn out not to be calls, they are content of a field."""
@@ -231,7 +236,7 @@ class MarkerScanner(Scanner):
                 self._reasoning_closes = True
             else:
                 emitter.emit_text_to(position, closed=edges)
-                self.begin_content(compiled.content)
+                self.begin_content(compiled.fields.content)
         else:
             self.stop_at(marker, position)
         return True
@@ -257,7 +262,7 @@ class MarkerScanner(Scanner):
                     self._begin_response()
                 else:
                     self._in_response = False
-                    self.begin_content(compiled.after_response)
+                    self.begin_content(compiled.fields.after_response)
             else:
                 self.stop_at(marker, position, grammar.content)
             return True
@@ -283,7 +288,7 @@ class MarkerScanner(Scanner):
         elif marker in compiled.section_ends:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
-            self.begin_content(compiled.after_calls)
+            self.begin_content(compiled.fields.after_calls)
         else:
             calls.end_section(position, closed=False)
             self.stop_at(marker, position)
@@ -307,9 +312,9 @@ class MarkerScanner(Scanner):
             if calls.section:
                 self._begin_section()
             elif self.closing is compiled.call_ends.get(compiled.unmarked):
-                self.begin(self._after_unmarked_call, compiled.after_calls._replace(plain=None))
+                self.begin(self._after_unmarked_call, compiled.fields.after_calls._replace(plain=None))
             else:
-                self.begin_content(compiled.after_calls)
+                self.begin_content(compiled.fields.after_calls)
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             # The marker belongs to the section: it ends it, or begins another call.
@@ -320,7 +325,7 @@ class MarkerScanner(Scanner):
         else:
             # The next call or the stop token ends the call.
             calls.end(position)
-            self.begin_content(compiled.after_calls)
+            self.begin_content(compiled.fields.after_calls)
         return True
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
@@ -348,12 +353,12 @@ class MarkerScanner(Scanner):
         for closer in compiled.call_closers:
             if buffer.byte_text.startswith(closer, position):
                 self.emitter.read_markers_to(position + len(closer))
-                self.begin_content(compiled.after_calls)
+                self.begin_content(compiled.fields.after_calls)
                 return True
         rest = buffer.byte_text[position:]
         if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in compiled.call_closers):
             return False
-        self.begin_content(compiled.after_calls)
+        self.begin_content(compiled.fields.after_calls)
         return True
 
     def _in_quoted(self, final: bool) -> bool:
@@ -384,22 +389,22 @@ class MarkerScanner(Scanner):
         def make_event(text: str, start: int, end: int) -> ParseEvent:
             return ReasoningDelta(separator.pop() + text if separator else text, start, end)
 
-        self.begin(self._in_reasoning, self.compiled.reasoning_field._replace(make_event=make_event))
+        self.begin(self._in_reasoning, self.compiled.fields.reasoning._replace(make_event=make_event))
 
     def _begin_answer(self) -> None:
         """Begin the content after reasoning."""
         compiled = self.compiled
         if self._answers_later:
-            self.begin_content(compiled.content)
+            self.begin_content(compiled.fields.content)
         elif compiled.answer_starts:
-            self.begin(self.in_answer_start, compiled.answer_start)
+            self.begin(self.in_answer_start, compiled.fields.answer_start)
         else:
-            self.begin_content(compiled.answer if self.emitter.has_reasoning else compiled.answer_after_empty)
+            self.begin_content(self._answer)
 
     def _begin_response(self) -> None:
         """Begin content after the marker that opens it."""
         self._in_response = True
-        self.begin_content(self.compiled.in_response)
+        self.begin_content(self.compiled.fields.in_response)
 
     def _begin_section(self) -> None:
         self.begin(self._in_section, TEXT_IN_SECTION)
