@@ -7,23 +7,21 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region, ToolCallParseStatus
+from renderers.core.completions import Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
-from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
+from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES, Edges
+from renderers.parsing.message_scanner import HEADER, LONGEST_HEADER, MessageScanner
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.scanner import Scanner
 from renderers.parsing.tool_formats.harmony import CHANNEL, START, recipient_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
-_START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
-_HEADER = Field(ContentDelta, _START)
+_REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
 _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 _TO_ITSELF = Field(skipped_because("a message to the assistant itself"), _CONTENT)
 _AFTER_CALL = Field(skipped_because("after the stop token"))
-LONGEST_HEADER = 1024
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
 _HEADER_CONTINUATION = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
@@ -52,15 +50,13 @@ class _Markers:
 _markers = functools.lru_cache(maxsize=64)(_Markers)
 
 
-class HarmonyScanner(Scanner):
+class HarmonyScanner(MessageScanner):
     """Scan a turn of several messages. Messages for the same field are joined by a line break."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
-        self._decode, self._stops = compiled.marker_text.decode, compiled.marker_text.stops
-        self._markers = _markers(compiled.inner, self._stops)
+        self._markers = _markers(compiled.inner, self.stops)
         self._has_message = False
-        self._nonempty_regions: set[Region] = set()
 
     def in_start(self, final: bool) -> bool:
         """Read a header. A turn that begins with text and has no header is content."""
@@ -81,7 +77,7 @@ class HarmonyScanner(Scanner):
         text = byte_text[buffer.position : end]
         if text.strip() and not markers.all.occurs_in(text) and self._can_be_answer(text):
             self._has_message = True
-            self._begin_body(_CONTENT, ContentDelta)
+            self.begin_body(_CONTENT)
             return True
         self._skip_to(end, "a header without a message")
         if match is None:
@@ -93,14 +89,14 @@ class HarmonyScanner(Scanner):
         """Return True if text without a header is the content of the turn: nothing but reasoning is before it."""
         if not self._has_message:
             return True
-        is_header = _HEADER_CONTINUATION.fullmatch(self._decode(text)) is not None
-        return not (is_header or self.calls.calls or _CONTENT in self._nonempty_regions)
+        is_header = _HEADER_CONTINUATION.fullmatch(self.decode(text)) is not None
+        return not (is_header or self.calls.calls or _CONTENT in self.nonempty_regions)
 
     def _read_end(self, marker: str, position: int) -> None:
         """Read a marker after a header without a message: an id that is no token, a stop token, or the end."""
         if marker == UNKNOWN:
             self.skip_unknown_token(position)
-        elif marker in self._stops:
+        elif marker in self.stops:
             self.stop_at(marker, position)
         else:
             self.emitter.read_markers_to(position + len(marker))
@@ -133,7 +129,7 @@ class HarmonyScanner(Scanner):
         self._begin_field(header[0], start, header.end())
         return True
 
-    def _in_body(self, final: bool) -> bool:
+    def in_body(self, final: bool) -> bool:
         """Read the body of a message, up to the marker that ends it or begins another message."""
         emitter, markers = self.emitter, self._markers
         in_call = emitter.region is _CALL
@@ -142,7 +138,7 @@ class HarmonyScanner(Scanner):
             if final and in_call:
                 self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
-        stops, ends = marker in self._stops, marker in markers.ends
+        stops, ends = marker in self.stops, marker in markers.ends
         if stops and not in_call and not ends:
             self.stop_at(marker, position)
             return True
@@ -155,7 +151,7 @@ class HarmonyScanner(Scanner):
             self.calls.end(end)
         elif in_call:
             self.calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
-        self.begin(self.in_start, _HEADER)
+        self.begin(self.in_start, HEADER)
         if stops:
             self.stop_at(marker, position)
         elif ends:
@@ -174,7 +170,7 @@ class HarmonyScanner(Scanner):
         text = buffer.byte_text[buffer.position : buffer.position + len(start)]
         if text == start:
             self.stop_token_id = None
-            self.begin(self.in_start, _HEADER)
+            self.begin(self.in_start, HEADER)
             return True
         if start.startswith(text) and not final:
             return False
@@ -186,7 +182,7 @@ class HarmonyScanner(Scanner):
         buffer = self.buffer
         header_start = buffer.find(self._markers.header_start)
         opened = min(header_start[0], start) if header_start else start
-        before = self._decode(buffer.byte_text[buffer.position : opened])
+        before = self.decode(buffer.byte_text[buffer.position : opened])
         # The prompt can hold the beginning of the first header.
         if self._has_message or not _HEADER_CONTINUATION.fullmatch(before):
             self._skip_to(opened, "between messages")
@@ -197,35 +193,25 @@ class HarmonyScanner(Scanner):
     def _begin_field(self, header: str, start: int, end: int) -> None:
         """Begin the body of a message. Its header, with all markers, is from `start` to `end`."""
         self._has_message = True
-        text = self._decode(header)
+        text = self.decode(header)
         role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
         if role is not None and role[1] != "assistant":
-            self.begin(self._in_body, _ANOTHER_ROLE)
+            self.begin(self.in_body, _ANOTHER_ROLE)
         elif recipient == "assistant":
-            self.begin(self._in_body, _TO_ITSELF)
+            self.begin(self.in_body, _TO_ITSELF)
         elif recipient is not None and recipient != "user":
             self.calls.begin(start, end, prefix=header + self._markers.message)
-            self.current = self._in_body
+            self.current = self.in_body
         elif channels and channels[-1] == "analysis":
             self.opened_reasoning = True
-            self._begin_body(_REASONING, ReasoningDelta)
+            self.begin_body(_REASONING)
         else:
-            self._begin_body(_CONTENT, ContentDelta)
-
-    def _begin_body(self, region: Region, make_event: MakeEvent) -> None:
-        """Begin a body. A line break comes before its first text if an earlier message has such text."""
-        separator = ["\n"] if region in self._nonempty_regions else []
-
-        def make_joined_event(text: str, start: int, end: int) -> ParseEvent:
-            self._nonempty_regions.add(region)
-            return make_event(separator.pop() + text if separator else text, start, end)
-
-        self.begin(self._in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_calls))
+            self.begin_body(_CONTENT)
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""
         buffer = self.buffer
-        text = self._decode(buffer.byte_text[max(buffer.position, buffer.completion_start) : end])
+        text = self.decode(buffer.byte_text[max(buffer.position, buffer.completion_start) : end])
         if text.strip():
             self.emitter.emit_skipped(end, text, reason)
         self.emitter.read_markers_to(end)

@@ -6,21 +6,19 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region, ToolCallParseStatus
+from renderers.core.completions import Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
-from renderers.parsing.emitter import Field, MakeEvent, complete_characters_end, skipped_because
+from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES
+from renderers.parsing.message_scanner import HEADER, LONGEST_HEADER, MessageScanner
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.scanner import Scanner
 from renderers.parsing.tool_formats.base import SegmentKind
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
-_START, _REASONING, _CONTENT, _CALL = Region.START, Region.REASONING, Region.CONTENT, Region.CALL
-_HEADER = Field(ContentDelta, _START)
+_REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
 _OTHER = Field(skipped_because("a message of another role"), _CONTENT)
-LONGEST_HEADER = 1024
 
 
 class _Markers:
@@ -37,24 +35,22 @@ class _Markers:
 _markers = functools.lru_cache(maxsize=64)(_Markers)
 
 
-class SegmentScanner(Scanner):
+class SegmentScanner(MessageScanner):
     """Scan a turn of segments. Segments for the same field are joined by the separator of the format."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
-        super().__init__(compiled, tools, prefill=prefill)
         assert compiled.tool_format is not None
         assert compiled.tool_format.segments is not None
         self._segments = segments = compiled.tool_format.segments
-        self._decode, self._stops = compiled.marker_text.decode, compiled.marker_text.stops
+        super().__init__(compiled, tools, prefill=prefill, separator=segments.separator)
         mark = compiled.marker_text.mark
         self._markers = _markers(
             tuple(map(mark, segments.starts)),
             tuple(map(mark, segments.bodies)),
             tuple(map(mark, segments.ends)),
-            self._stops,
+            self.stops,
         )
         self._reasoning_end = mark(segments.reasoning_end)
-        self._nonempty_regions: set[Region] = set()
 
     def in_start(self, final: bool) -> bool:
         """Read a header up to the marker before its body. Text without such a marker is content."""
@@ -74,7 +70,7 @@ class SegmentScanner(Scanner):
         elif marker == UNKNOWN:
             self.emitter.read_markers_to(position)
             self.skip_unknown_token(position)
-        elif marker in self._stops:
+        elif marker in self.stops:
             self.emitter.read_markers_to(position)
             self.stop_at(marker, position)
         else:
@@ -91,39 +87,29 @@ class SegmentScanner(Scanner):
         if not text.strip():
             self.emitter.read_markers_to(end)
             return False
-        self._begin_body(_CONTENT, ContentDelta)
+        self.begin_body(_CONTENT)
         return True
 
     def _begin_segment(self, header: int, position: int, marker: str) -> None:
         """Begin the body of a segment. Its header begins at `header`, the marker after it is at `position`."""
         end, byte_text = position + len(marker), self.buffer.byte_text
-        kind = self._segments.kind_of(self._decode(byte_text[header:position]), self._decode(marker))
+        kind = self._segments.kind_of(self.decode(byte_text[header:position]), self.decode(marker))
         if kind is SegmentKind.CALL:
             self.emitter.read_markers_to(header)
             self.calls.begin(header, end, prefix=byte_text[header:end])
             self.emitter.read_markers_to(end)
-            self.current = self._in_body
+            self.current = self.in_body
             return
         self.emitter.read_markers_to(end)
         if kind is SegmentKind.REASONING:
             self.opened_reasoning = True
-            self._begin_body(_REASONING, ReasoningDelta)
+            self.begin_body(_REASONING)
         elif kind is SegmentKind.CONTENT:
-            self._begin_body(_CONTENT, ContentDelta)
+            self.begin_body(_CONTENT)
         else:
-            self.begin(self._in_body, TEXT_IN_SECTION if kind is SegmentKind.SECTION else _OTHER)
+            self.begin(self.in_body, TEXT_IN_SECTION if kind is SegmentKind.SECTION else _OTHER)
 
-    def _begin_body(self, region: Region, make_event: MakeEvent) -> None:
-        """Begin a body. A separator comes before its first text if an earlier segment has such text."""
-        separator = [self._segments.separator] if region in self._nonempty_regions else []
-
-        def make_joined_event(text: str, start: int, end: int) -> ParseEvent:
-            self._nonempty_regions.add(region)
-            return make_event(separator.pop() + text if separator else text, start, end)
-
-        self.begin(self._in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_calls))
-
-    def _in_body(self, final: bool) -> bool:
+    def in_body(self, final: bool) -> bool:
         """Read the body of a segment, up to the marker that ends it or begins another one."""
         emitter, markers = self.emitter, self._markers
         in_call = emitter.region is _CALL
@@ -135,18 +121,18 @@ class SegmentScanner(Scanner):
         end = position + len(marker)
         emitter.emit_text_to(position, closed=NO_EDGES)
         if in_call:
-            stopped = marker in self._stops
+            stopped = marker in self.stops
             closed = stopped or marker in markers.ends
             broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
             self.calls.end(end if closed and not stopped else position, broken=broken)
         goes_on = marker == self._reasoning_end and emitter.region is _REASONING
-        if marker in self._stops and not goes_on:
-            self.begin(self.in_start, _HEADER)
+        if marker in self.stops and not goes_on:
+            self.begin(self.in_start, HEADER)
             self.stop_at(marker, position)
         elif marker in markers.bodies:
             # A body without an end. The marker begins another one.
             self._begin_segment(position, position, marker)
         else:
-            self.begin(self.in_start, _HEADER)
+            self.begin(self.in_start, HEADER)
             emitter.read_markers_to(end if marker in markers.ends else position)
         return True
