@@ -10,7 +10,7 @@ from renderers.client.completion import Completion
 from renderers.client.engines.base import SampleRequest
 from renderers.client.engines.vllm import VllmEngine
 from renderers.client.media import list_content_parts, to_features
-from renderers.client.offload import offload_long_work
+from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long_work
 from renderers.client.openai_client import OpenAISampler
 from renderers.client.sampling import build_sample_request
 from renderers.core.completions import ParsedResponse, ToolCallParseStatus
@@ -21,11 +21,6 @@ from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import OverlongPromptError
 
 __all__ = ["generate"]
-
-_LONG_TEXT = 20_000
-"""The number of characters from which messages are rendered in a thread."""
-_LONG_COMPLETION = 4_000
-"""The number of tokens from which a completion is parsed in a thread."""
 
 
 class Sampler(Protocol):
@@ -98,7 +93,7 @@ async def generate(
         lambda: renderer.parse_response(
             completion.token_ids, tools=tools, prompt_ids=completion.prompt_ids or prompt.ids
         ),
-        is_long=len(completion.token_ids) > _LONG_COMPLETION,
+        is_long=len(completion.token_ids) > LONG_COMPLETION,
     )
     return _to_result(request, prompt, completion, parsed)
 
@@ -136,18 +131,7 @@ async def _prepare_prompt(
         stops = renderer.get_stop_token_ids()
         return _Prompt(rendered.token_ids, stops, rendered.multi_modal_data, rendered)
 
-    return await offload_long_work(renderer, render, is_long=_is_long(messages))
-
-
-def _is_long(messages: Iterable[MessageLike]) -> bool:
-    """Return True if messages have a long text. Counts only plain texts, which are nearly all of a long one."""
-    total = 0
-    for message in messages if isinstance(messages, list | tuple) else ():
-        content = message.get("content") if isinstance(message, Mapping) else None
-        total += len(content) if isinstance(content, str) else 0
-        if total > _LONG_TEXT:
-            return True
-    return False
+    return await offload_long_work(renderer, render, is_long=is_long_text(messages))
 
 
 async def _check_length(sampler: Sampler, prompt_ids: list[int], model: str, max_prompt_len: int | None) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from renderers.renderer import ChatRenderer
 
-__all__ = ["maybe_offload", "offload_long_work"]
+__all__ = ["LONG_COMPLETION", "is_long_text", "maybe_offload", "offload_long_work"]
 
 T = TypeVar("T")
+
+LONG_COMPLETION = 4_000
+"""The number of tokens from which a completion is parsed in a thread."""
+_LONG_TEXT = 20_000
+"""The number of characters from which messages are rendered in a thread."""
 
 
 async def maybe_offload(renderer: Any, work: Callable[[], T]) -> T:
@@ -26,3 +31,14 @@ async def offload_long_work(renderer: Any, work: Callable[[], T], *, is_long: bo
     if is_long and isinstance(renderer, ChatRenderer):
         return await asyncio.to_thread(work)
     return await maybe_offload(renderer, work)
+
+
+def is_long_text(messages: Iterable[Any]) -> bool:
+    """Return True if messages have a long text. Counts only plain texts, which are nearly all of a long one."""
+    total = 0
+    for message in messages if isinstance(messages, list | tuple) else ():
+        content = message.get("content") if isinstance(message, Mapping) else None
+        total += len(content) if isinstance(content, str) else 0
+        if total > _LONG_TEXT:
+            return True
+    return False
