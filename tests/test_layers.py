@@ -24,7 +24,7 @@ LAYERS = (
         "settings config_reader switches batching retention default_date resolution renderer family_renderers factory "
         "configs"
     ),
-    "training pool client",
+    "training pool client rollout",
     "cli compat base __main__",
 )
 """The top-level modules and packages, from the bottom up. A module may import those of its own layer and below."""
@@ -43,6 +43,7 @@ ALLOWED = {
     "families": "",
     "training": "",
     "client": "renderer",
+    "rollout": "bridging client training",
     "pool": "configs factory renderer tokenizer",
     "cli": "families parsing tokenizer",
 }

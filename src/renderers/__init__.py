@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from renderers.compat.segments import (
         AttributedTextSegments as AttributedTextSegments, attribute_text_segments as attribute_text_segments,
     )
+    from renderers.client.completion import Completion as Completion, WeightVersion as WeightVersion
     from renderers.configs import *
     from renderers.core.completions import (
         CalledTool as CalledTool, CompletionState as CompletionState, ContentDelta as ContentDelta,
@@ -73,6 +74,10 @@ if TYPE_CHECKING:
     from renderers.pool import RendererPool, create_renderer_pool
     from renderers.renderer import ChatRenderer, MultimodalChatRenderer as MultimodalChatRenderer
     from renderers.resolution import Resolution
+    from renderers.rollout import (
+        Branch as Branch, Rollout, RolloutRow as RolloutRow, Turn as Turn, load_rollouts as load_rollouts,
+        save_rollouts as save_rollouts,
+    )
     from renderers.templating import (
         ChatTemplate as ChatTemplate, Limits as Limits, TemplateLimits as TemplateLimits,
     )
@@ -94,7 +99,7 @@ __all__ = [
     "EXAMPLE_MODEL", "Bridge", "BridgeReason", "BridgeRefusal", "ChatRenderer", "ControlTextError",
     "LoadedTokenizer", "Loss", "LossError", "LossWarning", "MediaError", "Message", "MessageError",
     "MultiModalData", "ParsedResponse", "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample",
-    "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "TemplateError",
+    "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "Rollout", "TemplateError",
     "Tokenizer", "TokenizerLoadError", "ToolCallParseStatus", "ToolSpec", "__version__",
     "build_training_sample", "build_training_samples", "build_trajectory_step", "config_from_name",
     "create_renderer", "create_renderer_pool", "is_multimodal", "load_tokenizer",
@@ -116,6 +121,7 @@ _HOMES = {
     "renderers.bridging.bridge": "Bridge",
     "renderers.bridging.refusal": "BridgeEvidence BridgeReason BridgeRefusal Evidence",
     "renderers.bridging.stability": "PrefixStability",
+    "renderers.client.completion": "Completion WeightVersion",
     "renderers.compat.bridge_helpers": "reject_assistant_in_extension trim_to_turn_close",
     "renderers.compat.segments": "AttributedTextSegments attribute_text_segments",
     "renderers.configs": "RendererConfig config_from_name merge_chat_template_kwargs template_field_names",
@@ -144,6 +150,7 @@ _HOMES = {
     "renderers.pool": "RendererPool create_renderer_pool",
     "renderers.renderer": "ChatRenderer MultimodalChatRenderer",
     "renderers.resolution": "Resolution",
+    "renderers.rollout": "Branch Rollout RolloutRow Turn load_rollouts save_rollouts",
     "renderers.templating": "ChatTemplate Limits TemplateLimits",
     "renderers.tokenizer": (
         "MIRRORS TRUSTED_REVISIONS Encoded ForeignTokenizer LoadedTokenizer Source TokenizerOutput TokenizerSource "

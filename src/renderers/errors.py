@@ -12,6 +12,7 @@ LookupError
 └── UnknownFamilyError            there is no model family of that name
 RuntimeError
 ├── RendererPoolError             a renderer of a pool cannot be created
+├── RolloutError                  a rollout cannot do this in its present state
 └── EngineError                   a request to an inference engine failed
     ├── EngineConnectionError     there is no connection, and nothing was sent
     ├── EngineTimeoutError        the engine did not respond in time
@@ -21,6 +22,7 @@ RuntimeError
 ValueError
 ├── UnknownSwitchError            a template argument that nothing reads; also a TypeError
 ├── MalformedGenerateResponseError the response of an engine cannot be used; also an EngineError
+├── RolloutFileError              a file of rollouts cannot be read
 ├── UnencodableTextError          a text has no UTF-8 form
 ├── TokenIdError                  a number is not a token id
 ├── UnsupportedModelError         the chat template drops media that the model accepts
@@ -228,6 +230,14 @@ class EngineStreamError(EngineError):
 
 class MalformedGenerateResponseError(ValueError, EngineError):
     """The response of an engine lacks a field, or has one that contradicts the sampled tokens. Names the field."""
+
+
+class RolloutFileError(ValueError):
+    """A file of rollouts is cut off or damaged, has another version, or is not a file of rollouts."""
+
+
+class RolloutError(RuntimeError):
+    """A rollout cannot do this in its present state: there is no client, no prompt, or a call is still running."""
 
 
 class RendererPoolError(RuntimeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from renderers.core.importing import import_numpy
@@ -26,6 +26,8 @@ class PackedSample(TrainingRow):
     """Where each sample starts, and the length of the sequence: `cu_seqlens` of attention kernels."""
     samples: list[int]
     """The index of each sample among those that were packed."""
+    columns: dict[str, list[float]] = field(default_factory=dict)
+    """Other numbers of each token by name, such as the logprobs of rollouts."""
 
 
 def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSample]:
@@ -36,7 +38,8 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
 
     Raises:
         TypeError: A row is not a training sample.
-        ValueError: A sample is longer than `length`, or has media, which are located by position.
+        ValueError: A sample is longer than `length`, has media, which are located by position, or has other `columns`
+            than the first one.
 
     >>> rows = [RenderedTrainingSample([size] * size, [True] * size) for size in (3, 2, 4, 1)]
     >>> [sequence.token_ids for sequence in pack(rows, 5)]
@@ -47,6 +50,7 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
     samples = check_rows(rows, RenderedTrainingSample)
     check_positive("length", length)
     _check_media(samples, "packed")
+    names = _column_names(samples)
     for index, sample in enumerate(samples):
         if len(sample.token_ids) > length:
             raise ValueError(
@@ -54,7 +58,7 @@ def pack(rows: Iterable[RenderedTrainingSample], length: int) -> list[PackedSamp
                 "max_length to build_training_samples, or a larger length."
             )
     bins = _best_fit([len(sample.token_ids) for sample in samples], length)
-    return [_join(samples, sorted(members)) for members in sorted(bins, key=min)]
+    return [_join(samples, sorted(members), names) for members in sorted(bins, key=min)]
 
 
 def _best_fit(sizes: Sequence[int], length: int) -> list[list[int]]:
@@ -71,14 +75,16 @@ def _best_fit(sizes: Sequence[int], length: int) -> list[list[int]]:
     return bins
 
 
-def _join(samples: Sequence[RenderedTrainingSample], members: list[int]) -> PackedSample:
-    packed = PackedSample([], [], [], [], [0], members)
+def _join(samples: Sequence[RenderedTrainingSample], members: list[int], names: Iterable[str]) -> PackedSample:
+    packed = PackedSample([], [], [], [], [0], members, {name: [] for name in names})
     for sample in (samples[index] for index in members):
         packed.token_ids.extend(sample.token_ids)
         packed.loss_mask.extend(sample.loss_mask)
         packed.loss_weights.extend(sample.loss_weights)
         packed.position_ids.extend(sample.position_ids)
         packed.boundaries.append(len(packed.token_ids))
+        for name, values in sample.columns.items():
+            packed.columns[name].extend(values)
     return packed
 
 
@@ -93,7 +99,8 @@ def collate(
 
     Samples have `input_ids`, `labels`, `position_ids` and `attention_mask`. If there is a packed sample, there is no
     attention mask: attention must not cross the boundaries, which the positions show. `loss_weights` are added if
-    any weight is neither 0 nor 1. Ids, labels, positions and mask are int64, weights are float32.
+    any weight is neither 0 nor 1, and so are the `columns` of rows: the `logprobs` and `advantages` of rollouts. Ids,
+    labels, positions and mask are int64, weights and columns are float32.
 
     Args:
         rows: Samples, or the results of `pack`.
@@ -104,7 +111,8 @@ def collate(
     Raises:
         ImportError: numpy is not installed.
         TypeError: A row is neither a sample nor a result of `pack`.
-        ValueError: There are no rows, an option is invalid, or a row has media, which must be collated with the ids.
+        ValueError: There are no rows, an option is invalid, a row has media, which must be collated with the ids, or a
+            row has other `columns` than the first one.
 
     >>> rows = [RenderedTrainingSample([5, 6, 7], [False, True, True]), RenderedTrainingSample([8], [True])]
     >>> batch = collate(rows, pad_to_multiple_of=4)
@@ -138,7 +146,23 @@ def collate(
         batch["attention_mask"] = stack(([1] * len(row.token_ids) for row in samples), 0, np.int64)
     if any({*row.loss_weights} - {0.0, 1.0} for row in samples):
         batch["loss_weights"] = stack((row.loss_weights for row in samples), 0.0, np.float32)
+    for name in _column_names(samples):
+        batch[name] = stack((row.columns[name] for row in samples), 0.0, np.float32)
     return batch
+
+
+def _column_names(rows: Sequence[TrainingRow]) -> list[str]:
+    """Return the names of the columns that all rows have.
+
+    Raises:
+        ValueError: Two rows have different columns.
+    """
+    names = list(rows[0].columns) if rows else []
+    for index, row in enumerate(rows):
+        if row.columns.keys() != {*names}:
+            own, first = (" and ".join(columns) or "no columns" for columns in (row.columns, names))
+            raise ValueError(f"row {index} has {own}, and row 0 has {first}: pass rows of one kind")
+    return names
 
 
 def _check_media(rows: Sequence[TrainingRow], action: str) -> None:

@@ -56,6 +56,8 @@ class TrainingRow:
         def loss_weights(self) -> list[float]: ...
         @property
         def position_ids(self) -> list[int]: ...
+        @property
+        def columns(self) -> dict[str, list[float]]: ...
 
     def labels(self, ignore_index: int = IGNORE_INDEX) -> list[int]:
         """Return the id of each trained token, and `ignore_index` for other tokens.
@@ -118,6 +120,11 @@ class RenderedTrainingSample(TrainingRow):
     def position_ids(self) -> list[int]:
         """The position of each token, from 0 on."""
         return list(range(len(self.token_ids)))
+
+    @property
+    def columns(self) -> dict[str, list[float]]:
+        """Other numbers of each token by name, such as the logprobs of a rollout. `pack` and `collate` keep them."""
+        return {}
 
 
 def check_overlong(max_length: int | None, overlong: str) -> None:

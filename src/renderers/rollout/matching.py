@@ -1,0 +1,131 @@
+"""Find the sampled turns of a rollout in a conversation that a harness wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from renderers.core.jsontypes import JsonObject
+from renderers.core.messages import REASONING_NAMES
+from renderers.rollout.trajectory import Turn
+
+
+class MatchedHistory(NamedTuple):
+    """A sampled turn of a conversation, and the number of messages up to and including it."""
+
+    turn: Turn
+    end: int
+
+
+def find_history(
+    turns: Sequence[Turn], messages: Sequence[JsonObject], *, latest: Sequence[Turn]
+) -> MatchedHistory | None:
+    """Return the last turn of the longest history that a conversation begins with; None if there is no such turn.
+
+    Args:
+        turns: The sampled turns, in the order in which they were sampled.
+        messages: The normalised messages of the conversation.
+        latest: The turns of the current branch. They are compared first. If others match as far, one of these is
+            returned.
+    """
+    matched = _match_turns(latest, messages)
+    if latest and matched.keys() == {turn.number for turn in latest}:
+        end = matched[latest[-1].number]
+        if not any(message["role"] == "assistant" for message in messages[end:]):
+            # No other history can be longer.
+            return MatchedHistory(latest[-1], end)
+    preferred = matched.keys()
+    matched = _match_turns(turns, messages)
+    candidates = [MatchedHistory(turn, matched[turn.number]) for turn in turns if turn.number in matched]
+    return max(candidates, key=lambda history: (history.end, history.turn.number in preferred), default=None)
+
+
+def _match_turns(turns: Iterable[Turn], messages: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the numbers of the turns that a conversation contains, each with the number of messages up to it."""
+    matched: dict[int, int] = {}
+    for turn in turns:
+        parent = turn.prompt.parent
+        start = 0 if parent is None else matched.get(parent)
+        if start is None:
+            continue
+        recorded = (*turn.prompt.messages, turn.message)
+        given = messages[start : start + len(recorded)]
+        if len(given) == len(recorded) and all(map(is_same_message, recorded, given)):
+            matched[turn.number] = start + len(recorded)
+    return matched
+
+
+def with_sampled_ids(
+    new: Sequence[JsonObject], *, sampled: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[JsonObject]:
+    """Return tool results with the ids that the model wrote in its calls, in place of those of the harness.
+
+    Args:
+        new: The messages after the turn.
+        sampled: The message of the turn.
+        given: The same message in the conversation of the harness.
+    """
+    pairs = zip(sampled.get("tool_calls") or (), given.get("tool_calls") or (), strict=False)
+    ids = {theirs.get("id"): ours["id"] for ours, theirs in pairs if ours.get("id") is not None}
+    return [
+        {**message, "tool_call_id": ids[message["tool_call_id"]]} if message.get("tool_call_id") in ids else message
+        for message in new
+    ]
+
+
+def is_same_message(recorded: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Return True if a harness made a message from a recorded one without changing its meaning.
+
+    In an assistant message, the text may be trimmed, reasoning may be missing, the arguments of calls may be JSON text
+    with another layout, and the ids of calls and all other keys may differ. In other messages, only keys with the value
+    None may differ.
+
+    >>> is_same_message({"role": "assistant", "content": "Hi\\n"}, {"role": "assistant", "content": "Hi"})
+    True
+    """
+    if recorded is given or recorded == given:
+        return True
+    if recorded.get("role") != given.get("role"):
+        return False
+    if recorded.get("role") != "assistant":
+        return _set_items(recorded) == _set_items(given)
+    reasoning = _reasoning(given)
+    return (
+        _text(recorded.get("content")) == _text(given.get("content"))
+        and (not reasoning or reasoning == _reasoning(recorded))
+        and _calls(recorded) == _calls(given)
+    )
+
+
+def _set_items(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if value is not None}
+
+
+def _text(content: Any) -> Any:
+    """Return the trimmed text of a content; the content itself if it has parts that are not text."""
+    if isinstance(content, list):
+        texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+        if not all(isinstance(text, str) for text in texts):
+            return content
+        content = "".join(map(str, texts))
+    return content.strip() if isinstance(content, str) else content or ""
+
+
+def _reasoning(message: Mapping[str, Any]) -> Any:
+    return _text(next((message[key] for key in REASONING_NAMES if message.get(key) is not None), None))
+
+
+def _calls(message: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    functions = (call.get("function") or call for call in message.get("tool_calls") or ())
+    return [(function.get("name"), _arguments(function.get("arguments"))) for function in functions]
+
+
+def _arguments(arguments: Any) -> Any:
+    """Return the arguments of a call as an object; unchanged if they are not the JSON of one."""
+    if not isinstance(arguments, str):
+        return {} if arguments is None else arguments
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments

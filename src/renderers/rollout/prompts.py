@@ -1,0 +1,60 @@
+"""Make the prompt of the next turn: append messages by a bridge, or render the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from renderers.bridging.bridge import Bridge
+from renderers.bridging.refusal import BridgeRefusal
+from renderers.core.jsontypes import JsonObject
+from renderers.core.protocols import Renderer
+from renderers.errors import RolloutError
+from renderers.rollout.position import RolloutOptions
+
+
+class BridgedIds(NamedTuple):
+    """All ids of a prompt with new messages, or the refusal of the bridge."""
+
+    ids: list[int] | None
+    """None if the bridge was refused."""
+    refusal: BridgeRefusal | None = None
+    """None if the renderer gives no reason."""
+
+
+def bridge_ids(
+    renderer: Renderer,
+    prompt_ids: list[int],
+    completion_ids: list[int],
+    new: Sequence[JsonObject],
+    options: RolloutOptions,
+) -> BridgedIds:
+    """Append new messages to the ids of a turn.
+
+    Raises:
+        RolloutError: A custom renderer returned ids that do not begin with those of the turn.
+        Exception: The errors of `renderer.bridge`.
+    """
+    bridge: Any = getattr(renderer, "bridge", None) or renderer.bridge_to_next_turn
+    bridged = bridge(prompt_ids, completion_ids, new, tools=options.tools, **options.chat_template_kwargs)
+    if bridged is None or isinstance(bridged, BridgeRefusal):
+        return BridgedIds(None, bridged)
+    if isinstance(bridged, Bridge):
+        return BridgedIds(bridged.tokens.token_ids)
+    ids = list(bridged.token_ids)
+    start, end = len(prompt_ids), len(prompt_ids) + len(completion_ids)
+    if ids[:start] != prompt_ids or ids[start:end] != completion_ids:
+        raise RolloutError(
+            f"bridge_to_next_turn of {type(renderer).__name__} returned ids that do not begin with the prompt and the "
+            "completion. It must keep them, or return None."
+        )
+    return BridgedIds(ids)
+
+
+def render_prompt_ids(renderer: Renderer, messages: Sequence[JsonObject], options: RolloutOptions) -> list[int]:
+    """Return the ids of a conversation, up to the start of the next assistant turn."""
+    render: Any = renderer.render_ids
+    ids: list[int] = render(
+        list(messages), tools=options.tools, add_generation_prompt=True, **options.chat_template_kwargs
+    )
+    return ids

@@ -1,0 +1,390 @@
+"""`Rollout`: sample the turns of a conversation, and keep every sampled token with its logprob."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, get_args
+
+from renderers.bridging.refusal import BridgeRefusal
+from renderers.client.completion import Completion
+from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long_work
+from renderers.core.completions import ParsedResponse
+from renderers.core.inputs import MessageLike, ToolLike
+from renderers.core.jsontypes import JsonObject
+from renderers.core.messages import normalise_messages, normalise_tools
+from renderers.core.protocols import Renderer
+from renderers.errors import RolloutError, RolloutFileError
+from renderers.rollout.files import read_rollouts, write_records
+from renderers.rollout.matching import find_history, with_sampled_ids
+from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
+from renderers.rollout.prompts import bridge_ids, render_prompt_ids
+from renderers.rollout.recorded import RecordedRollout
+from renderers.rollout.records import to_record
+from renderers.rollout.sampler import SampleFunction, Sampler, as_sample_function, check_completion
+from renderers.rollout.trajectory import Prompt, Trajectory, Turn
+
+
+class Rollout(RecordedRollout):
+    """A conversation with sampled turns. It keeps every sampled token, its logprob and its weight version.
+
+    `generate` samples a turn, and `add` appends the messages that follow it. `rows` returns the training rows. Copies
+    and pickles have no client: set `client` to go on.
+
+    >>> import asyncio
+    >>> from renderers import EXAMPLE_MODEL, Completion, create_renderer
+    >>> renderer = create_renderer(EXAMPLE_MODEL)
+    >>> async def sample(prompt_ids, *, sampling_params):
+    ...     ids = renderer.tokenizer.encode("Hello!<|end|>", add_special_tokens=False)
+    ...     return Completion(token_ids=ids, logprobs=[-0.5] * len(ids), finish_reason="stop")
+    >>> rollout = Rollout(renderer, sample, [{"role": "user", "content": "Hi"}])
+    >>> asyncio.run(rollout.generate()).parsed.content
+    'Hello!'
+    >>> [row] = rollout.rows(reward=1.0)
+    >>> renderer.tokenizer.decode([token for token in row.labels() if token != -100])
+    'Hello!<|end|>'
+    """
+
+    renderer: Renderer | None
+    """The renderer. None if the rollout was loaded without one."""
+    client: Sampler | SampleFunction | None
+    """The inference client. None in copies and pickles."""
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        client: Sampler | SampleFunction | None,
+        messages: Iterable[MessageLike],
+        *,
+        tools: Iterable[ToolLike] | None = None,
+        sampling_params: Mapping[str, Any] | None = None,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        max_total_tokens: int | None = None,
+        on_length: OnLength = "close",
+    ) -> None:
+        """Start a rollout with the messages before the first sampled turn.
+
+        Args:
+            renderer: A renderer. A renderer without the method `bridge` gives no reasons for refusals.
+            client: An object with an async method `sample`, such as an `InferenceClient`, or an async function with
+                the same arguments. None if completions are passed to `record`.
+            messages: The conversation. It is copied. A long one is rendered by `generate`, in a thread.
+            tools: The tools of the conversation.
+            sampling_params: The sampling parameters of all turns. The stop tokens of the renderer are added.
+            chat_template_kwargs: Template arguments, such as `{"enable_thinking": False}`.
+            max_total_tokens: The largest number of tokens of a prompt and its completion. The parameter `max_tokens`
+                of each turn is reduced to it.
+            on_length: `"close"` to go on after a turn that was cut off by `max_tokens` or aborted by the engine: the
+                next bridge closes it with tokens that are not sampled. `"stop"` to end the rollout there.
+
+        Raises:
+            MessageError, TemplateError, ...: As `renderer.render_ids`.
+            ValueError: `max_total_tokens` or `on_length` is invalid.
+        """
+        if on_length not in get_args(OnLength):
+            raise ValueError(f"on_length must be one of {', '.join(map(repr, get_args(OnLength)))}, not {on_length!r}")
+        if max_total_tokens is not None and (type(max_total_tokens) is not int or max_total_tokens < 1):
+            raise ValueError(f"max_total_tokens must be a positive number of tokens, not {max_total_tokens!r}")
+        options = RolloutOptions(
+            tools=normalise_tools(tools),
+            sampling_params=dict(sampling_params or {}),
+            chat_template_kwargs=dict(chat_template_kwargs or {}),
+            max_total_tokens=max_total_tokens,
+            on_length=on_length,
+            stop_token_ids=tuple(renderer.get_stop_token_ids()),
+        )
+        self.renderer, self.client = renderer, client
+        position = Position(Prompt(parent=None, messages=tuple(normalise_messages(messages)), token_ids=[]), None)
+        super().__init__(options, Trajectory(), position, lineage=(0,))
+        self._position = self._rendered_unless_long(position)
+
+    @classmethod
+    def _create(
+        cls,
+        renderer: Renderer | None,
+        client: Sampler | SampleFunction | None,
+        options: RolloutOptions,
+        trajectory: Trajectory,
+        position: Position,
+        *,
+        lineage: tuple[int, ...],
+    ) -> Self:
+        """Return a rollout at any position."""
+        rollout = object.__new__(cls)
+        rollout.renderer, rollout.client = renderer, client
+        RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
+        return rollout
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The ids that the next turn is sampled from. After a turn: the ids that it was sampled from."""
+        self._position = self._rendered(self._position)
+        return list(_ids_of(self._position))
+
+    # ==================
+    # Sampling
+    # ==================
+
+    async def generate(self, *, sampling_params: Mapping[str, Any] | None = None) -> Turn | None:
+        """Sample the next turn. Return None if the rollout has stopped: `stop_reason` gives the reason.
+
+        If the call is cancelled or fails, the rollout stays as it was after its last turn.
+
+        Args:
+            sampling_params: Parameters of this turn. They take precedence over those of the rollout.
+
+        Raises:
+            RolloutError: There is no client or no renderer, the last turn has no messages after it, or another call
+                is running.
+            MalformedGenerateResponseError: The completion has not one logprob for each id, or is for another prompt.
+            Exception: The errors of the client, and those of `renderer.render_ids`.
+        """
+        if self.client is None:
+            raise RolloutError("the rollout has no client. Set its attribute client, or pass completions to record.")
+        sample = as_sample_function(self.client)
+        if self._stopped is not None:
+            return None
+        self._check_open()
+        with self._sampling():
+            position = self._position
+            if position.prompt_ids is None:
+                work = functools.partial(self._rendered, position)
+                position = self._position = await offload_long_work(self._renderer, work, is_long=True)
+            if self.stop_reason is not None:
+                return None
+            ids = _ids_of(position)
+            completion = await sample(
+                ids, sampling_params=self._options.sampling_params_for(len(ids), sampling_params or {})
+            )
+            completion = check_completion(completion, ids)
+            parse = functools.partial(self._parse, ids, completion)
+            is_long = len(completion.token_ids) > LONG_COMPLETION
+            return self._append(completion, await offload_long_work(self._renderer, parse, is_long=is_long))
+
+    def record(self, completion: Completion) -> Turn:
+        """Append a turn that was sampled from `prompt_ids` elsewhere, such as by vLLM's `LLM.generate`.
+
+        Raises:
+            RolloutError: The last turn has no messages after it, or `generate` is running.
+            MalformedGenerateResponseError: The completion has not one logprob for each id, or is for another prompt.
+        """
+        self._check_open()
+        with self._sampling():
+            self._position = self._rendered(self._position)
+            ids = _ids_of(self._position)
+            completion = check_completion(completion, ids)
+            return self._append(completion, self._parse(ids, completion))
+
+    def _parse(self, prompt_ids: list[int], completion: Completion) -> ParsedResponse:
+        return self._renderer.parse_response(completion.token_ids, tools=self._options.tools, prompt_ids=prompt_ids)
+
+    def _append(self, completion: Completion, parsed: ParsedResponse) -> Turn:
+        """Append a turn to the trajectory. Nothing in here waits or fails, so no turn is recorded in part."""
+        prompt, turns = self._position.prompt, self._trajectory.turns
+        turn = Turn(
+            number=len(turns),
+            rollout=self.number,
+            prompt=prompt,
+            completion=completion,
+            parsed=parsed,
+            message=dict(parsed.to_message()),
+        )
+        turns.append(turn)
+        self._position = self._position._replace(turn=turn)
+        self._stopped = self._options.stop_reason_after(turn)
+        return turn
+
+    @contextlib.contextmanager
+    def _sampling(self) -> Iterator[None]:
+        self._check_idle()
+        self._is_sampling = True
+        try:
+            yield
+        finally:
+            self._is_sampling = False
+
+    def _check_open(self) -> None:
+        self._check_idle()
+        if self._position.turn is not None:
+            raise RolloutError(
+                "the last turn has no messages after it. Call add or sync first, or rewind to sample the turn again."
+            )
+
+    # ==================
+    # Messages
+    # ==================
+
+    def add(self, messages: Iterable[MessageLike]) -> Added:
+        """Append the messages that follow the last turn: tool results, or the next user message.
+
+        Their tokens are appended by a bridge. If the bridge is refused, the conversation is rendered again and a new
+        branch begins. A long one is rendered by the next call of `generate`, in a thread.
+
+        Raises:
+            MessageError, TemplateError, ...: As `renderer.bridge` and `render_ids`. The rollout is unchanged then.
+            RolloutError: `generate` is running, or there is no renderer.
+        """
+        self._check_idle()
+        new, position = normalise_messages(messages), self._position
+        if position.turn is None:
+            # Nothing was sampled from the prompt, so it is replaced.
+            new = [*position.prompt.messages, *new]
+            if position.prompt.parent is None:
+                self._position = self._start(new, position.prompt.refusal)
+                return Added(False, position.prompt.refusal)
+            position = self._after(self._trajectory.turns[position.prompt.parent])
+        return self._extend(position, new, lambda: [*self._messages_at(position), *new])
+
+    def sync(self, messages: Iterable[MessageLike]) -> Added:
+        """Continue from a conversation that a harness owns: all messages before the next turn.
+
+        Messages are compared with the sampled turns. An assistant message that differs from a sampled one only by
+        normalisation is recognised: trimmed text, missing reasoning, another layout of JSON arguments, other ids of
+        calls. Its tokens are kept, and the messages after the last recognised turn are added to it as in `add`. If
+        there is none, the conversation is rendered and a new branch begins.
+
+        Raises:
+            MessageError, TemplateError, ...: As `add`.
+            RolloutError: `generate` is running, or there is no renderer.
+        """
+        self._check_idle()
+        given = normalise_messages(messages)
+        own = [turn for turn in self._trajectory.turns if turn.rollout in self._lineage]
+        history = find_history(own, given, latest=self.turns)
+        if history is None:
+            self._position, self._stopped = self._start(given), None
+            return Added(False)
+        turn, new = history.turn, given[history.end :]
+        position = self._after(turn)
+        if new:
+            new = with_sampled_ids(new, sampled=turn.message, given=given[history.end - 1])
+            added = self._extend(position, new, lambda: given)
+        else:
+            self._position, added = position, Added(True)
+        self._stopped = self._options.stop_reason_after(turn)
+        return added
+
+    def _extend(
+        self, position: Position, new: Sequence[JsonObject], conversation: Callable[[], Sequence[JsonObject]]
+    ) -> Added:
+        """Append new messages to a turn by a bridge, or render the whole conversation."""
+        turn, prompt_ids = position.turn, _ids_of(position)
+        assert turn is not None
+        ids, refusal = bridge_ids(self._renderer, prompt_ids, turn.token_ids, new, self._options)
+        if ids is None:
+            self._position = self._start(conversation(), refusal)
+            return Added(False, refusal)
+        prompt = Prompt(parent=turn.number, messages=tuple(new), token_ids=ids[turn.end :], start=turn.end)
+        self._position = Position(prompt, ids)
+        return Added(True)
+
+    def _start(self, messages: Sequence[JsonObject], refusal: BridgeRefusal | None = None) -> Position:
+        """Return the position after a whole conversation, rendered unless it is long."""
+        prompt = Prompt(parent=None, messages=tuple(messages), token_ids=[], refusal=refusal)
+        return self._rendered_unless_long(Position(prompt, None))
+
+    def _rendered_unless_long(self, position: Position) -> Position:
+        return position if is_long_text(position.prompt.messages) else self._rendered(position)
+
+    def _rendered(self, position: Position) -> Position:
+        """Return a position with the ids of its prompt."""
+        if position.prompt_ids is not None:
+            return position
+        ids = render_prompt_ids(self._renderer, position.prompt.messages, self._options)
+        return Position(dataclasses.replace(position.prompt, token_ids=ids), ids)
+
+    @property
+    def _renderer(self) -> Renderer:
+        if self.renderer is None:
+            raise RolloutError("the rollout has no renderer. Pass one to Rollout.load, or set its attribute renderer.")
+        return self.renderer
+
+    # ==================
+    # Branches
+    # ==================
+
+    def fork(self, count: int) -> list[Self]:
+        """Return rollouts that continue from here, each on its own: several completions of one prompt.
+
+        They share the client and all turns up to here. `rows` of this rollout returns the rows of its forks as well.
+
+        Raises:
+            ValueError: `count` is not a positive number.
+            RolloutError: `generate` is running.
+        """
+        if type(count) is not int or count < 1:
+            raise ValueError(f"count must be a positive number of forks, not {count!r}")
+        self._check_idle()
+        # The forks share the rendered ids.
+        self._position = self._rendered(self._position)
+        return [self._fork() for _ in range(count)]
+
+    def _fork(self) -> Self:
+        lineage = (*self._lineage, self._trajectory.rollouts)
+        self._trajectory.rollouts += 1
+        fork = self._create(
+            self.renderer, self.client, self._options, self._trajectory, self._position, lineage=lineage
+        )
+        fork._stopped = self._stopped
+        self.forks.append(fork)
+        return fork
+
+    # ==================
+    # Storage
+    # ==================
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        renderer: Renderer | None = None,
+        client: Sampler | SampleFunction | None = None,
+    ) -> Self:
+        """Read a rollout from a file. `rows` and all other reading works without a renderer and a client.
+
+        Args:
+            path: A file that `save` has written.
+            renderer: The same renderer as before, to go on with the rollout.
+            client: An inference client, to go on with the rollout.
+
+        Raises:
+            RolloutFileError: The file is cut off, or is no file of rollouts, or has several. Names the line.
+            OSError: The file cannot be read.
+        """
+        rollouts = list(read_rollouts(path, functools.partial(cls._create, renderer, client)))
+        if len(rollouts) != 1:
+            raise RolloutFileError(f"{os.fspath(path)} has {len(rollouts)} rollouts: use load_rollouts")
+        return rollouts[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}
+
+
+def _ids_of(position: Position) -> list[int]:
+    assert position.prompt_ids is not None
+    return position.prompt_ids
+
+
+def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> None:
+    """Write rollouts, each with its forks, to a file of JSON lines.
+
+    Raises:
+        MessageError: A value of a rollout is not JSON data. Names its place.
+        OSError: The file cannot be written.
+    """
+    write_records(path, map(to_record, rollouts))
+
+
+def load_rollouts(
+    path: str | os.PathLike[str], renderer: Renderer | None = None, client: Sampler | SampleFunction | None = None
+) -> list[Rollout]:
+    """Read the rollouts of a file, as `Rollout.load` reads one.
+
+    Raises:
+        RolloutFileError: The file is cut off, or is no file of rollouts. Names the line.
+        OSError: The file cannot be read.
+    """
+    return list(read_rollouts(path, functools.partial(Rollout._create, renderer, client)))

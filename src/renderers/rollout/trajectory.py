@@ -1,0 +1,135 @@
+"""`Trajectory`: the prompts and the sampled turns of a rollout and its forks, as a tree that only grows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from renderers.bridging.refusal import BridgeRefusal
+from renderers.client.completion import Completion
+from renderers.core.completions import ParsedResponse
+from renderers.core.jsontypes import JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """Messages and their tokens, up to the start of an assistant turn. Several turns can be sampled from one prompt."""
+
+    parent: int | None
+    """The number of the turn that the tokens are appended to. None if the prompt is a rendered conversation."""
+    messages: tuple[JsonObject, ...]
+    """The messages that a bridge appended, or all messages of a rendered conversation."""
+    token_ids: list[int]
+    """The tokens that a bridge appended, or all tokens of a rendered conversation."""
+    start: int = 0
+    """The number of tokens before them."""
+    refusal: BridgeRefusal | None = None
+    """The reason why the conversation was rendered again. None if it was not, or if the renderer gives no reason."""
+
+    @property
+    def end(self) -> int:
+        """The number of tokens up to the start of the assistant turn."""
+        return self.start + len(self.token_ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A sampled assistant turn."""
+
+    number: int
+    """The position in `Trajectory.turns`."""
+    rollout: int
+    """The number of the rollout that sampled the turn: 0, or that of a fork."""
+    prompt: Prompt
+    completion: Completion
+    parsed: ParsedResponse
+    message: JsonObject = field(repr=False)
+    """The message of the turn: `parsed.to_message()`."""
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The sampled ids."""
+        return self.completion.token_ids
+
+    @property
+    def logprobs(self) -> list[float]:
+        """The logprob of each sampled id."""
+        return self.completion.logprobs
+
+    @property
+    def end(self) -> int:
+        """The number of tokens up to the end of the turn."""
+        return self.prompt.end + len(self.completion.token_ids)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Turns in one context: the ids of each turn begin with those of the turn before it."""
+
+    prompt: Prompt
+    """The rendered conversation that the branch begins with."""
+    turns: tuple[Turn, ...]
+    shared_turns: int = 0
+    """The number of turns at the start that an earlier branch has too."""
+
+    @property
+    def refusal(self) -> BridgeRefusal | None:
+        """The reason why the branch begins with a rendered conversation. None if there was no bridge before it."""
+        return self.prompt.refusal
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids of all prompts and turns."""
+        ids: list[int] = []
+        for turn in self.turns:
+            ids += turn.prompt.token_ids
+            ids += turn.token_ids
+        return ids
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The messages of all prompts and turns."""
+        return [message for turn in self.turns for message in (*turn.prompt.messages, turn.message)]
+
+
+@dataclass
+class Trajectory:
+    """The sampled turns of a rollout and its forks, in the order in which they were sampled."""
+
+    turns: list[Turn] = field(default_factory=list)
+    rollouts: int = 1
+    """The number of rollouts: the first one and all forks."""
+
+    def path_to(self, turn: int | None) -> list[Turn]:
+        """Return the turns up to and including a turn, from the last rendered conversation on. None gives no turns."""
+        path: list[Turn] = []
+        while turn is not None:
+            path.append(self.turns[turn])
+            turn = path[-1].prompt.parent
+        return path[::-1]
+
+    def ids_before(self, prompt: Prompt) -> list[int]:
+        """Return all ids before those of a prompt."""
+        return Branch(prompt, tuple(self.path_to(prompt.parent))).token_ids
+
+    def messages_before(self, prompt: Prompt) -> list[JsonObject]:
+        """Return all messages before those of a prompt."""
+        return Branch(prompt, tuple(self.path_to(prompt.parent))).messages
+
+    def branches(self, turns: Iterable[int]) -> list[Branch]:
+        """Return the branches with some of these turns, in order: a branch for each that no other of them extends."""
+        numbers = sorted({*turns})
+        extended = {self.turns[number].prompt.parent for number in numbers}
+        seen: set[int] = set()
+        branches = []
+        for number in numbers:
+            if number not in extended:
+                path = self.path_to(number)
+                branches.append(Branch(path[0].prompt, tuple(path), _count_known(path, seen)))
+                seen.update(turn.number for turn in path)
+        return branches
+
+
+def _count_known(path: list[Turn], seen: Collection[int]) -> int:
+    """Return how many turns at the start of a path are in `seen`."""
+    return sum(turn.number in seen for turn in path)

@@ -1,0 +1,715 @@
+"""Tests of `renderers.rollout.rollout`."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer
+from renderers.client.completion import Completion
+from renderers.core.tokens import RenderedTokens
+from renderers.errors import (
+    MalformedGenerateResponseError,
+    MessageError,
+    OverlongPromptError,
+    RolloutError,
+    RolloutFileError,
+    TemplateError,
+)
+from renderers.rollout import Added, Rollout, Turn, load_rollouts, save_rollouts
+from tests.support.conversations import TOOLS, tool, user
+from tests.support.scripted_sampler import ScriptedSampler, encode
+
+CALL = '<|think|>I look.<|/think|><|call|>{"name": "search", "arguments": {"query": "sky"}}<|/call|><|end|>'
+RESULT = {"role": "tool", "name": "search", "content": "blue"}
+
+
+@pytest.fixture(scope="module")
+def renderer() -> ChatRenderer:
+    return create_renderer(EXAMPLE_MODEL)
+
+
+def start(renderer: ChatRenderer, *script: Any, **options: Any) -> tuple[Rollout, ScriptedSampler]:
+    """Return a rollout with a question, and its sampler."""
+    sampler = ScriptedSampler(renderer, script)
+    return Rollout(renderer, sampler, [user("Hi")], **options), sampler
+
+
+def sample(rollout: Rollout, **options: Any) -> Turn:
+    turn = asyncio.run(rollout.generate(**options))
+    assert turn is not None
+    return turn
+
+
+def test_a_rollout_with_a_tool_gives_one_row_of_all_tokens(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, CALL, "It is blue.<|end|>", tools=TOOLS)
+    turn = sample(rollout)
+    assert [call.name for call in turn.parsed.tool_calls] == ["search"]
+    assert rollout.add([RESULT]) == Added(True)
+    assert sample(rollout).parsed.content == "It is blue."
+    first, second = sampler.completions
+    assert rollout.prompt_ids[: len(sampler.requests[0][0])] == sampler.requests[0][0]
+    [row] = rollout.rows(reward=1.0, advantage=0.5, extras={"task": 7})
+    assert row.token_ids == [*sampler.requests[1][0], *second.token_ids]
+    assert [token for token in row.labels() if token != -100] == [*first.token_ids, *second.token_ids]
+    sampled = [logprob for logprob, is_sampled in zip(row.logprobs, row.sampled_mask, strict=True) if is_sampled]
+    assert sampled == [*first.logprobs, *second.logprobs]
+    assert (row.reward, row.extras, row.shared) == (1.0, {"task": 7}, ())
+
+
+def test_the_first_prompt_is_the_rendered_conversation(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "Yes.<|end|>", tools=TOOLS)
+    expected = renderer.render_ids([user("Hi")], tools=TOOLS, add_generation_prompt=True)
+    assert rollout.prompt_ids == expected
+    sample(rollout)
+    assert sampler.requests[0][0] == expected
+
+
+def test_the_prompt_of_a_turn_begins_with_all_earlier_tokens(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, *(f"Answer {number}.<|end|>" for number in range(5)))
+    for number in range(5):
+        turn = sample(rollout)
+        before = [*sampler.requests[-1][0], *turn.token_ids]
+        rollout.add([user(f"Question {number}?")])
+        assert rollout.prompt_ids[: len(before)] == before
+
+
+def test_messages_have_the_sampled_turns(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, CALL, "It is blue.<|end|>")
+    sample(rollout)
+    rollout.add([RESULT])
+    sample(rollout)
+    roles = [message["role"] for message in rollout.messages]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    assert rollout.messages[1]["reasoning_content"] == "I look."
+
+
+def test_messages_of_the_caller_and_of_the_rollout_are_independent(renderer: ChatRenderer) -> None:
+    question = user("Hi")
+    rollout = Rollout(renderer, None, [question])
+    question["content"] = "changed"
+    rollout.messages[0]["content"] = "changed"
+    assert rollout.messages == [user("Hi")]
+
+
+# ==================
+# Bridges and branches
+# ==================
+
+
+def test_a_refused_bridge_opens_a_branch_with_the_rendered_conversation(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "<|think|>Open<|end|>", "Again.<|end|>")
+    first = sample(rollout)
+    added = rollout.add([user("And?")])
+    assert not added.is_bridged
+    assert added.refusal is not None
+    assert added.refusal.reason is BridgeReason.REASONING_OPEN
+    assert rollout.prompt_ids == renderer.render_ids(rollout.messages, add_generation_prompt=True)
+    second = sample(rollout)
+    assert [branch.turns for branch in rollout.branches] == [(first,), (second,)]
+    assert [branch.refusal for branch in rollout.branches] == [None, added.refusal]
+    rows = rollout.rows()
+    assert [[token for token in row.labels() if token != -100] for row in rows] == [first.token_ids, second.token_ids]
+    assert rows[1].token_ids == [*sampler.requests[1][0], *second.token_ids]
+
+
+def test_an_assistant_message_of_the_caller_opens_a_branch(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "Yes.<|end|>", "No.<|end|>")
+    sample(rollout)
+    added = rollout.add([user("And?"), {"role": "assistant", "content": "Hm."}, user("Well?")])
+    assert added.refusal is not None
+    assert added.refusal.reason is BridgeReason.ASSISTANT_MESSAGE
+    sample(rollout)
+    assert len(rollout.rows()) == 2
+
+
+def test_messages_can_be_added_one_at_a_time(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "Yes.<|end|>")
+    sample(rollout)
+    together = copy.copy(rollout)
+    together.add([user("A"), user("B")])
+    assert rollout.add([user("A")]) == rollout.add([user("B")]) == Added(True)
+    assert rollout.prompt_ids == together.prompt_ids
+    assert rollout.messages == together.messages
+
+
+def test_messages_added_before_the_first_turn_are_part_of_its_prompt(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "Yes.<|end|>")
+    rollout.add([user("Are you there?")])
+    messages = [user("Hi"), user("Are you there?")]
+    assert rollout.prompt_ids == renderer.render_ids(messages, add_generation_prompt=True)
+    assert rollout.messages == messages
+
+
+def test_template_arguments_are_those_of_every_prompt(renderer: ChatRenderer) -> None:
+    calls: list[Mapping[str, Any]] = []
+
+    class Renderer:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(renderer, name)
+
+        def render_ids(self, messages: Any, **options: Any) -> list[int]:
+            calls.append(options)
+            return renderer.render_ids(messages, add_generation_prompt=True)
+
+        def bridge(self, *prior: Any, tools: Any, **options: Any) -> Any:
+            calls.append(options)
+            return renderer.bridge(*prior, tools=tools)
+
+    own: Any = Renderer()
+    arguments = {"enable_thinking": False}
+    rollout = Rollout(own, ScriptedSampler(renderer, ["Yes.<|end|>"]), [user("Hi")], chat_template_kwargs=arguments)
+    sample(rollout)
+    rollout.add([user("And?")])
+    assert [options["enable_thinking"] for options in calls] == [False, False]
+
+
+class ProtocolRenderer:
+    """A renderer with the methods of the protocol only."""
+
+    is_prefix_stable = True
+
+    def __init__(self, renderer: ChatRenderer, *, refuses: bool = False, changes: bool = False) -> None:
+        self.renderer, self.refuses, self.changes = renderer, refuses, changes
+
+    def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
+        return self.renderer.render(messages, tools=tools, add_generation_prompt=add_generation_prompt)
+
+    def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
+        return self.renderer.render_ids(messages, tools=tools, add_generation_prompt=add_generation_prompt)
+
+    def parse_response(self, token_ids: Any, *, tools: Any = None, prompt_ids: Any = None) -> Any:
+        return self.renderer.parse_response(token_ids, tools=tools, prompt_ids=prompt_ids)
+
+    def bridge_to_next_turn(self, prompt: Any, completion: Any, new: Any, *, tools: Any = None) -> Any:
+        if self.refuses:
+            return None
+        tokens = self.renderer.bridge_to_next_turn(prompt, completion, new, tools=tools)
+        assert tokens is not None
+        return RenderedTokens(token_ids=[0, *tokens.token_ids]) if self.changes else tokens
+
+    def get_stop_token_ids(self) -> list[int]:
+        return self.renderer.get_stop_token_ids()
+
+
+def test_a_renderer_with_the_methods_of_the_protocol_is_enough(renderer: ChatRenderer) -> None:
+    own, expected = ProtocolRenderer(renderer), start(renderer, "Yes.<|end|>")[0]
+    rollout = Rollout(own, ScriptedSampler(renderer, ["Yes.<|end|>"]), [user("Hi")])
+    for each in (rollout, expected):
+        sample(each)
+        assert each.add([user("And?")]) == Added(True)
+    assert rollout.prompt_ids == expected.prompt_ids
+
+
+def test_a_renderer_without_reasons_opens_a_branch_without_one(renderer: ChatRenderer) -> None:
+    own = ProtocolRenderer(renderer, refuses=True)
+    rollout = Rollout(own, ScriptedSampler(renderer, ["Yes.<|end|>", "No.<|end|>"]), [user("Hi")])
+    sample(rollout)
+    assert rollout.add([user("And?")]) == Added(False, None)
+    sample(rollout)
+    assert len(rollout.branches) == 2
+
+
+def test_a_bridge_that_changes_earlier_tokens_is_an_error(renderer: ChatRenderer) -> None:
+    own = ProtocolRenderer(renderer, changes=True)
+    rollout = Rollout(own, ScriptedSampler(renderer, ["Yes.<|end|>"]), [user("Hi")])
+    sample(rollout)
+    with pytest.raises(RolloutError, match="ProtocolRenderer returned ids that do not begin with the prompt"):
+        rollout.add([user("And?")])
+
+
+# ==================
+# Limits
+# ==================
+
+
+def test_sampling_parameters_of_a_turn_take_precedence(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", "B<|end|>", sampling_params={"temperature": 1, "max_tokens": 9})
+    sample(rollout)
+    rollout.add([user("And?")])
+    sample(rollout, sampling_params={"temperature": 0})
+    stops = renderer.get_stop_token_ids()
+    assert [parameters for _, parameters in sampler.requests] == [
+        {"temperature": 1, "max_tokens": 9, "stop_token_ids": stops},
+        {"temperature": 0, "max_tokens": 9, "stop_token_ids": stops},
+    ]
+
+
+def test_a_rollout_stops_at_its_total_number_of_tokens(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", max_total_tokens=40, sampling_params={"max_tokens": 30})
+    length = len(rollout.prompt_ids)
+    sample(rollout)
+    assert sampler.requests[0][1]["max_tokens"] == min(30, 40 - length)
+    rollout.add([user("A question that is longer than the rest of the tokens")])
+    assert rollout.stop_reason == "max_total_tokens"
+    assert asyncio.run(rollout.generate()) is None
+    assert len(sampler.requests) == 1
+    assert len(rollout.rows()) == 1
+
+
+def test_a_turn_that_reaches_the_total_stops_the_rollout(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    total = len(rollout.prompt_ids) + len(encode(renderer, "A<|end|>"))
+    rollout, _ = start(renderer, "A<|end|>", max_total_tokens=total)
+    sample(rollout)
+    assert rollout.stop_reason == "max_total_tokens"
+    assert asyncio.run(rollout.generate()) is None
+
+
+def test_a_turn_that_was_cut_off_is_closed_with_tokens_that_are_not_sampled(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A long", "B<|end|>")
+    turn = sample(rollout)
+    assert turn.completion.is_truncated
+    assert rollout.add([user("Go on.")]) == Added(True)
+    [end] = encode(renderer, "<|end|>")
+    assert rollout.prompt_ids[turn.end] == end
+    sample(rollout)
+    [row] = rollout.rows()
+    assert not row.sampled_mask[turn.end]
+    assert row.turns[0].has_stop is False
+    assert row.turns[1].has_stop is True
+
+
+@pytest.mark.parametrize("reason", ["length", "abort"])
+def test_a_turn_that_was_cut_off_can_end_the_rollout(renderer: ChatRenderer, reason: str) -> None:
+    ids = encode(renderer, "A long")
+    completion = Completion(token_ids=ids, logprobs=[-1.0] * len(ids), finish_reason=reason)
+    rollout, sampler = start(renderer, completion, on_length="stop")
+    sample(rollout)
+    assert rollout.stop_reason == reason
+    rollout.add([user("Go on.")])
+    assert asyncio.run(rollout.generate()) is None
+    assert len(sampler.requests) == 1
+
+
+@pytest.mark.parametrize("options", [{"on_length": "drop"}, {"max_total_tokens": 0}, {"max_total_tokens": True}])
+def test_invalid_options_are_rejected(renderer: ChatRenderer, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        start(renderer, **options)
+
+
+# ==================
+# Failures
+# ==================
+
+
+@pytest.mark.parametrize(
+    "failure", [asyncio.CancelledError(), ConnectionResetError(), OverlongPromptError(prompt_len=9, max_prompt_len=8)]
+)
+def test_a_failed_turn_leaves_the_rollout_as_it_was(renderer: ChatRenderer, failure: BaseException) -> None:
+    rollout, _ = start(renderer, "A<|end|>", failure, "B<|end|>")
+    sample(rollout)
+    rollout.add([user("And?")])
+    before = rollout.prompt_ids, rollout.messages, rollout.rows()
+    with pytest.raises(type(failure)):
+        sample(rollout)
+    assert (rollout.prompt_ids, rollout.messages, rollout.rows()) == before
+    assert sample(rollout).parsed.content == "B"
+
+
+def test_a_cancelled_turn_is_not_recorded(renderer: ChatRenderer) -> None:
+    async def never(prompt_ids: list[int], *, sampling_params: Any) -> Completion:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def run() -> Rollout:
+        rollout = Rollout(renderer, never, [user("Hi")])
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(rollout.generate(), 0.01)
+        return rollout
+
+    rollout = asyncio.run(run())
+    assert rollout.turns == ()
+    rollout.client = ScriptedSampler(renderer, ["A<|end|>"])
+    assert sample(rollout).parsed.content == "A"
+
+
+def test_an_error_of_added_messages_leaves_the_rollout_as_it_was(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    sample(rollout)
+    for invalid in ([{"role": "user", "content": 3}], [], [{"content": "no role"}]):
+        with pytest.raises(MessageError):
+            rollout.add(invalid)
+    with pytest.raises(TemplateError):
+        rollout.add([{"role": "critic", "content": "Bad."}])
+    assert rollout.messages[-1]["role"] == "assistant"
+    assert rollout.add([user("And?")]) == Added(True)
+
+
+def completion(**changes: Any) -> Completion:
+    return Completion(**{"token_ids": [5, 6], "logprobs": [-1.0, -2.0], "finish_reason": "stop", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"logprobs": [-1.0]}, MalformedGenerateResponseError),
+        ({"prompt_ids": [1]}, MalformedGenerateResponseError),
+        ({"token_ids": [5, -1]}, ValueError),
+        ({"token_ids": [5, True]}, TypeError),
+    ],
+)
+def test_a_completion_that_cannot_be_recorded_is_an_error(
+    renderer: ChatRenderer, changes: dict[str, Any], error: type[Exception]
+) -> None:
+    rollout, _ = start(renderer, completion(**changes), "A<|end|>")
+    with pytest.raises(error):
+        sample(rollout)
+    assert rollout.turns == ()
+    assert sample(rollout).parsed.content == "A"
+
+
+def test_a_prompt_that_the_engine_returns_is_compared_and_not_kept(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer)
+    rollout.client = ScriptedSampler(renderer, [completion(prompt_ids=rollout.prompt_ids)])
+    assert sample(rollout).completion.prompt_ids is None
+
+
+def test_a_second_call_of_generate_needs_a_fork(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>")
+
+    async def run() -> None:
+        first = asyncio.ensure_future(rollout.generate())
+        await asyncio.sleep(0)
+        with pytest.raises(RolloutError, match="generate is still running"):
+            await rollout.generate()
+        for call in (lambda: rollout.add([user("A")]), lambda: rollout.fork(2), lambda: rollout.sync([user("A")])):
+            with pytest.raises(RolloutError, match="generate is still running"):
+                call()
+        await first
+
+    asyncio.run(run())
+    assert len(rollout.turns) == 1
+
+
+def test_a_turn_needs_messages_before_the_next_one(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>")
+    sample(rollout)
+    with pytest.raises(RolloutError, match="the last turn has no messages after it"):
+        sample(rollout)
+
+
+def test_a_client_is_an_object_or_a_function(renderer: ChatRenderer) -> None:
+    sampler = ScriptedSampler(renderer, ["A<|end|>"])
+    rollout = Rollout(renderer, sampler.sample, [user("Hi")])
+    assert sample(rollout).parsed.content == "A"
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="client must be an async function or have an async method sample"):
+        sample(Rollout(renderer, wrong, [user("Hi")]))
+    with pytest.raises(RolloutError, match="has no client"):
+        sample(Rollout(renderer, None, [user("Hi")]))
+
+
+def test_a_completion_can_be_recorded_without_a_client(renderer: ChatRenderer) -> None:
+    rollout = Rollout(renderer, None, [user("Hi")])
+    sampler = ScriptedSampler(renderer, ())
+    turn = rollout.record(sampler.complete(encode(renderer, "A<|end|>")))
+    assert turn.parsed.content == "A"
+    assert rollout.add([user("And?")]) == Added(True)
+    rollout.record(sampler.complete([5]))
+    with pytest.raises(RolloutError, match="no messages"):
+        rollout.record(sampler.complete([5]))
+
+
+# ==================
+# Event loop
+# ==================
+
+
+def test_long_work_runs_in_a_thread(renderer: ChatRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: dict[str, set[bool]] = {"render_ids": set(), "parse_response": set()}
+    for name, seen in threads.items():
+        method = getattr(ChatRenderer, name)
+
+        def traced(self: Any, *args: Any, method: Any = method, seen: set[bool] = seen, **options: Any) -> Any:
+            seen.add(threading.current_thread() is threading.main_thread())
+            return method(self, *args, **options)
+
+        monkeypatch.setattr(ChatRenderer, name, traced)
+    rollout = Rollout(renderer, ScriptedSampler(renderer, ["word " * 5_000 + "<|end|>"]), [user("word " * 5_000)])
+    sample(rollout)
+    assert threads == {"render_ids": {False}, "parse_response": {False}}
+
+
+def test_forks_of_a_long_prompt_share_its_ids(renderer: ChatRenderer) -> None:
+    rollout = Rollout(renderer, None, [user("word " * 5_000)])
+    first, second = rollout.fork(2)
+    assert first._position.prompt_ids is second._position.prompt_ids is not None
+
+
+def count_calls(work: Any) -> int:
+    """Return the number of calls of Python functions."""
+    calls = 0
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_the_work_of_a_turn_does_not_grow_with_the_history(renderer: ChatRenderer) -> None:
+    rollout = Rollout(renderer, None, [user("Hi")], tools=TOOLS)
+    sampler = ScriptedSampler(renderer, ())
+
+    def turn() -> None:
+        rollout.record(sampler.complete(encode(renderer, CALL)))
+        rollout.add([tool("It is blue.")])
+
+    calls = [count_calls(turn) for _ in range(64)]
+    # The first turns learn the format.
+    assert len({*calls[2:]}) == 1, calls
+    turns = rollout.turns
+    assert len({len(turn.prompt.token_ids) for turn in turns[1:]}) == 1
+    assert sum(len(turn.prompt.token_ids) + len(turn.token_ids) for turn in turns) == turns[-1].end
+
+
+# ==================
+# Forks and histories of a harness
+# ==================
+
+
+def test_forks_share_the_turns_before_them(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, CALL, "Blue.<|end|>", "Red.<|end|>")
+    shared = sample(rollout)
+    rollout.add([RESULT])
+    first, second = rollout.fork(2)
+    for fork, reward in ((first, 1.0), (second, 0.0)):
+        sample(fork)
+        fork.reward = reward
+    rows = rollout.rows(advantage=2.0)
+    assert [row.reward for row in rows] == [1.0, 0.0]
+    assert [len(row.turns) for row in rows] == [2, 1]
+    assert [span.rows for row in rows for span in row.shared] == [(0, 1), (0, 1)]
+    start_, end, _ = rows[1].shared[0]
+    assert rows[1].token_ids[start_:end] == shared.token_ids
+    assert not any(rows[1].loss_mask[start_:end])
+    assert rows[1].logprobs[start_:end] == sampler.completions[0].logprobs
+    each = rollout.rows(shared="each")
+    assert [len(row.turns) for row in each] == [2, 2]
+    assert first.rows() == first.rows(shared="each")
+    with pytest.raises(ValueError, match="shared must be one of 'once', 'each'"):
+        rollout.rows(shared="never")  # type: ignore[arg-type]
+
+
+def test_forks_sample_at_the_same_time(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, *(f"{number}<|end|>" for number in range(8)))
+
+    async def run() -> None:
+        await asyncio.gather(*(fork.generate() for fork in rollout.fork(8)))
+
+    asyncio.run(run())
+    assert len({tuple(prompt) for prompt, _ in sampler.requests}) == 1
+    assert [branch.turns[-1].rollout for branch in rollout.branches] == list(range(1, 9))
+
+
+def test_a_rollout_goes_on_after_a_fork(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>")
+    [fork] = rollout.fork(1)
+    sample(rollout)
+    sample(fork)
+    rollout.add([user("And?")])
+    sample(rollout)
+    assert [len(branch.turns) for branch in rollout.branches] == [1, 2]
+    assert len(fork.branches) == 1
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 1.5])
+def test_a_number_of_forks_is_positive(renderer: ChatRenderer, count: Any) -> None:
+    with pytest.raises(ValueError, match="count must be a positive number"):
+        start(renderer)[0].fork(count)
+
+
+def test_a_turn_can_be_sampled_again(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>")
+    sample(rollout)
+    rollout.rewind()
+    sample(rollout)
+    assert sampler.requests[0] == sampler.requests[1]
+    rollout.add([user("And?")])
+    rollout.rewind()
+    assert sample(rollout).parsed.content == "C"
+    assert [branch.turns[-1].parsed.content for branch in rollout.branches] == ["A", "B", "C"]
+    with pytest.raises(ValueError, match="cannot go back 2 turns: the current branch has 1"):
+        rollout.rewind(2)
+
+
+def test_a_harness_that_changes_nothing_keeps_the_tokens(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, CALL, "Blue.<|end|>")
+    turn = sample(rollout)
+    history = rollout.messages
+    assert rollout.sync([*history, RESULT]) == Added(True)
+    before = [*sampler.requests[0][0], *turn.token_ids]
+    assert rollout.prompt_ids[: len(before)] == before
+    sample(rollout)
+    assert len(rollout.rows()) == 1
+
+
+def test_a_harness_that_normalises_messages_keeps_the_tokens(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, CALL.replace("<|call|>", " Let me see. \n<|call|>"), "Blue.<|end|>")
+    sample(rollout)
+    call = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": '{"query":"sky"}'}}
+    history = [user("Hi"), {"role": "assistant", "content": "Let me see.", "tool_calls": [call], "refusal": None}]
+    assert rollout.sync([*history, {**RESULT, "tool_call_id": "call_1"}]) == Added(True)
+    sample(rollout)
+    assert len(rollout.rows()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"role": "assistant", "content": "Something else."},
+        {"role": "assistant", "content": "Blue.", "reasoning_content": "Other thoughts."},
+        {"role": "assistant", "content": "Blue.", "tool_calls": [{"function": {"name": "search", "arguments": {}}}]},
+    ],
+)
+def test_a_harness_that_changes_a_turn_opens_a_branch(renderer: ChatRenderer, changed: dict[str, Any]) -> None:
+    rollout, _ = start(renderer, "Blue.<|end|>", "Red.<|end|>")
+    sample(rollout)
+    conversation = [user("Hi"), changed, user("And?")]
+    assert rollout.sync(conversation) == Added(False)
+    assert rollout.prompt_ids == renderer.render_ids(conversation, add_generation_prompt=True)
+    sample(rollout)
+    assert len(rollout.branches) == 2
+
+
+def test_a_harness_that_changes_a_result_opens_a_branch_after_the_last_equal_turn(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, CALL, "Blue.<|end|>", "Red.<|end|>")
+    first = sample(rollout)
+    rollout.add([RESULT])
+    sample(rollout)
+    history = [*rollout.messages[:2], {**RESULT, "content": "red"}]
+    assert rollout.sync(history) == Added(True)
+    sample(rollout)
+    assert [branch.turns[0] for branch in rollout.branches] == [first, first]
+    assert [branch.shared_turns for branch in rollout.branches] == [0, 1]
+    assert [len(row.turns) for row in rollout.rows()] == [2, 1]
+
+
+def test_a_harness_can_return_to_an_abandoned_branch(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>", "D<|end|>")
+    sample(rollout)
+    rollout.add([user("And?")])
+    old = sample(rollout)
+    history = rollout.messages
+    rollout.sync([user("Another question")])
+    sample(rollout)
+    assert rollout.sync([*history, user("More?")]) == Added(True)
+    assert rollout.turns[-1] is old
+    sample(rollout)
+    assert [len(branch.turns) for branch in rollout.branches] == [1, 3]
+
+
+def test_a_harness_can_end_with_the_last_turn(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    turn = sample(rollout)
+    assert rollout.sync(rollout.messages) == Added(True)
+    assert rollout.turns == (turn,)
+
+
+def test_a_fork_does_not_recognise_turns_of_other_forks(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>")
+    first, second = rollout.fork(2)
+    sample(first)
+    sample(second)
+    assert second.sync([user("Hi"), {"role": "assistant", "content": "A"}, user("And?")]) == Added(False)
+
+
+def test_a_stopped_rollout_stays_stopped_until_the_harness_drops_the_turn(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A long", "B<|end|>", on_length="stop")
+    sample(rollout)
+    rollout.sync([*rollout.messages, user("Go on.")])
+    assert asyncio.run(rollout.generate()) is None
+    rollout.sync([user("Hi")])
+    assert sample(rollout).parsed.content == "B"
+
+
+# ==================
+# Storage
+# ==================
+
+
+def test_a_rollout_is_pickled_without_its_client(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, CALL, "Blue.<|end|>", "Red.<|end|>", max_total_tokens=500)
+    sample(rollout)
+    rollout.add([RESULT])
+    for fork in rollout.fork(2):
+        sample(fork)
+    restored = pickle.loads(pickle.dumps(rollout))
+    assert restored.rows() == rollout.rows()
+    assert restored.branches == rollout.branches
+    with pytest.raises(RolloutError, match="has no client"):
+        sample(restored)
+    restored.client = ScriptedSampler(renderer, ["Green.<|end|>"])
+    assert sample(restored).parsed.content == "Green."
+    assert len(restored.rows()) == len(rollout.rows()) + 1
+
+
+def test_a_rollout_of_many_turns_is_pickled(renderer: ChatRenderer) -> None:
+    rollout = Rollout(renderer, None, [user("Hi")])
+    sampler = ScriptedSampler(renderer, ())
+    for _ in range(600):
+        rollout.record(sampler.complete(encode(renderer, "A<|end|>")))
+        rollout.add([user("And?")])
+    assert pickle.loads(pickle.dumps(rollout)).rows() == rollout.rows()
+
+
+def test_a_rollout_goes_on_after_loading(renderer: ChatRenderer, tmp_path: Any) -> None:
+    rollout, _ = start(renderer, CALL, "Blue.<|end|>", tools=TOOLS)
+    sample(rollout)
+    rollout.add([RESULT])
+    rollout.save(tmp_path / "rollout.jsonl")
+    loaded = Rollout.load(tmp_path / "rollout.jsonl", renderer, ScriptedSampler(renderer, ["Blue.<|end|>"]))
+    assert loaded.prompt_ids == rollout.prompt_ids
+    assert sample(loaded).parsed == sample(rollout).parsed
+    assert loaded.messages == rollout.messages
+
+
+def test_a_rollout_is_read_without_a_renderer(renderer: ChatRenderer, tmp_path: Any) -> None:
+    rollout, _ = start(renderer, CALL, "<|think|>Open<|end|>", "Red.<|end|>")
+    sample(rollout)
+    rollout.add([RESULT])
+    sample(rollout)
+    rollout.add([user("And?")])
+    rollout.reward, rollout.extras = 0.25, {"task": "sky"}
+    for fork in rollout.fork(1):
+        sample(fork)
+    rollout.save(tmp_path / "rollout.jsonl")
+    loaded = Rollout.load(tmp_path / "rollout.jsonl")
+    assert loaded.rows() == rollout.rows()
+    assert loaded.rows()[0].reward == 0.25
+    assert loaded.branches == rollout.branches
+    assert loaded.messages == rollout.messages
+    with pytest.raises(RolloutError, match="has no renderer"):
+        loaded.add([user("More")])
+
+
+def test_several_rollouts_are_saved_to_one_file(renderer: ChatRenderer, tmp_path: Any) -> None:
+    rollouts = []
+    for text in ("A<|end|>", "B<|end|>"):
+        rollout, _ = start(renderer, text)
+        sample(rollout)
+        rollouts.append(rollout)
+    save_rollouts(rollouts, tmp_path / "rollouts.jsonl")
+    loaded = load_rollouts(tmp_path / "rollouts.jsonl")
+    assert [rollout.rows() for rollout in loaded] == [rollout.rows() for rollout in rollouts]
+    with pytest.raises(RolloutFileError, match="has 2 rollouts: use load_rollouts"):
+        Rollout.load(tmp_path / "rollouts.jsonl")
+
+
+def test_a_rollout_shows_its_state(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    sample(rollout)
+    assert repr(rollout) == "Rollout(<1 turns>, <0 forks>, stop_reason=None)"

@@ -1,0 +1,66 @@
+"""Tests of `renderers.rollout.sampler`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers.client.completion import Completion
+from renderers.errors import MalformedGenerateResponseError, TokenIdError
+from renderers.rollout.sampler import Sampler, as_sample_function, check_completion
+
+
+def completion(**changes: Any) -> Completion:
+    return Completion(**{"token_ids": [5, 6], "logprobs": [-1.0, -2.0], "finish_reason": "stop", **changes})
+
+
+async def sample(prompt_ids: list[int], *, sampling_params: Any) -> Completion:
+    return completion()
+
+
+class Client:
+    async def sample(self, prompt_ids: list[int], *, sampling_params: Any, timeout: float = 1.0) -> Completion:
+        return completion()
+
+
+def test_a_function_and_a_method_sample() -> None:
+    client = Client()
+    assert isinstance(client, Sampler)
+    assert as_sample_function(client) == client.sample
+    assert as_sample_function(sample) is sample
+
+
+@pytest.mark.parametrize("client", [None, 3, "http://localhost:8000"])
+def test_other_objects_are_no_clients(client: Any) -> None:
+    with pytest.raises(TypeError, match="client must be an async function or have an async method sample, not "):
+        as_sample_function(client)
+
+
+def test_a_checked_completion_shares_no_list_with_the_sampler() -> None:
+    given = completion(prompt_ids=[1, 2])
+    checked = check_completion(given, [1, 2])
+    given.token_ids.clear()
+    given.logprobs.clear()
+    assert checked == completion()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"logprobs": []}, MalformedGenerateResponseError, "has 2 ids and 0 logprobs"),
+        ({"prompt_ids": [1, 3]}, MalformedGenerateResponseError, "a prompt of 2 ids, which differs from the 2 ids"),
+        ({"token_ids": [5, -6]}, TokenIdError, r"completion.token_ids\[1\] is -6"),
+        ({"token_ids": [5, "6"]}, TypeError, r"completion.token_ids\[1\] must be an int"),
+    ],
+)
+def test_a_completion_that_cannot_be_used_is_an_error(
+    changes: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        check_completion(completion(**changes), [1, 2])
+
+
+def test_an_object_of_another_type_is_an_error() -> None:
+    with pytest.raises(TypeError, match="a sampler must return a Completion, not"):
+        check_completion({"token_ids": [5]}, [1, 2])
