@@ -31,7 +31,6 @@ from tests.support.bridging import (
     EACH_ONCE,
     FALSE_REFUSALS,
     ODD_RESULTS,
-    REFUSED_WITH_ALL,
     TEMPLATES,
     cases,
     keeping_all,
@@ -107,7 +106,7 @@ def test_a_bridge_adds_the_same_ids_as_a_full_render(template: str) -> None:
         if outcome.startswith("false"):
             false_refusals[outcome.removeprefix("false: ")] += 1
         if outcome == BridgeReason.HISTORY_REWRITTEN:
-            assert outcome_of(keep_all, case) in ("kept", REFUSED_WITH_ALL.get(template)), case.name
+            assert outcome_of(keep_all, case) == "kept", case.name
     assert false_refusals <= Counter(FALSE_REFUSALS.get(template, {}))
     # Results that are incomplete or reordered must be written as in a full render, or be refused.
     for case in cases(default, ODD_RESULTS, by_turns=True):
@@ -581,6 +580,46 @@ def test_results_of_gemma_4_continue_the_turn_in_every_round() -> None:
         assert isinstance(bridge, Bridge)
         prompt = renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
         assert bridge.tokens.token_ids == prompt
+
+
+@HUB
+def test_text_before_a_call_of_gemma_4_is_kept_and_not_added_after_its_result() -> None:
+    """The template writes it after the result, so the bridge does not match a render."""
+    renderer, call = hub("gemma-4"), "Wait.<|tool_call>call:look{}<tool_call|><|tool_response>"
+    prompt, completion = prompt_of(renderer), ids_of(renderer, call)
+    bridge = renderer.bridge(prompt, completion, [result("Sun.", name="look")])
+    assert isinstance(bridge, Bridge)
+    assert not bridge.matches_rerender
+    assert {evidence.change for evidence in bridge.evidence} == {
+        "the template moves the content of that turn after new message 0 (tool)"
+    }
+    text = renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+    assert text == 'response:look{value:<|"|>Sun.<|"|>}<tool_response|>'
+
+
+MOVED = """
+{%- for message in messages -%}
+    {%- if message.role == 'tool' -%}
+        {{- '<|turn|>tool\n' ~ message.content ~ '<|end|>\n' ~ messages[loop.index0 - 1].content -}}
+    {%- else -%}
+        {{- '<|turn|>' ~ message.role ~ '\n' -}}
+        {%- if not (message.tool_calls and loop.nextitem is defined) -%}{{- message.content -}}{%- endif -%}
+        {%- for call in message.tool_calls or [] -%}{{- '<|call|>' ~ call.function.name ~ '<|/call|>' -}}{%- endfor -%}
+        {{- '<|end|>\n' -}}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|turn|>assistant\n' -}}{%- endif -%}
+"""
+"""A template that writes the content of a turn after the result of its call."""
+
+
+def test_content_that_the_template_moves_is_refused_unless_all_tokens_are_kept() -> None:
+    call = CALL.replace("{}", '{"x": 1}')
+    refusal = refused(embedded(chat_template=MOVED), f"Wait.{call}<|end|>", result("Sun."))
+    assert refusal.reason is BridgeReason.HISTORY_REWRITTEN
+    assert "the template moves the content of that turn after new message 0 (tool)" in refusal.detail
+    keeping = embedded(chat_template=MOVED, thinking_retention="all")
+    assert added(keeping, f"Wait.{call}<|end|>", result("Sun.")) == "\n<|turn|>tool\nSun.<|end|>\n<|turn|>assistant\n"
 
 
 @HUB

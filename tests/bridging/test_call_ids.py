@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from renderers import Bridge, create_renderer, load_tokenizer
-from renderers.bridging.call_ids import with_call_ids
+from renderers.bridging.call_ids import with_call_ids, with_call_names
 from renderers.core.completions import CalledTool
 from tests.support.models import HUB_AT_HAND, unpack_hub
 
@@ -49,6 +49,38 @@ def test_messages_of_the_caller_are_unchanged() -> None:
     new = [result()]
     with_call_ids(new, [FIRST])
     assert new == [result()]
+
+
+def names_of(new: list[dict[str, Any]], *calls: CalledTool) -> list[str | None]:
+    return [message.get("name") for message in with_call_names(new, calls)]
+
+
+def test_results_get_the_names_of_the_calls_in_order() -> None:
+    search, read = CalledTool(None, "search"), CalledTool(None, "read")
+    assert names_of([result(), USER, result()], search, read) == ["search", None, "read"]
+    assert names_of([result(name="read"), result()], search, read) == ["read", "search"]
+
+
+def test_no_name_is_made_up() -> None:
+    search, read = CalledTool(None, "search"), CalledTool(None, "read")
+    assert names_of([result()], search, read) == [None]
+    assert names_of([result()], CalledTool(None, None)) == [None]
+    assert names_of([result(tool_call_id="c7")], search) == [None]
+    assert names_of([result(name="find")], search) == ["find"]
+
+
+@needs_hub
+def test_a_template_that_requires_names_gets_those_of_the_completion() -> None:
+    unpack_hub()
+    renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
+    prompt = renderer.render_ids([USER], tools=TOOLS, add_generation_prompt=True)
+    call = "<|tool_call>call:search{}<tool_call|><|tool_response>"
+    completion = renderer.tokenizer.encode(call, add_special_tokens=False)
+    named = renderer.bridge(prompt, completion, [result(name="search")], tools=TOOLS)
+    nameless = renderer.bridge(prompt, completion, [result()], tools=TOOLS)
+    assert isinstance(named, Bridge)
+    assert isinstance(nameless, Bridge)
+    assert named.tokens.token_ids == nameless.tokens.token_ids
 
 
 CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from renderers import (
     EMBEDDED,
     Bridge,
-    BridgeReason,
     ChatRenderer,
     MessageError,
     TemplateError,
@@ -29,7 +28,6 @@ __all__ = [
     "EACH_ONCE",
     "FALSE_REFUSALS",
     "ODD_RESULTS",
-    "REFUSED_WITH_ALL",
     "TEMPLATES",
     "Case",
     "append_only_cases",
@@ -104,9 +102,6 @@ FALSE_REFUSALS: dict[str, dict[str, int]] = {
     "trl__glm4moe": {"history_rewritten": 2},
 }
 """Turns that are refused although a full render keeps the prefix: see `docs/tables/bridge.md`."""
-
-REFUSED_WITH_ALL = {"gemma-4": BridgeReason.SUFFIX_VARIES}
-"""Reasons for refusals with `thinking_retention="all"`: content beside a call is written after the tool result."""
 
 
 def templates() -> dict[str, Any]:
@@ -240,8 +235,7 @@ def _append_only_case(
         turn += next((len(stop) for stop in stops if full.text.startswith(stop, turn)), 0)
     alone, own_labels = _run(renderer, conversation[: at + 1], tools, prompt=False)
     ends_otherwise = alone.text[: _end(own_labels, at)].endswith(stops) and not full.text[:turn].endswith(stops)
-    bodies = [span for span in full.spans if span.message == at and span.path and span.path[0] != "tool_calls"]
-    is_split = any(turn <= span.start < span.end for span in bodies)
+    is_split = _writes_content_after(full, at, turn)
     lost = any(number not in {span.message for span in full.spans} for number in range(at + 1, end))
     if not full.text.startswith(prompt.text) or turn <= len(prompt.text) or ends_otherwise or is_split or lost:
         return None
@@ -250,6 +244,12 @@ def _append_only_case(
     label = f"{name}, message {at}{', tools' if tools else ''}"
     new = conversation[at + 1 : end]
     return Case(label, ids[0], ids[1], new, tools, [*ids[0], *ids[1], *ids[2]], ids[2], keeps=True, lost=False)
+
+
+def _writes_content_after(trace: Trace, message: int, end: int) -> bool:
+    """Return True if text of a message other than its calls is written after an offset."""
+    bodies = [span for span in trace.spans if span.message == message and span.path and span.path[0] != "tool_calls"]
+    return any(end <= span.start < span.end for span in bodies)
 
 
 def keeping_all(renderer: ChatRenderer) -> ChatRenderer:
@@ -279,6 +279,10 @@ def _case(
     conversation = _with_opened_reasoning(renderer, prompt.text, conversation, at)
     last, last_labels = _run(renderer, conversation[: at + 1], tools, prompt=False)
     full, labels = _run(renderer, conversation[:end], tools, prompt=True)
+    if _writes_content_after(full, at, _end(labels, at)):
+        # The completion contains the content, so a bridge does not add it again.
+        bare = [*conversation[:at], {**conversation[at], "content": ""}, *conversation[at + 1 : end]]
+        full, labels = _run(renderer, bare, tools, prompt=True)
     alone, followed = last.text[: _end(last_labels, at)], full.text[: _end(labels, at)]
     # If the first token of the next message is the stop token, it is sampled with the turn.
     turn = followed if followed.startswith(alone) else alone

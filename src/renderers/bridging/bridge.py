@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from renderers.bridging.call_ids import with_call_names
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
@@ -130,7 +131,7 @@ class Extension:
     prior: Prior
     new: Sequence[JsonObject]
     given: Sequence[JsonObject]
-    """The new messages of the caller, without the ids that `new` has from the completion."""
+    """The new messages of the caller, without the ids and names that `new` has from the completion."""
     retention: ThinkingRetention | None
     losses: LossReporter
     keeping_switch: str | None = None
@@ -143,6 +144,15 @@ class Extension:
 
         A proof is made with samples that depend on the kinds of the messages only, so earlier bridges do not matter.
         """
+        bridged = self._bridge()
+        if isinstance(bridged, Bridge) or bridged.reason is not BridgeReason.MESSAGE_REFUSED:
+            return bridged
+        # The template may require the names of called tools, which the completion contains.
+        named = with_call_names(self.new, self.prior.state.calls)
+        retried = replace(self, new=named)._bridge() if named != self.new else bridged
+        return retried if isinstance(retried, Bridge) else bridged
+
+    def _bridge(self) -> Bridge | BridgeRefusal:
         state = self.prior.state
         if "assistant" in self._roles:
             message = f"new message {self._roles.index('assistant')} is an assistant message"
@@ -161,7 +171,7 @@ class Extension:
                 if suffix.reason is not BridgeReason.UNSUPPORTED_ROLE or self.may_lose:
                     return suffix
                 if self.losses.accepts_lost_messages:
-                    return replace(self, may_lose=True).bridge()
+                    return replace(self, may_lose=True)._bridge()
                 self._report_lost_messages(turn)
                 return suffix
             suffixes.append(suffix)
@@ -380,6 +390,7 @@ class Extension:
     def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:
         """Return the turn with the new messages; None if the scaffold is not the one of the proof."""
         history, index = outcome.history.messages, len(outcome.history.messages)
+        turn = turn._replace(content="") if outcome.moves_content else turn
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render_actual(messages, turn=index)
         if (

@@ -1,4 +1,4 @@
-"""Give tool results the ids of the calls that a completion contains."""
+"""Give tool results the ids or the names of the calls that a completion contains."""
 
 from __future__ import annotations
 
@@ -19,9 +19,30 @@ def with_call_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> lis
     >>> with_call_ids(results, [CalledTool("functions.weather:0", "weather")])
     [{'role': 'tool', 'content': 'Sunny', 'tool_call_id': 'functions.weather:0'}]
     """
-    places = [place for place, message in enumerate(new) if message["role"] == "tool"]
-    if not any(call.id for call in calls) or all(new[place].get("tool_call_id") for place in places):
+    results = [message for message in new if message["role"] == "tool"]
+    if not any(call.id for call in calls) or all(result.get("tool_call_id") for result in results):
         return list(new)
+    return _fill_in(new, calls, "tool_call_id", [call.id for call in calls])
+
+
+def with_call_names(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> list[JsonObject]:
+    """Return new messages, with the name of its call in each result that has neither an id nor a name.
+
+    A result belongs to a call as in `with_call_ids`.
+
+    >>> with_call_names([{"role": "tool", "content": "Sunny"}], [CalledTool(None, "weather")])
+    [{'role': 'tool', 'content': 'Sunny', 'name': 'weather'}]
+    """
+    if any(message.get("tool_call_id") for message in new):
+        return list(new)
+    return _fill_in(new, calls, "name", [call.name for call in calls])
+
+
+def _fill_in(
+    new: Sequence[JsonObject], calls: Sequence[CalledTool], field: str, values: Sequence[str | None]
+) -> list[JsonObject]:
+    """Return new messages, with the value of its call in a field of each result that lacks it."""
+    places = [place for place, message in enumerate(new) if message["role"] == "tool"]
     results = [new[place] for place in places]
     matched = match_results(calls, results)
     open_calls = [call for call in range(len(calls)) if call not in matched]
@@ -30,7 +51,6 @@ def with_call_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> lis
         matched |= zip(open_calls, left, strict=True)
     filled = list(new)
     for call, result in matched.items():
-        message, call_id = results[result], calls[call].id
-        if call_id and not message.get("tool_call_id"):
-            filled[places[result]] = {**message, "tool_call_id": call_id}
+        if values[call] and not results[result].get(field):
+            filled[places[result]] = {**results[result], field: values[call]}
     return filled

@@ -77,6 +77,8 @@ class Outcome(NamedTuple):
     fault: BridgeRefusal | None
     prompt_end: str = ""
     """The end of the prompt with this history, from the first special token after the last message text."""
+    moves_content: bool = False
+    """True if the template would write the content of the turn after new messages. The outcome is without it."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +203,13 @@ def _prove_history(
     may_lose: bool,
 ) -> Outcome:
     messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
-    alone = context.render(messages, turn=index, prompt=False)
     followed = context.render([*messages, *sample.new], turn=index, prompt=True)
+    moves_content = _moves_content(followed)
+    if moves_content:
+        # The completion contains the content, so it is not written again.
+        messages[-1] = {**substitute, "content": ""}
+        followed = context.render([*messages, *sample.new], turn=index, prompt=True)
+    alone = context.render(messages, turn=index, prompt=False)
     stop = last_stop = followed.stop
     fault = find_fault(followed, sample.new, may_lose=may_lose)
     (field, tail), (followed_field, followed_tail) = _tail(alone, stop), _tail(followed, stop)
@@ -214,9 +221,33 @@ def _prove_history(
     end = followed.end
     stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))
-    change = _describe_change(context, history.prompt, alone, followed, sample.turn)
-    stops = stop, last_stop, stop_is_next
-    return Outcome(history.sample, history.required, *stops, followed.scaffold(), suffix, change, fault, history.end)
+    if moves_content:
+        change: str | None = f"the template moves the content of that turn after {describe_new(sample.new)}"
+    else:
+        change = _describe_change(context, history.prompt, alone, followed, sample.turn)
+    return Outcome(
+        history.sample,
+        history.required,
+        stop,
+        last_stop,
+        stop_is_next,
+        followed.scaffold(),
+        suffix,
+        change,
+        fault,
+        history.end,
+        moves_content,
+    )
+
+
+def _moves_content(followed: RenderedTurn) -> bool:
+    """Return True if the content of the turn is written, but only after the turn."""
+    starts = [
+        span.start
+        for span in followed.trace.spans
+        if span.message == followed.message and span.path[:1] == ("content",) and span.start < span.end
+    ]
+    return bool(starts) and 0 < followed.end <= min(starts)
 
 
 def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
