@@ -622,6 +622,38 @@ def test_content_that_the_template_moves_is_refused_unless_all_tokens_are_kept()
     assert added(keeping, f"Wait.{call}<|end|>", result("Sun.")) == "\n<|turn|>tool\nSun.<|end|>\n<|turn|>assistant\n"
 
 
+HARMONY_CALL = "<|start|>assistant to=functions.get<|channel|>commentary <|constrain|>json<|message|>{}<|call|>"
+HARMONY_THOUGHT = "<|channel|>analysis<|message|>Hm.<|end|>"
+HARMONY_PREAMBLE = "<|start|>assistant<|channel|>commentary<|message|>Wait.<|end|>"
+
+
+@HUB
+def test_gpt_oss_bridges_reasoning_and_text_before_a_call() -> None:
+    renderer = hub("gpt-oss")
+    prompt = renderer.render_ids([HI], tools=[TOOL], add_generation_prompt=True)
+    completion = ids_of(renderer, HARMONY_THOUGHT + HARMONY_PREAMBLE + HARMONY_CALL)
+    bridged = renderer.bridge(prompt, completion, [result("1", name="get")], tools=[TOOL])
+    assert isinstance(bridged, Bridge)
+    assert bridged.matches_rerender
+    turn = renderer.parse_response(completion, prompt_ids=prompt, tools=[TOOL])
+    messages = [HI, turn, result("1", name="get")]
+    assert bridged.tokens.token_ids == renderer.render_ids(messages, tools=[TOOL], add_generation_prompt=True)
+
+
+@HUB
+def test_gpt_oss_bridges_to_a_user_message_only_if_the_ids_stay_or_are_to_be_kept() -> None:
+    final = "<|channel|>final<|message|>Hi.<|return|>"
+    thoughtful = f"{HARMONY_THOUGHT}<|start|>assistant{final}"
+    plain, keeping = hub("gpt-oss"), hub("gpt-oss", chat_template_kwargs={"auto_drop_analysis": False})
+    assert "drops the reasoning" in refused(plain, thoughtful).detail
+    assert "Remove '<|return|>' from the completion" in refused(plain, final).detail
+    user = "<|start|>user<|message|>Bye<|end|><|start|>assistant"
+    assert added(plain, final.removesuffix("<|return|>")) == f"<|end|>{user}"
+    assert added(keeping, thoughtful) == user
+    assert added(keeping, thoughtful.removesuffix("<|return|>")) == f"<|end|>{user}"
+    assert added(hub("gpt-oss", thinking_retention="all"), thoughtful) == user
+
+
 @HUB
 def test_qwen_keeps_reasoning_within_a_tool_cycle_if_the_retention_allows_it() -> None:
     renderer = hub("qwen3", thinking_retention="tool_cycle")

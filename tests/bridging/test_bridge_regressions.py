@@ -59,32 +59,40 @@ LAST_STOP = """{% for message in messages %}{{ "<|turn|>" + message.role + "\\n"
 {%- if add_generation_prompt %}{{ "<|turn|>assistant\\n" }}{% endif %}"""
 
 
-CHANGE = "if new message 0 (user) follows the assistant's turn, the template drops '<|/call|>' in that turn"
+def last_stop_renderer(**options: Any) -> ChatRenderer:
+    return create_renderer(load_tokenizer(EMBEDDED), chat_template=LAST_STOP, **options)
 
 
-@pytest.mark.parametrize(("text", "closed"), [("Hello<|/call|>", ""), ("Hello<|end|>", ""), ("Hello", "<|end|>")])
-def test_the_last_turn_can_have_a_different_stop_token(text: str, closed: str) -> None:
+@pytest.mark.parametrize(("text", "closed"), [("Hello<|end|>", ""), ("Hello", "<|end|>")])
+def test_a_turn_without_the_last_stop_token_of_the_template_is_bridged(text: str, closed: str) -> None:
     """gpt-oss ends the last turn with `<|return|>` and earlier turns with `<|end|>`."""
-    tokenizer = load_tokenizer(EMBEDDED)
-    keeping = create_renderer(tokenizer, chat_template=LAST_STOP, thinking_retention="all")
-    prompt, completion = prior_of(keeping, text)
-    result = create_renderer(tokenizer, chat_template=LAST_STOP).bridge(prompt, completion, ASK)
-    if text.endswith("<|end|>"):
-        # The completion ends as the template ends an earlier turn.
-        assert isinstance(result, Bridge)
-        assert result.matches_rerender
-    else:
-        assert isinstance(result, BridgeRefusal)
-        remedy = (
-            'Create the renderer with thinking_retention="all" to keep all tokens, '
-            "not only reasoning, or render the whole conversation."
-        )
-        assert (result.reason, result.detail) == (BridgeReason.HISTORY_REWRITTEN, f"{CHANGE}. {remedy}")
-    bridged = keeping.bridge(prompt, completion, ASK)
+    renderer = last_stop_renderer()
+    prompt, completion = prior_of(renderer, text)
+    bridged = renderer.bridge(prompt, completion, ASK)
     assert isinstance(bridged, Bridge)
-    assert not bridged.keeps
-    added = tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert bridged.matches_rerender
+    added = renderer.tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
     assert added == f"{closed}<|turn|>user\nHi<|end|><|turn|>assistant\n"
+    turn = {"role": "assistant", "content": "Hello"}
+    assert bridged.tokens.token_ids == renderer.render_ids([*ASK, turn, *ASK], add_generation_prompt=True)
+
+
+def test_a_turn_with_the_last_stop_token_of_the_template_is_refused_unless_all_tokens_are_kept() -> None:
+    renderer = last_stop_renderer()
+    prompt, completion = prior_of(renderer, "Hello<|/call|>")
+    refused = renderer.bridge(prompt, completion, ASK)
+    assert isinstance(refused, BridgeRefusal)
+    change = "if new message 0 (user) follows the assistant's turn, the template ends that turn with '<|end|>' in place"
+    assert refused.detail == (
+        f"{change} of '<|/call|>'. Remove '<|/call|>' from the completion, so that the bridge adds '<|end|>'. "
+        'Create the renderer with thinking_retention="all" to keep all tokens, not only reasoning, or render the whole '
+        "conversation."
+    )
+    bridged = last_stop_renderer(thinking_retention="all").bridge(prompt, completion, ASK)
+    assert isinstance(bridged, Bridge)
+    assert not bridged.matches_rerender
+    added = renderer.tokenizer.decode(bridged.tokens.token_ids[len(prompt) + len(completion) :])
+    assert added == "<|turn|>user\nHi<|end|><|turn|>assistant\n"
 
 
 AFTER = """{% for message in messages %}{% if message.role == "tool" %}{{ "<|turn|>tool\\n" + message.content }}

@@ -178,3 +178,12 @@ def test_random_turns_are_read_without_a_loss_and_by_any_chunks(gpt_oss: ChatRen
         assert parser.close() == whole
     # Text is in a field, in a call, in a header, or skipped.
     assert gpt_oss.render_ids([{"role": "user", "content": "Hi"}, whole.to_message()])
+
+
+def test_messages_of_one_field_are_joined_and_remain_apart_in_the_parts(gpt_oss: ChatRenderer) -> None:
+    text = "<|channel|>commentary<|message|>Wait.<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
+    parsed = gpt_oss.parse_response(ids)
+    assert parsed.content == "Wait.\nYes"
+    contents = [part for part in parsed.parts if part.region == "content"]
+    assert [gpt_oss.tokenizer.decode(ids[part.start : part.end]) for part in contents] == ["Wait.", "Yes"]

@@ -277,7 +277,13 @@ class Extension:
 
     def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
         key = "proof", self.may_lose, calls, hash_text(repr(sample))
-        return context.remember(key, lambda: prove(context, sample, calls=calls, may_lose=self.may_lose))
+        proof = context.remember(key, lambda: prove(context, sample, calls=calls, may_lose=self.may_lose))
+        return proof.with_stop(self._is_stop)
+
+    def _is_stop(self, text: str) -> bool:
+        """Return True if a special token ended the completion."""
+        token = self.context.tokenizer.added_tokens.get(text)
+        return token is not None and token in (self.prior.state.stop_token_id, *self.prior.completion[-1:])
 
     def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""

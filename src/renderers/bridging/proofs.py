@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn, Scaffold
@@ -73,12 +73,24 @@ class Outcome(NamedTuple):
     suffix: int
     """A number that is equal for equal texts after the turn."""
     change: str | None
-    """The part of the history that the template would rewrite; None if it rewrites nothing."""
+    """The part of the history that the template would rewrite; None if it rewrites nothing. It may also rewrite
+    `last_stop`, at the end of a completion."""
     fault: BridgeRefusal | None
     prompt_end: str = ""
     """The end of the prompt with this history, from the first special token after the last message text."""
     moves_content: bool = False
     """True if the template would write the content of the turn after new messages. The outcome is without it."""
+
+    def with_last_stop(self) -> Outcome:
+        """Return the outcome for a completion that ends with `last_stop`."""
+        return self._replace(change=self.change or self.stop_change)
+
+    @property
+    def stop_change(self) -> str | None:
+        """The change of a completion that ends with `last_stop`; None if the template does not rewrite it."""
+        if self.last_stop == self.stop:
+            return None
+        return f"the template ends that turn with {self.stop!r} in place of {self.last_stop!r}"
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,15 @@ class Proof:
     suffixes: tuple[str, ...]
     """The texts after the turn, in quotes, by their numbers."""
     errors: tuple[str, ...]
+
+    def with_stop(self, is_stop: Callable[[str], bool]) -> Proof:
+        """Return the proof for a completion. `is_stop` returns True if a special token ended it.
+
+        The template rewrites the token that ends the last turn of a conversation if it ends other turns with another.
+        """
+        if all(outcome.last_stop == outcome.stop or not is_stop(outcome.last_stop) for outcome in self.outcomes):
+            return self
+        return replace(self, outcomes=tuple([outcome.with_last_stop() for outcome in self.outcomes]))
 
     @lazy
     def agrees(self) -> bool:
@@ -224,7 +245,7 @@ def _prove_history(
     if moves_content:
         change: str | None = f"the template moves the content of that turn after {describe_new(sample.new)}"
     else:
-        change = _describe_change(context, history.prompt, alone, followed, sample.turn)
+        change = _describe_change(context, history.prompt, alone, followed, sample.turn, last_stop)
     return Outcome(
         history.sample,
         history.required,
@@ -289,9 +310,9 @@ def find_fault(followed: RenderedTurn, new: Sequence[JsonObject], *, may_lose: b
 
 
 def _describe_change(
-    context: BridgeContext, prompt: str, alone: RenderedTurn, followed: RenderedTurn, turn: Turn
+    context: BridgeContext, prompt: str, alone: RenderedTurn, followed: RenderedTurn, turn: Turn, last_stop: str
 ) -> str | None:
-    """Return how a template changes a prompt and its turn if messages follow; None if it does not."""
+    """Return how a template changes a prompt and its turn, without the stop token, if messages follow; else None."""
     own_text, text, markers = alone.trace.text, followed.trace.text, context.turn_format.think_markers
     if turn.reasoning is ReasoningState.SOME and PROBE_REASONING not in text:
         return "the template drops the reasoning of that turn"
@@ -301,7 +322,7 @@ def _describe_change(
     # The last turn may begin in another way than the prompt ends.
     sampled = min((label.start for label in alone.own_labels if label.sampled), default=alone.end)
     start = len(prompt) if own_text.startswith(prompt) else sampled
-    before = own_text[start : alone.end].removesuffix(followed.stop)
+    before = own_text[start : alone.end].removesuffix(last_stop)
     after = text[len(prompt) : followed.end].removesuffix(followed.stop)
     if turn.reasoning is ReasoningState.NONE and markers is not None:
         # The template may write markers around empty reasoning, which this turn does not contain.
@@ -366,7 +387,10 @@ def choose_outcome(
         where = "" if always else f", at least in a conversation with {change.history} before it"
         verb = "follow" if len(new) > 1 else "follows"
         detail = f"if {describe_new(new)} {verb} the assistant's turn, {change.change}{where}"
-        return refuse(BridgeReason.HISTORY_REWRITTEN, detail, hint=hint())
+        remedy = hint()
+        if change.change == first.stop_change:
+            remedy = f"Remove {first.last_stop!r} from the completion, so that the bridge adds {first.stop!r}. {remedy}"
+        return refuse(BridgeReason.HISTORY_REWRITTEN, detail, hint=remedy.strip())
     return first, evidence
 
 
