@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from renderers.bridging.bridge import Bridge
 from renderers.bridging.refusal import BridgeRefusal
+from renderers.core.inputs import MessageLike
 from renderers.core.jsontypes import JsonObject
+from renderers.core.messages import normalise_messages
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError
 from renderers.rollout.position import RolloutOptions
+
+
+def copy_messages(messages: Iterable[MessageLike]) -> list[JsonObject]:
+    """Return messages as JSON data that shares nothing with the caller's objects.
+
+    Raises:
+        MessageError: A message cannot be rendered by any template. Names the message and the field.
+    """
+    copied = normalise_messages(messages)
+    for message in copied:
+        # Normalisation copies reasoning to this key. Rendering does so again.
+        if message.get("thinking") is not None and message["thinking"] == message.get("reasoning_content"):
+            del message["thinking"]
+    return copied
 
 
 class BridgedIds(NamedTuple):

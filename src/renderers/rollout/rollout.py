@@ -15,13 +15,13 @@ from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long
 from renderers.core.completions import ParsedResponse
 from renderers.core.inputs import MessageLike, ToolLike
 from renderers.core.jsontypes import JsonObject
-from renderers.core.messages import normalise_messages, normalise_tools
+from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError, RolloutFileError
 from renderers.rollout.files import read_rollouts, write_records
 from renderers.rollout.matching import find_history, with_sampled_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
-from renderers.rollout.prompts import bridge_ids, render_prompt_ids
+from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
 from renderers.rollout.records import to_record
 from renderers.rollout.sampler import SampleFunction, Sampler, as_sample_function, check_completion
@@ -97,7 +97,7 @@ class Rollout(RecordedRollout):
             stop_token_ids=tuple(renderer.get_stop_token_ids()),
         )
         self.renderer, self.client = renderer, client
-        position = Position(Prompt(parent=None, messages=tuple(normalise_messages(messages)), token_ids=[]), None)
+        position = Position(Prompt(parent=None, messages=tuple(copy_messages(messages)), token_ids=[]), None)
         super().__init__(options, Trajectory(), position, lineage=(0,))
         self._position = self._rendered_unless_long(position)
 
@@ -228,7 +228,7 @@ class Rollout(RecordedRollout):
             RolloutError: `generate` is running, or there is no renderer.
         """
         self._check_idle()
-        new, position = normalise_messages(messages), self._position
+        new, position = copy_messages(messages), self._position
         if position.turn is None:
             # Nothing was sampled from the prompt, so it is replaced.
             new = [*position.prompt.messages, *new]
@@ -251,7 +251,7 @@ class Rollout(RecordedRollout):
             RolloutError: `generate` is running, or there is no renderer.
         """
         self._check_idle()
-        given = normalise_messages(messages)
+        given = copy_messages(messages)
         own = [turn for turn in self._trajectory.turns if turn.rollout in self._lineage]
         history = find_history(own, given, latest=self.turns)
         if history is None:

@@ -1,0 +1,124 @@
+"""Tests of `renderers.rollout.files`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderers import EXAMPLE_MODEL, Completion, create_renderer
+from renderers.errors import RolloutFileError
+from renderers.rollout import Rollout, load_rollouts
+from renderers.rollout.files import write_records
+from tests.support.conversations import user
+from tests.support.scripted_sampler import ScriptedSampler, encode
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the line of a rollout."""
+    renderer = create_renderer(EXAMPLE_MODEL)
+    rollout = Rollout(renderer, None, [user("Größe? 🙂\u2028")])
+    rollout.record(ScriptedSampler(renderer, ()).complete(encode(renderer, "A<|end|>")))
+    path = tmp_path_factory.mktemp("rollout") / "rollout.jsonl"
+    rollout.save(path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_a_rollout_is_one_line_of_json(line: str) -> None:
+    assert line.count("\n") == 1
+    assert line.endswith("\n")
+    assert json.loads(line)["format"] == "renderers.rollout"
+
+
+def test_a_file_that_is_cut_off_is_an_error_at_every_place(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    data = (line + line).encode()
+    for size in range(len(data) // 2 + 1, len(data) - 1, 97):
+        path.write_bytes(data[:size])
+        with pytest.raises(RolloutFileError, match=r"cut\.jsonl"):
+            load_rollouts(path)
+
+
+def test_the_error_of_a_cut_file_names_the_line_and_the_remedy(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_text(line + line[:200], encoding="utf-8")
+    with pytest.raises(RolloutFileError, match=r"cut.jsonl, line 2 is not JSON: .*\. The file was cut off: save"):
+        load_rollouts(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b'{"messages": []}\n', r"line 1 is not a rollout\. Pass a file that"),
+        (b"[1, 2]\n", "line 1 is not a rollout"),
+        (b"\n", "line 1 is not JSON"),
+        (b"role: user\n", "line 1 is not JSON"),
+        (b"PAR1\x00\xff\xfe", "is not a file of rollouts|is not JSON"),
+        (b'{"format": "renderers.rollout", "version": 99}\n', "has version 99 of the format, .* reads version 1"),
+        (b'{"format": "renderers.rollout", "version": 1}\n', "line 1 is damaged: KeyError: 'prompts'"),
+    ],
+)
+def test_another_file_is_an_error(content: bytes, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(RolloutFileError, match=text):
+        load_rollouts(path)
+
+
+def damaged(line: str, *path: Any) -> str:
+    """Return a line with a value of another type at a path."""
+    record = json.loads(line)
+    place = record
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = None if not isinstance(place[path[-1]], dict | type(None)) else 3
+    return json.dumps(record) + "\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("prompts",),
+        ("turns",),
+        ("rollouts",),
+        ("options", "stop_token_ids"),
+        ("turns", 0, "completion"),
+        ("turns", 0, "prompt"),
+        ("turns", 0, "parsed"),
+        ("turns", 0, "parsed", "state"),
+        ("rollouts", 0, "position"),
+        ("rollouts", 0, "lineage"),
+        ("prompts", 0, "messages"),
+    ],
+)
+def test_damaged_values_are_an_error(line: str, path: tuple[Any, ...], tmp_path: Path) -> None:
+    file = tmp_path / "damaged.jsonl"
+    file.write_text(damaged(line, *path))
+    with pytest.raises(RolloutFileError, match="line 1 is damaged"):
+        load_rollouts(file)
+
+
+def test_a_file_stays_as_it_was_if_writing_fails(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text(line, encoding="utf-8")
+    with pytest.raises(TypeError):
+        write_records(path, [{"a": 1}, {"a": object()}])
+    assert path.read_text(encoding="utf-8") == line
+
+
+def test_an_empty_file_has_no_rollouts(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    assert load_rollouts(tmp_path / "empty.jsonl") == []
+
+
+def test_logprobs_are_exact(tmp_path: Path) -> None:
+    renderer = create_renderer(EXAMPLE_MODEL)
+    rollout = Rollout(renderer, None, [user("Hi")])
+    logprobs = [-0.1, -1e-300, -math.inf, -2 / 3]
+    rollout.record(Completion(token_ids=[5, 6, 7, 8], logprobs=logprobs, finish_reason="stop"))
+    rollout.save(tmp_path / "rollout.jsonl")
+    assert Rollout.load(tmp_path / "rollout.jsonl").turns[0].logprobs == logprobs

@@ -1,0 +1,45 @@
+"""Tests of `renderers.rollout.recorded`."""
+
+from __future__ import annotations
+
+from renderers.rollout.position import Position, RolloutOptions
+from renderers.rollout.recorded import RecordedRollout
+from renderers.rollout.trajectory import Trajectory
+from tests.rollout.test_rows import FIRST, OTHER, SECOND
+
+
+def recorded() -> RecordedRollout:
+    """Return a rollout after its second turn, which was sampled twice."""
+    position = Position(OTHER.prompt, [1, 2, 3, 9, 4], OTHER)
+    return RecordedRollout(RolloutOptions(), Trajectory([FIRST, SECOND, OTHER]), position, lineage=(0,))
+
+
+def test_the_current_branch_ends_at_the_position() -> None:
+    rollout = recorded()
+    assert list(rollout.turns) == [FIRST, OTHER]
+    assert [message["role"] for message in rollout.messages] == ["user", "user", "assistant", "user", "assistant"]
+    rollout.rewind()
+    assert list(rollout.turns) == [FIRST]
+    assert len(rollout.messages) == 4
+    rollout.rewind()
+    assert list(rollout.turns) == []
+    assert len(rollout.branches) == 2
+
+
+def test_rows_have_the_order_of_branches() -> None:
+    rollout = recorded()
+    assert [row.token_ids for row in rollout.rows()] == [branch.token_ids for branch in rollout.branches]
+
+
+def test_values_of_a_rollout_take_precedence() -> None:
+    rollout = recorded()
+    rollout.reward, rollout.extras = 2.0, {"a": 1}
+    row = rollout.rows(reward=1.0, advantage=3.0, extras={"a": 0, "b": 0})[0]
+    assert (row.reward, row.extras, max(row.advantages)) == (2.0, {"a": 1, "b": 0}, 3.0)
+
+
+def test_a_stop_reason_follows_the_length_of_the_prompt() -> None:
+    rollout = recorded()
+    assert rollout.stop_reason is None
+    rollout._options = RolloutOptions(max_total_tokens=5)
+    assert rollout.stop_reason == "max_total_tokens"
